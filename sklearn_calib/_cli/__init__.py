@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, one of ``MEANING_BY_EXIT_CODE``."""
     hold_descriptors()
     for stream in (sys.stdout, sys.stderr):
-        # a name that the terminal cannot show is not an error
+        # A name that the terminal cannot show is not an error.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     words: dict[str, str] = {}
@@ -80,11 +80,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print_note("interrupted")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:  # who read the output has seen enough
+    except BrokenPipeError:
+        # The program that reads the output has read enough.
         return EXIT_SUCCESS
-    except (
-        OSError
-    ) as error:  # of what is written on the way; who names a file has worded it
+    # Errors of files that the user names have been translated before: what is left are
+    # temporary files.
+    except OSError as error:
         if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
             raise
         print_note(_describe_file_system_error(error))

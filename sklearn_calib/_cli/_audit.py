@@ -109,7 +109,7 @@ def run_audit(options: Request) -> int:
         should_summarize_files,
     )
 
-    # what is not a condition is rejected before the work
+    # Conditions that cannot be read are rejected before the work.
     conditions = parse_conditions(options.fail_if)
     options.grades = _read_grades(options.grades)
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}

@@ -73,7 +73,7 @@ def add_to(commands: Any) -> None:
 
 def audit_labels(options: Request) -> int:
     """Report on the labels of all rows; returns the exit code."""
-    # what is not a condition is rejected before the work
+    # Conditions that cannot be read are rejected before the work.
     conditions = parse_conditions(options.fail_if)
     with local_files(options.files, options.allow_remote) as files:
         check_outputs(options, files)

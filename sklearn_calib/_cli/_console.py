@@ -84,7 +84,7 @@ class Screen(Output):
 
 @contextmanager
 def standard_output(what: str, hint: str) -> Iterator[BinaryIO]:
-    """Return the standard output for a result of bytes; rejects if it cannot be written."""
+    """Yield the standard output for a result of bytes; raise an error if it cannot be written."""
     stream: Any = sys.stdout
     try:
         if stream is None:

@@ -265,6 +265,9 @@ def _estimate_mean(rows, system, options) -> "CalibratedMean":
         )
     labels = rows["label"][is_labelled].infer_objects().to_numpy()
     cluster = rows["cluster"].to_numpy() if "cluster" in rows else None
+    weight = None
+    if "weight" in rows:
+        weight = rows["weight"][is_labelled].to_numpy()
     return calibrated_mean(
         labels,
         rows["score"][is_labelled].to_numpy(),
@@ -273,9 +276,7 @@ def _estimate_mean(rows, system, options) -> "CalibratedMean":
         scale=options.scale,
         pos_label=_find_positive_class(options.positive, labels),
         bounds=options.bounds,
-        sample_weight=rows["weight"][is_labelled].to_numpy()
-        if "weight" in rows
-        else None,
+        sample_weight=weight,
         groups=None if cluster is None else cluster[is_labelled],
         groups_unlabelled=None if cluster is None else cluster[rest],
         level=options.level,
@@ -290,7 +291,7 @@ def _find_positive_class(given, labels):
         if given == str(label):
             return label
     if labels.dtype.kind in "iuf":
-        # a word is rejected as no label of these
+        # Text that is not a number is rejected later, as an unknown label.
         with suppress(argparse.ArgumentTypeError):
             return parse_any_number(given)
     return given

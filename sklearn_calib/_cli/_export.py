@@ -18,7 +18,7 @@ EXAMPLES = (
     "sklearn-calib export map.json --to c --name calibrate --out calibrate.c",
 )
 EXPORT_TARGETS = ("onnx", "sql", "c", "js", "python")
-_TARGETS_BY_OPTION = {  # options, and the targets that they are for
+_TARGETS_BY_OPTION = {
     "dialect": ("sql",),
     "prob": ("sql",),
     "source": ("sql",),
@@ -110,18 +110,14 @@ def run_export(options: Request) -> int:
     content = _write_code(found, options)
     if options.out is None:
         with standard_output("map", "Name a file with --out") as stream:
-            stream.write(
-                content
-            )  # a map is UTF-8, also if the terminal has another encoding
+            # A map is UTF-8, also if the terminal has another encoding.
+            stream.write(content)
         return 0
     write_text(content, options.out, "--out")
     output = Output()
-    # several columns give a query, and a large map in a table several statements
-    if (
-        options.to == "sql"
-        and len(_parse_sql_columns(options)) == 1
-        and options.into != "table"
-    ):
+    # Several columns give a query, and a large map in a table several statements.
+    is_expression = options.to == "sql" and len(_parse_sql_columns(options)) == 1
+    if is_expression and options.into != "table":
         output.print(
             f"Use it as SELECT id, <expression> FROM {options.source or 'scores'}; the expression "
             f"already ends in AS {options.into or 'calibrated'} (see --into)"

@@ -119,7 +119,7 @@ def run_fit(options: Request) -> int:
     )
 
     _check_date(options.date)
-    # no method is rejected before the work
+    # An unknown method is rejected before the work.
     method = get_recalibrator(options.recalibrator)
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:
@@ -394,16 +394,8 @@ def _cross_validate_cells(method, summary):
     )
 
 
-def _cross_validate_rows(
-    method,
-    proba,
-    labels,
-    *,
-    sample_weight,
-    classes,
-    groups,
-):
-    """Return what `cross_validated` gives, of rows in memory in their own order."""
+def _cross_validate_rows(method, proba, labels, *, sample_weight, classes, groups):
+    """Return what `compare_losses` returns, of rows in memory in their own order."""
     from .._validation import canonical_weight, read_labels, read_proba
     from ..inference import paired_difference
     from ..metrics import LogLoss

@@ -117,10 +117,10 @@ _MISSING_CHOICES = {
 
 
 class Options(argparse._ActionsContainer):
-    """What can be given options: a parser, or a group of its options."""
+    """Base of parsers and of groups of options, with methods that add options."""
 
     def add_argument_group(self, *args: Any, **options: Any) -> "_Group":
-        """Do as argparse does, of a group that has the methods of `Options`."""
+        """Add a group, as argparse does, that has the methods of `Options`."""
         group = _Group(self, *args, **options)
         self._action_groups.append(group)
         return group
@@ -402,7 +402,7 @@ class Parser(Options, argparse.ArgumentParser):
         self.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Do as argparse does; an option that is not known gets the nearest one."""
+        """Parse as argparse does; the error about an unknown option names the nearest one."""
         given = sys.argv[1:] if args is None else [*args]
         found, extra = self.parse_known_args(given, namespace or Request())
         if extra:

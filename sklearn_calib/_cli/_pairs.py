@@ -21,6 +21,7 @@ from ._request import Request, check_column_roles_differ, parse_columns
 from ._tables import (
     Tables,
     check_known,
+    check_right_and_wrong_present,
     check_there,
     encode_labels,
     get_correctness,
@@ -295,9 +296,9 @@ class Pairs:
         """Return the places of the labels among the classes."""
         label = self.options.label
         if self.options.prediction is not None:
-            return get_correctness(
-                tables[0], self.options, self.models[0].columns, both=True
-            ).to_numpy()
+            right = get_correctness(tables[0], self.options, self.models[0].columns)
+            check_right_and_wrong_present(right, tables[0], self.options)
+            return right.to_numpy()
         codes = encode_labels(tables[0], label, self.classes)
         if not self.one_file and label in tables[1].columns:
             differing.compare_labels(
@@ -327,7 +328,7 @@ class _Differing:
         self.n_rows += len(places)
 
     def raise_if_different(self) -> None:
-        """Reject if there are some."""
+        """Raise an error if there are such rows."""
         if self.n_rows:
             hint = (
                 "Check the files"

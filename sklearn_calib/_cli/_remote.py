@@ -153,11 +153,8 @@ def _fetch_pattern(pattern, folder, query):
         return [*_copy_remote_files(pattern, folder)]
     except InvalidInputError:
         raise
-    except (
-        OSError,
-        ValueError,
-        HTTPException,
-    ) as error:  # no such host, file or permission
+    # The host or the file does not exist, or may not be read.
+    except (OSError, ValueError, HTTPException) as error:
         if getattr(error, "errno", None) in DISK_FULL_ERRNOS:
             raise
         raise invalid_input(
@@ -165,7 +162,7 @@ def _fetch_pattern(pattern, folder, query):
             got=f"{quoted(pattern, 200)} ({plain(error_reason(error, pattern), 200).rstrip('.')})",
             hint="Check it, or download the file",
             error=Exception,
-        ) from None  # whose text has what is secret
+        ) from None  # the text of the error may contain secrets
 
 
 def _save_query_rows(address, query, path):

@@ -63,7 +63,7 @@ class Condition(NamedTuple):
 
 
 def parse_conditions(texts: Iterable[str] | None) -> list[Condition]:
-    """Read conditions; rejects other texts."""
+    """Read conditions; reject other texts."""
     return [_parse_condition(text) for text in texts or ()]
 
 

@@ -30,9 +30,8 @@ _WHITESPACE = " \t\r\n"
 _PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt")
 _JSON_SUFFIXES = (".jsonl", ".ndjson")
-_COMPRESSOR_BY_SUFFIX: dict[
-    str, Callable[[BinaryIO], Any]
-] = {  # the same rows make the same bytes
+# The same rows give the same bytes, so the file of gzip has no time.
+_COMPRESSOR_BY_SUFFIX: dict[str, Callable[[BinaryIO], Any]] = {
     ".gz": lambda file: gzip.GzipFile("", "wb", 6, file, mtime=0),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
     ".xz": partial(lzma.LZMAFile, mode="wb"),
@@ -224,7 +223,7 @@ def _write_parquet(copied, file):
         writer = None
         for batch, share in _iter_batches(copied):
             if writer is None:
-                # numbers with a fraction hardly come again
+                # Dictionaries pay for values that are repeated, unlike fractions.
                 repeated = [
                     field.name
                     for field in flatten_schema(batch.schema)
@@ -233,7 +232,7 @@ def _write_parquet(copied, file):
                 writer = stack.enter_context(
                     pq.ParquetWriter(file, batch.schema, use_dictionary=repeated)
                 )
-            # at once, not in a buffer
+            # Written at once, so that memory stays small.
             writer.write_table(pa.Table.from_batches([batch]))
             yield batch.num_rows, share
 
@@ -463,7 +462,7 @@ def _append_to_lines(copied, file):
             yield table.n_rows, share
     finally:
         if text is not None:
-            text.detach()  # who opened the file closes it
+            text.detach()  # the file is closed where it was opened
 
 
 def _iter_records(written: CsvText) -> list[str]:

@@ -51,9 +51,8 @@ class Tables:
         """Forget what was left out before: all is to be read anew."""
         self.n_rows = 0
         self._misses_text = False  # whether labels are missing beside text
-        self._left_out: dict[
-            str, tuple[int, list[int]]
-        ] = {}  # of files: how many, the first
+        # by file: how many rows, and the first of them
+        self._left_out: dict[str, tuple[int, list[int]]] = {}
 
     def list_columns(self, file: str, pick: ColumnSelector) -> list[str]:
         """Return all columns of a file."""
@@ -237,7 +236,7 @@ def parse_ordered_column(table: Block, name: str) -> Any:
 
 
 def get_probability(table: Block, name: str, options: Request) -> FloatArray:
-    """Return a column of numbers; of percentages a hundredth."""
+    """Return a column of scores as numbers; percentages are divided by 100."""
     try:
         numbers = number_column(table, name, holes=options.absent is not None)
     except InvalidInputError as error:
@@ -288,13 +287,10 @@ def check_scale(
         )
 
 
-def get_correctness(
-    table: Block, options: Request, names: Sequence[str], *, both: bool = False
-) -> Any:
+def get_correctness(table: Block, options: Request, names: Sequence[str]) -> Any:
     """Return whether the class of --prediction is that of --label: a Series of 1 and 0.
 
-    `names` are the columns of scores; with `both`, some rows have to be right and some
-    wrong.
+    `names` are the columns of scores.
     """
     if len(names) != 1:
         raise invalid_option(
@@ -312,10 +308,7 @@ def get_correctness(
         truth, predicted = (each.map(str).str.strip() for each in (truth, predicted))
     confidence = get_probability(table, names[0], options)
     _check_confidence(confidence, predicted, names[0])
-    right = truth.__class__((truth.to_numpy() == predicted.to_numpy()).astype(int))
-    if both:
-        check_right_and_wrong_present(right, table, options)
-    return right
+    return truth.__class__((truth.to_numpy() == predicted.to_numpy()).astype(int))
 
 
 # With fewer rows confidences may look like this by chance.
@@ -329,24 +322,25 @@ def _check_confidence(confidence, answers, name):
     A confidence in the likelier of two answers is never below 0.5.
     """
     rows_per_answer = answers.value_counts()
-    if len(rows_per_answer) != 2 or len(answers) < _MIN_CONFIDENCE_ROWS:
+    if (
+        len(rows_per_answer) != 2
+        or len(answers) < _MIN_CONFIDENCE_ROWS
+        or rows_per_answer.min() < _MIN_ANSWER_ROWS
+    ):
         return
     is_high = confidence >= 0.5
     high = answers.to_numpy()[is_high.argmax()]
     if (is_high != (answers == high).to_numpy()).any():
         return
-    if rows_per_answer.min() < _MIN_ANSWER_ROWS:
-        return
     (low,) = rows_per_answer.index.drop(high)
-    sentence = (
-        f"The column {quoted(name)} looks like the probability of {quoted(str(high))}, not the "
-        "confidence in the answer: it is below 0.5 in every row with answer "
-        f"{quoted(str(low))}"
-    )
     raise invalid_option(
         expected="the confidence in the predicted class",
         got=f"the probability of {quoted(str(high))}",
-        sentence=sentence,
+        sentence=(
+            f"The column {quoted(name)} looks like the probability of {quoted(str(high))}, "
+            "not the confidence in the answer: it is below 0.5 in every row with answer "
+            f"{quoted(str(low))}"
+        ),
         hint="Leave out --prediction and write --positive "
         + quote_for_shell(str(high)),
     )

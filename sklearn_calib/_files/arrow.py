@@ -58,10 +58,7 @@ class ArrowFile:
     def iter_row_slices(
         self, batch_size: int, columns: Sequence[str] | None = None
     ) -> Iterator[tuple[Any, float]]:
-        """Yield batches of at most so many rows of some columns.
-
-        How much has been read after each.
-        """
+        """Yield batches of at most so many rows of some columns, and how much has been read."""
         found = self._open_reader(columns)
         number = None if self._is_stream else found.num_record_batches
         batches = found if number is None else map(found.get_batch, range(number))
@@ -160,7 +157,7 @@ def flatten_schema(schema: Any) -> Any:
 
 
 def reject_list_columns(needed: Iterable[str], schema: Any, file: str) -> None:
-    """Reject if a column of an Arrow schema holds lists."""
+    """Raise an error if a column of an Arrow schema holds lists."""
     from pyarrow import types
 
     for name in needed:

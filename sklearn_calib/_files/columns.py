@@ -266,11 +266,8 @@ def _parse_ascii_numbers(column, decimal):
         texts = pc.ascii_trim_whitespace(
             pa.array(column, pa.string(), from_pandas=True)
         )
-    except (
-        ImportError,
-        TypeError,
-        ValueError,
-    ):  # pyarrow's own errors are kinds of these
+    # pyarrow's own errors are kinds of these
+    except (ImportError, TypeError, ValueError):
         return None
     in_percent = pc.all(pc.ends_with(texts, "%")).as_py()
     if in_percent:

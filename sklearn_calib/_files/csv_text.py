@@ -119,7 +119,7 @@ def separate_title(text: str, n_lines: int, file: str) -> tuple[str, str]:
 
 
 def invalid_skipping(n_rows: int, file: str) -> InvalidInputError:
-    """Raise because no rows are left below those that are skipped."""
+    """Return the error to raise if no rows are left below those that are skipped."""
     return invalid_input(
         expected=f"more than {n_rows} rows in {plain(file)}",
         got=f"at most {n_rows}",
@@ -544,9 +544,8 @@ class CsvParser:
             # and 3 seek the types of columns by their places among those that are read.
             except (pd.errors.EmptyDataError, IndexError):
                 return pd.DataFrame(columns=self.places), None
-            except (
-                pd.errors.ParserError
-            ):  # so no row has more cells than there are names
+            # No row has more cells than there are names.
+            except pd.errors.ParserError:
                 text = io.StringIO(text, newline="")
                 return pd.read_csv(
                     text, names=range(beyond), usecols=self.places, **options
@@ -571,10 +570,9 @@ def _agrees_with_pandas(column):
     if types.is_floating(kind):
         ends = pc.min_max(column).as_py()
         largest = max(abs(ends["min"] or 0.0), abs(ends["max"] or 0.0))
-        # NaN
-        if not (
-            largest < MAX_EXACT_INTEGER and np.isfinite(pc.sum(column).as_py() or 0.0)
-        ):
+        # The sum is NaN if one of the numbers is.
+        is_finite = np.isfinite(pc.sum(column).as_py() or 0.0)
+        if not (largest < MAX_EXACT_INTEGER and is_finite):
             return False
         return (
             _has_fraction(column[:_FRACTION_CHECK_ROWS])
@@ -587,7 +585,7 @@ def _agrees_with_pandas(column):
 
 
 def _has_fraction(column):
-    """Return whether some number is none of those, such as +1, that pandas may call whole."""
+    """Return whether some number has a fraction; pandas may read others, such as +1, as whole."""
     values = column.to_numpy()
     return bool((values % 1 != 0).any())
 

@@ -19,7 +19,7 @@ _TABLE_METHODS = "__arrow_c_stream__", "read"
 _SERVER_CURSOR_NAME = "sklearn_calib"
 
 
-# quote names so
+# Databases of these drivers quote names with backticks.
 _BACKTICK_DRIVERS = (
     "pymysql",
     "MySQLdb",

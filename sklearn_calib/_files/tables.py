@@ -230,13 +230,11 @@ def _count_unpacked_bytes(file, most):
     with open_decompressed(file) as stream:
         kind = detect_format(stream, file)
         if kind == "parquet":
-            return (
-                8
-                * (about := parquet_file(stream).metadata).num_rows
-                * about.num_columns
-            )
+            metadata = parquet_file(stream).metadata
+            return 8 * metadata.num_rows * metadata.num_columns
         if kind == "arrow":
-            names = (source := ArrowFile(stream)).schema_arrow.names
+            source = ArrowFile(stream)
+            names = source.schema_arrow.names
             rows = sum(
                 batch.num_rows
                 for batch, _ in iter_batches(source, _BATCH_ROWS, names[:1])
@@ -252,7 +250,7 @@ def _count_unpacked_bytes(file, most):
 def translate_read_errors(
     file: str, kinds: type[Exception] | tuple[type[Exception], ...] = Exception
 ) -> Iterator[None]:
-    """Return what goes wrong inside is rejected in one sentence about the file.
+    """Turn errors that are raised inside into one sentence about the file.
 
     By default errors of all `kinds`: pandas, pyarrow, the compressions and the system
     have a dozen.
@@ -387,7 +385,7 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
                 sentence=f"Row {row} of {plain(file)} has more cells than the {len(header)} names",
                 hint="Put cells that hold the separator into quotes",
             )
-        # but of a file that is whole it is empty, or a row
+        # The last line of a block is empty or a whole row, unless the file is cut off.
         last = text.rpartition("\n")[2]
         if '"' not in last and 0 < last.count(sep) < len(header) - 1:
             n_cells = last.count(sep) + 1

@@ -206,9 +206,8 @@ def _remove_leftovers(folder, mark):
 def _remove_if_dead(name, folder=None):
     """Remove a file, or the folder around it, unless a process holds its lock."""
     with suppress(OSError):
-        if (
-            _IS_WINDOWS
-        ):  # who is alive has it open, but for the moment before it is moved
+        # There a living writer has the file open, except just before it is moved.
+        if _IS_WINDOWS:
             if time.time() - os.stat(name).st_mtime > PIPE_TIMEOUT_SECONDS:
                 os.unlink(name)
                 if folder:

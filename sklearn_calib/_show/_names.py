@@ -1,4 +1,4 @@
-"""Names that somebody else chose, made safe for a terminal, a picture and a page."""
+"""Names from the data of users, made safe for a terminal, a picture and a page."""
 
 import html
 import re

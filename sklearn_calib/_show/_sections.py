@@ -34,7 +34,7 @@ class Section(NamedTuple):
     """
 
     title: str = ""
-    name: str = ""  # a heading that somebody else chose, such as the name of a model
+    name: str = ""  # a heading from the data of users, such as the name of a model
     sentences: Sequence[str] = ()
     items: Sequence[str] = ()  # of a list
     tables: Sequence[Table] = ()
@@ -53,7 +53,7 @@ class Section(NamedTuple):
 
 
 class Writer(NamedTuple):
-    """What makes lines of texts and of tables."""
+    """Functions that turn texts and tables into lines of one format."""
 
     name: str
     lines: Callable[[Table], Iterable[Any]]

@@ -405,9 +405,9 @@ class CalibrationMonitor:
 
     @property
     def log_e_value_(self) -> float:
+        # The mean of the e-values of all groups and classes is an e-value under any
+        # dependence.
         return float(
-            # The mean of the e-values of all groups and classes is an e-value under any
-            # dependence.
             np.logaddexp.reduce(self._log_e_values(), axis=None)
             - math.log(self._impossible.size)
         )
@@ -527,8 +527,9 @@ class CalibrationMonitor:
         Notes
         -----
         If the truth changes meanwhile there is no one pair to cover; the region then
-        shrinks around the pair that fits the mixture of all rows best. Return the rows
-        since the alarm. With "confidence" the pair is that of the largest probability.
+        shrinks around the pair that fits the mixture of all rows best. Pass
+        ``since="alarm"`` for later rows. With "confidence" the pair is that of the
+        largest probability.
 
         The log-odds are kept in cells of a sixteenth of sqrt(z^2 + 4), with mean and
         variance: the intervals are those of all rows to 1e-4. Cost: some 50 ms, for any
@@ -563,7 +564,8 @@ class CalibrationMonitor:
 
         Returns
         -------
-        diagnosis : Diagnosis ``advice`` is the text of it.
+        diagnosis : Diagnosis
+            ``advice`` is the text of it.
 
         Raises
         ------

@@ -205,7 +205,6 @@ class Record:
         else:
             self.blocks.append(Stretch(-1, first, last, when, counts, labels))
         if self.blocks[-1].rows >= NEWEST_BLOCK_ROWS:
-            # A level below 0 marks the block that is not full.
             self.blocks[-1].level = 0
             self._merge_oldest_blocks()
 
