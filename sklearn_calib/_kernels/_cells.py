@@ -24,11 +24,10 @@ import numpy as np
 MANTISSA_BITS = 52
 # The last bits of a key, which a step of a distance drops.
 STEP_BITS = 16
-ALLOWED_BIT_SHIFTS = (
-    0,
-    *range(STEP_BITS, MANTISSA_BITS + 1),
-)  # how many bits may be dropped
-MAX_BIT_SHIFT = ALLOWED_BIT_SHIFTS[-1]  # a cell is one octave then
+# So many bits of a key may be dropped.
+ALLOWED_BIT_SHIFTS = (0, *range(STEP_BITS, MANTISSA_BITS + 1))
+# A cell is one octave then.
+MAX_BIT_SHIFT = ALLOWED_BIT_SHIFTS[-1]
 TAIL_BITS = 5  # fewer bits are kept below 2^-24
 N_CUTS = 60
 

@@ -23,9 +23,8 @@ _STEPS_PER_CELL = 4096  # of a place within a cell
 _PRIOR_SCALES = np.array([1.0, 0.5])
 _IDENTITY_LINE = np.array([0.0, 1.0])
 _N_RAYS = 256
-_MAX_ABS_SHIFT_OR_SLOPE = (
-    100.0  # of a shift or a slope; half of it is reported as infinite
-)
+# A shift or slope beyond half of it is reported as infinite.
+_MAX_ABS_SHIFT_OR_SLOPE = 100.0
 
 
 class LogOddsGrid:

@@ -147,9 +147,8 @@ class Comparison(NamedTuple):
     """
 
     mean: FloatArray  # (n_thresholds,)
-    covariance: (
-        FloatArray  # (n_thresholds, n_thresholds), of a mean of independent rows
-    )
+    # (n_thresholds, n_thresholds), of a mean of independent rows
+    covariance: FloatArray
     value: FloatArray  # (2, 2, n_thresholds)
     fraction: FloatArray  # of all rows, or of those of the class
     rows: FloatArray  # how many rows the share is of

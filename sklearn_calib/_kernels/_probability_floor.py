@@ -16,18 +16,13 @@ from .._typing import FloatArray
 #: The smallest probability of these rows may be large, and a new row may have a smaller
 #: one.
 MAX_FLOOR = 0.01
-
-
-_N_EXPONENTS = 1076  # of float64 in [0, 1]
-
-
-_MIN_EMPTY_EXPONENTS = 10  # binary exponents without a value: a factor of 1000
-
-
-_MAX_LEVELS = 1000  # trees, neighbours, or digits after the point
+# Of float64 in [0, 1].
+_N_EXPONENTS = 1076
+# Binary exponents without a value: a factor of 1000.
+_MIN_EMPTY_EXPONENTS = 10
+# Trees, neighbours, or three digits after the point.
+_MAX_LEVELS = 1000
 _ALL_LEVELS = np.arange(1, _MAX_LEVELS + 1)
-
-
 #: How far a multiple of 1 / N may be off: as far as float32 rounds.
 FRACTION_TOLERANCE = 1e-7
 
@@ -41,10 +36,10 @@ class FloorStatistics:
     """
 
     zeros: bool
-    smallest: FloatArray  # positive value of each binary exponent, infinite without any
-    levels: (
-        int  # the least N for which all values are multiples of 1 / N, 0 without any
-    )
+    # positive value of each binary exponent, infinite without any
+    smallest: FloatArray
+    # the least N for which all values are multiples of 1 / N, 0 without any
+    levels: int
 
     def __add__(self, other: "FloorStatistics") -> "FloorStatistics":
         levels = math.lcm(self.levels, other.levels)

@@ -17,9 +17,8 @@ class TwoClasses(NamedTuple):
     number: int
     rows: Any  # which of the table
     score: FloatArray  # of these rows
-    target: (
-        Any  # a row has the event if its label is this: one class, or one for each row
-    )
+    # a row has the event if its label is this: one class, or one for each row
+    target: Any
 
 
 def make_two_class_problems(

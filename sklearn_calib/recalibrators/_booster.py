@@ -18,9 +18,8 @@ from ._group_columns import (
 )
 
 # Beyond these log-odds float64 probabilities do not differ.
-MAX_ABS_LOG_ODDS = (
-    36.0  # log-odds beyond which float64 probabilities do not differ more
-)
+# Float64 probabilities of larger log-odds do not differ.
+MAX_ABS_LOG_ODDS = 36.0
 # The folds are evaluated after this many trees.
 TREES_PER_EVALUATION = 10
 # A round has to lower the loss of the folds by at least this much.
