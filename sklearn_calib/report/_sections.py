@@ -448,7 +448,10 @@ def explain_measures(names: set[str]) -> Section:
     for name, function in all_metrics().items():
         if name in names:
             # The first line of the docstring is the explanation, so that both agree.
+            # A page describes the measure, where a docstring has an imperative.
             meaning = str(function.__doc__).splitlines()[0].replace("`", "")
+            meaning = meaning.removeprefix("Compute ")
+            meaning = meaning[0].upper() + meaning[1:]
             title = name.replace("_", " ")
             lines += f"<dt>{title}</dt><dd>{html.escape(meaning)}</dd>"
     drawn = f'<dl class="note">{lines}</dl>'
