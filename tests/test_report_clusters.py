@@ -14,7 +14,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import ClusterSample
 from sklearn_calib.metrics import validate_predictions
 from sklearn_calib.report import _verdict, calibration_report
-from sklearn_calib.report._evidence import find_smallest_error
+from sklearn_calib.report._evidence import find_smallest_error, run_kernel_test
 from sklearn_calib.summary import CalibrationSummary
 
 QUICK = {"n_resamples": 40}
@@ -124,7 +124,7 @@ def test_five_equal_rows_inflate_the_variance_by_five():
     y, p, groups = rows(300)
     case = validate_predictions(y, p)
     cells = ClusterSample(case.problems()[0], groups)
-    test = _verdict._run_test(cells, 0)
+    test = run_kernel_test(cells, 0)
     found = _verdict._compute_inflation(SimpleNamespace(n_clusters=400), cells, test)
     assert found == pytest.approx(
         5 * np.mean((y - p) ** 2) / np.mean(p * (1 - p)), rel=0.15

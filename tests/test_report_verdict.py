@@ -18,12 +18,13 @@ from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import all_metrics, kernel_calibration_error, log_loss
 from sklearn_calib.report import _verdict, calibration_report
 from sklearn_calib.report._evidence import (
+    KERNEL_BANDWIDTH,
     Bin,
     find_runs,
     find_smallest_error,
     make_bins,
+    run_kernel_test,
 )
-from sklearn_calib.report._verdict import KERNEL_BANDWIDTH, _run_test
 from sklearn_calib.summary import CalibrationSummary
 
 QUICK = {"measures": ["expected_calibration_error"], "n_resamples": 60}
@@ -194,7 +195,7 @@ def test_all_draws_at_once_are_the_draws_one_by_one():
     for weight in (None, rng.exponential(1, 300)):
         summary = CalibrationSummary().update(y, p, sample_weight=weight)
         (sample,) = summary.samples()
-        found = _run_test(sample, 0)
+        found = run_kernel_test(sample, 0)
         options = {"sample_weight": weight, "bandwidth": KERNEL_BANDWIDTH}
         assert found.statistic == pytest.approx(
             kernel_calibration_error(y, p, **options)

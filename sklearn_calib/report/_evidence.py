@@ -1,7 +1,6 @@
 """What a verdict rests on: bins with intervals, slope and intercept, the power of the test."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -18,7 +17,7 @@ from .._kernels._logistic import compute_covariance, fit_line, threshold_separat
 from .._kernels._proportion import compute_exact_interval
 from .._simplex_array import LARGEST_LOG_LOSS, compute_log_odds
 from ..groups import ALL_ROWS_NAME, GroupCalibration, GroupRow
-from ..inference import ClusterSample
+from ..inference import ClusterSample, MonteCarloResult
 from ._models import Model, PredictionsModel
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     Cells: TypeAlias = CellSample | ClusterSample
 
 MAX_BINS = 10
+N_TEST_DRAWS = 999
+N_TEST_CELLS = 1024
 # Expected rows of the rarer outcome, in a bin on average.
 _MIN_ROWS_PER_BIN = 20
 # Rows of either outcome that a slope needs.
@@ -367,6 +368,20 @@ def find_smallest_error(
     )
 
 
+def run_kernel_test(sample: "Cells", seed: int) -> MonteCarloResult:
+    """Run `calibration_test` by the kernel calibration error, all draws at once."""
+    score = sample.proba[:, 1]
+    mass = sample.weight.sum(axis=1)
+    kernel = np.exp(-np.abs(score[:, None] - score) / KERNEL_BANDWIDTH)
+    drawn = sample.events(N_TEST_DRAWS, np.random.default_rng(seed))
+    residual = np.vstack([sample.weight[:, 1], drawn]) - mass * score
+    squares = np.einsum("ij,ij->i", residual @ kernel, residual)
+    observed, *null = np.minimum(np.sqrt(np.maximum(squares, 0.0)) / mass.sum(), 1.0)
+    return MonteCarloResult.from_draws(
+        observed, np.array(null), "kernel_calibration_error"
+    )
+
+
 class LocalError(NamedTuple):
     """Groups that are wrong while no error is found in the other rows.
 
@@ -389,8 +404,7 @@ def find_local_error(
     model: Model,
     audit: GroupCalibration,
     line: Line | None,
-    test_cells: Callable[[Any], float],
-    max_cells: int,
+    seed: int,
 ) -> LocalError | None:
     """Find the groups without which the predictions pass the test.
 
@@ -405,10 +419,8 @@ def find_local_error(
     audit : GroupCalibration
     line : Line or None
         Of all rows.
-    test_cells : callable
-        Returns the p-value of cells.
-    max_cells : int
-        How many cells it takes.
+    seed : int
+        Of the draws of the test.
 
     Returns
     -------
@@ -438,7 +450,7 @@ def find_local_error(
         if chosen.mean() > _MAX_WRONG_GROUPS_SHARE:
             return None
         others = PredictionsModel(predictions.take(np.flatnonzero(~chosen)))
-        p_others = test_cells(others.pool_cells(max_cells))
+        p_others = run_kernel_test(others.pool_cells(N_TEST_CELLS), seed).pvalue
         if p_others > SIGNIFICANCE_LEVEL:
             wrong = PredictionsModel(predictions.take(np.flatnonzero(chosen)))
             # A small rest passes any test; the likelihood must prefer wrong groups to

@@ -4,7 +4,7 @@ import html
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._show import Cell, Section, Table, format_best_rows, join_truncated, plain
+from .._show import Cell, Section, Table, format_best_rows, plain
 from ..metrics import all_metrics
 from ._pictures import (
     MAX_LARGE_DIAGRAM_MODELS,
@@ -373,12 +373,12 @@ def _show_groups(report):
     def make_group_section(name):
         found = report.groups[name].section(MAX_SHOWN_GROUPS)
         repair = _find_repair(report, name)
-        if not repair or name not in report._group_codes:
+        if not repair:
             return found
-        listed = join_truncated([plain(group, 100) for group in repair], len(repair))
+        names = ", ".join([plain(group, 100) for group in repair])
         code = Section(
             sentences=[
-                f"To repair {listed} alone and leave the other rows as they are:"
+                f"To repair {names} alone and leave the other rows as they are:"
             ],
             code=report._group_codes[name].replace("GROUPS", repr(repair)),
             only=f"{_DOCUMENT_FORMATS} terminal",

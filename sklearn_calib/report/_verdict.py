@@ -12,15 +12,20 @@ from .._kernels._detectable_error import (
 )
 from .._show import plain
 from ..groups import ALL_ROWS_NAME
-from ..inference import MonteCarloResult
 from ..metrics import all_metrics
-from ._evidence import Evidence, collect_evidence, count_certain, find_local_error
+from ._evidence import (
+    N_TEST_CELLS,
+    N_TEST_DRAWS,
+    Evidence,
+    collect_evidence,
+    count_certain,
+    find_local_error,
+    run_kernel_test,
+)
 from ._table import measure_models
 
 # The measure that states the size of the error.
 _ERROR_MEASURE = "expected_calibration_error"
-_N_TEST_DRAWS = 999
-_N_TEST_CELLS = 1024
 _N_POWER_CELLS = 512
 # A sentence mentions the number of distinct predictions up to this one.
 _MAX_NAMED_VALUES = 20
@@ -150,8 +155,8 @@ class _Findings:
         self.level = report.level
         self.error = _find_error(report, name)
         whole = model.pool_cells()
-        tested = model.pool_cells(_N_TEST_CELLS)
-        self.test = _run_test(tested, report._seed)
+        tested = model.pool_cells(N_TEST_CELLS)
+        self.test = run_kernel_test(tested, report._seed)
         items = None if model.predictions is None else model.predictions.items
         self.certain = *count_certain(whole, items), len(whole.proba)
         critical = float(
@@ -175,13 +180,7 @@ class _Findings:
         if self.rejected:
             self.calibrated = False
             if self.groups is not None:
-                self.local = find_local_error(
-                    model,
-                    self.groups,
-                    of.line,
-                    lambda cells: _run_test(cells, report._seed).pvalue,
-                    _N_TEST_CELLS,
-                )
+                self.local = find_local_error(model, self.groups, of.line, report._seed)
 
 
 def _compute_tolerable_error(rate):
@@ -234,20 +233,6 @@ def _compute_inflation(model, sample, test):
     return float(np.mean(test.null_distribution**2) / alone) if alone > 0 else 1.0
 
 
-def _run_test(sample, seed):
-    """Run `calibration_test` by the kernel calibration error, all draws at once."""
-    score = sample.proba[:, 1]
-    mass = sample.weight.sum(axis=1)
-    kernel = np.exp(-np.abs(score[:, None] - score) / KERNEL_BANDWIDTH)
-    drawn = sample.events(_N_TEST_DRAWS, np.random.default_rng(seed))
-    residual = np.vstack([sample.weight[:, 1], drawn]) - mass * score
-    squares = np.einsum("ij,ij->i", residual @ kernel, residual)
-    observed, *null = np.minimum(np.sqrt(np.maximum(squares, 0.0)) / mass.sum(), 1.0)
-    return MonteCarloResult.from_draws(
-        observed, np.array(null), "kernel_calibration_error"
-    )
-
-
 def _to_points(share):
     """Format a difference of probabilities in percentage points."""
     points = 100 * share
@@ -277,17 +262,17 @@ def _write_interval(findings, ends, show):
 def _describe_calibration(findings):
     p = findings.test.pvalue
     rows = findings.rows
-    numbers = {"p_value": p, "draws": _N_TEST_DRAWS, "significance": SIGNIFICANCE_LEVEL}
+    numbers = {"p_value": p, "draws": N_TEST_DRAWS, "significance": SIGNIFICANCE_LEVEL}
     numbers |= {
         "test": findings.test.name,
         "bandwidth": KERNEL_BANDWIDTH,
         "tolerable": findings.tolerable,
     }
     if findings.rejected:
-        more = round(p * (_N_TEST_DRAWS + 1)) - 1
+        more = round(p * (N_TEST_DRAWS + 1)) - 1
         text = (
             f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of "
-            f"{_N_TEST_DRAWS} "
+            f"{N_TEST_DRAWS} "
         )
         text += (
             "sets of residuals with random signs of the clusters deviated as much as the true ones."
@@ -451,15 +436,17 @@ def _describe_groups(findings):
     worst = wrong[0]
     numbers = {"rejected": len(wrong), "worst": worst._asdict(), "repair": []}
     number = "one group is" if len(wrong) == 1 else f"{len(wrong)} groups are"
-    text = f"{number.capitalize()} not calibrated; the worst is "
+    text = f"{number.capitalize()} not calibrated; the worst is"
     advice = "Other rows are wrong, too: repair all of them."
     if not findings.rejected:
-        text = f"But {number} not calibrated; the worst is "
+        text = f"But {number} not calibrated; the worst is"
         advice = "Repair such groups one by one, for the rows as a whole are right."
     elif local is not None:
         worst = local.groups[0]
-        others = [plain(row.group, 100) for row in local.groups[1:]]
-        text = f"The error is in {' and '.join([*others, ''])}"
+        text = "The error is in"
+        others = local.groups[1:]
+        for row in others:
+            text += f" {plain(row.group, 100)} and"
         advice = (
             f"In the other {local.n_others} rows no miscalibration is found "
             f"(p = {local.p_others:.2f}): repair {'these groups' if others else 'this group'} "
@@ -467,7 +454,7 @@ def _describe_groups(findings):
         )
         numbers["repair"] = [row.group for row in local.groups]
         numbers |= {"other_rows": local.n_others, "p_of_other_rows": local.p_others}
-    text += f"{_describe_group(worst, findings.groups.level)}. {advice}"
+    text += f" {_describe_group(worst, findings.groups.level)}. {advice}"
     return Sentence("groups", text, numbers)
 
 
