@@ -178,9 +178,10 @@ def list_packages(arena: dict[str, dict[str, np.ndarray]]) -> list[list[str]]:
             (excess, harm), name = min(found)
             cells.append(_write_method(name.partition(" (")[0], excess, harm))
         rows.append(cells)
-    losses_of = [summarize_method(losses, "identity") for losses in arena.values()]
-    cells = [_write_method("", *each) for each in losses_of]
-    return [*rows, ["no recalibration", *cells]]
+    cells = ["no recalibration"]
+    for losses in arena.values():
+        cells.append(_write_method("", *summarize_method(losses, "identity")))
+    return [*rows, cells]
 
 
 def _write_method(name, excess, harm):
@@ -218,11 +219,8 @@ def list_slower_cases() -> dict[str, tuple[int, int, float]]:
         faster, cases, factor = found.get(row["peer"], (0, 0, 1.0))
         # below 1.1 it is not distinguished from equal times
         slower = 1 / float(row["ratio"])
-        found[row["peer"]] = (
-            faster + (slower > 1.1),
-            cases + 1,
-            max(factor, slower),
-        )
+        faster += slower > 1.1
+        found[row["peer"]] = (faster, cases + 1, max(factor, slower))
     return found
 
 
@@ -369,24 +367,25 @@ def replace_output(readme: str) -> str:
 
 def draw_picture(y: Any, proba: dict[str, Any]) -> str:
     """Return both reliability diagrams side by side; light or dark as the reader's screen."""
-    parts, width = [], LARGE_FRAME.width + 20
+    parts = []
+    width = LARGE_FRAME.width + 20
     for number, (title, values) in enumerate(proba.items()):
         (curve,) = reliability_curve(y, values, n_bins=10)
         found = measure(y, values)
-        said = f"above 99 %: {found['sure']} rows, {found['wrong']} wrong"
+        note = f"above 99 %: {found['sure']} rows, {found['wrong']} wrong"
         (steps,) = reliability_curve(y, values, strategy="isotonic", n_resamples=0)
-        diagram = draw_diagram([DiagramSeries(curve, steps, number)], title)
-        # A report numbers the dots by its table of bins, which is missing here.
-        diagram = re.sub(r'<text [^>]*class="\w+ bin">\d+</text>\n?', "", diagram)
+        series = DiagramSeries(curve, steps, number)
+        diagram = draw_diagram([series], title, number_bins=False)
         left = 10 + number * width
         parts.append(
             f'<text class="title" x="{left + LARGE_FRAME.left}" y="26">{title}</text>\n'
             f'<text class="note" x="{left + LARGE_FRAME.left}" y="44">'
-            f"{said}; log loss {found['log_loss']:.2f}</text>\n"
+            f"{note}; log loss {found['log_loss']:.2f}</text>\n"
             f'<svg x="{left}" y="50" width="{LARGE_FRAME.width}" height="{LARGE_FRAME.height}">'
             f"{diagram}</svg>"
         )
-    width, height = 20 + 2 * width, LARGE_FRAME.height + 60
+    width = 20 + 2 * width
+    height = LARGE_FRAME.height + 60
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}">\n<style>{_STYLE}</style>\n'

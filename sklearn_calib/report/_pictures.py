@@ -23,7 +23,7 @@ from ._svg import (
     SMALL_FRAME,
     DiagramSeries,
     draw_diagram,
-    format_probability,
+    format_rounded,
 )
 
 if TYPE_CHECKING:
@@ -270,10 +270,10 @@ def _describe_series(series):
     for one in series:
         curve = one.curve
         parts.append(
-            f"predictions from {format_probability(curve.predicted[0], 2)} (observed "
-            f"{format_probability(curve.observed[0], 2)}) "
-            f"to {format_probability(curve.predicted[-1], 2)} (observed "
-            f"{format_probability(curve.observed[-1], 2)})"
+            f"predictions from {format_rounded(curve.predicted[0], 2)} (observed "
+            f"{format_rounded(curve.observed[0], 2)}) "
+            f"to {format_rounded(curve.predicted[-1], 2)} (observed "
+            f"{format_rounded(curve.observed[-1], 2)})"
         )
     return "; after recalibration ".join(parts) + "."
 

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._picture_axes import HISTOGRAM_EDGES, LogitAxis
-from .._kernels._picture_axes import format_probability as probability
+from .._kernels._picture_axes import (
+    HISTOGRAM_EDGES,
+    LogitAxis,
+    format_probability,
+)
 from .._show import escape_html
 from .._typing import FloatArray
 
@@ -92,7 +95,8 @@ class Frame(NamedTuple):
 
 
 _DIGIT_WIDTH = 7.2
-_LABEL_ROOM = 13
+# Numbers of dots that are closer would overlap.
+_MIN_NUMBER_DISTANCE = 13
 # Space for 0.0001 at the left axis.
 _EXTRA_LEFT_MARGIN = 14
 
@@ -101,7 +105,10 @@ SMALL_FRAME = Frame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))
 
 
 def draw_diagram(
-    series: Sequence[DiagramSeries], label: str, frame: Frame = LARGE_FRAME
+    series: Sequence[DiagramSeries],
+    label: str,
+    frame: Frame = LARGE_FRAME,
+    number_bins: bool = True,
 ) -> str:
     """Draw a reliability diagram above the histogram of the scores, as an SVG element.
 
@@ -114,7 +121,11 @@ def draw_diagram(
         What the picture shows, as a sentence, for those who do not see it; not yet
         escaped.
     frame : Frame
+    number_bins : bool, default=True
+        Number the dots of a large diagram as in the table of bins, which has the rows
+        before recalibration.
     """
+    number_bins = number_bins and frame.side == LARGE_FRAME.side
     parts = _draw_axes(frame, series[0].curve.title == "confidence")
     parts += [_draw_margins(frame)]
     left = frame.left
@@ -128,7 +139,7 @@ def draw_diagram(
         "<title>calibrated: as often as predicted</title></path>"
     )
     for one in series:
-        parts.append(_draw_series(frame, one))
+        parts.append(_draw_series(frame, one, number_bins and one.tone == 0))
     parts.append(_draw_histogram(frame, series))
     size = "small" if frame.side < LARGE_FRAME.side else "large"
     return (
@@ -166,7 +177,7 @@ def _draw_axes(frame, confidence):
         y = frame.locate_y(tick)
         grid += f"M{_to_xy(left, y)}H{_to_px(right)}"
         grid += f"M{_to_xy(x, frame.top)}V{frame.top + frame.side}"
-        text = f"{tick:g}" if frame.axis is None else probability(tick)
+        text = f"{tick:g}" if frame.axis is None else format_probability(tick)
         numbers.append(
             f'<text x="{_to_px(x)}" y="{low + 14}" class="middle">{text}</text>'
         )
@@ -235,7 +246,7 @@ def _draw_band(frame, curve):
     )
 
 
-def _draw_series(frame, series):
+def _draw_series(frame, series, number_bins):
     curve = series.curve
     x = frame.locate_x(curve.predicted)
     y = frame.locate_y(curve.observed)
@@ -253,15 +264,14 @@ def _draw_series(frame, series):
         bars = zip(x, frame.locate_y(low), frame.locate_y(high), strict=True)
         bars = "".join(f"M{_to_xy(across, a)}V{_to_px(b)}" for across, a, b in bars)
         parts.append(f'<path class="interval" d="{bars}"/>')
-    is_large = frame.side == LARGE_FRAME.side
-    radius = 4 if is_large else 3
+    radius = 4 if frame.side == LARGE_FRAME.side else 3
     parts += [
         f'<g class="point"><title>{text}</title>'
         f'<circle class="near" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{2.5 * radius:g}"/>'
         f'<circle class="dot" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{radius}"/></g>'
         for a, b, text in zip(x, y, _describe_dots(curve), strict=True)
     ]
-    if is_large and series.tone == 0:
+    if number_bins:
         parts += _number_dots(curve, x, y, frame.width)
     return f'<g class="tone{series.tone}">\n' + "\n".join(parts) + "\n</g>"
 
@@ -273,13 +283,13 @@ def _number_dots(curve, x, y, right):
     """
     last = 0
     for at in range(len(x)):
-        # Numbers of neighbouring dots must not overlap.
-        if at and np.hypot(x[at] - x[last], y[at] - y[last]) < _LABEL_ROOM:
+        distance = np.hypot(x[at] - x[last], y[at] - y[last])
+        if at and distance < _MIN_NUMBER_DISTANCE:
             continue
         last = at
+        # Below the diagonal the number is placed to the lower right, above it to the
+        # upper left.
         place = f'x="{_to_px(x[at] + 6)}" y="{_to_px(y[at] + 14)}" class="start bin"'
-        # Above the diagonal the number is placed to the upper left, below it to the
-        # lower right.
         if curve.observed[at] >= curve.predicted[at]:
             place = f'x="{_to_px(x[at] - 6)}" y="{_to_px(y[at] - 6)}" class="end bin"'
         elif x[at] + 6 + 2 * _DIGIT_WIDTH > right:
@@ -313,8 +323,8 @@ def _describe_dots(curve: "ReliabilityCurve") -> list[str]:
     texts = []
     for at in range(len(share)):
         lines = [
-            f"predicted {format_probability(curve.predicted[at], 4)}",
-            f"observed {format_probability(curve.observed[at], 4)}"
+            f"predicted {format_rounded(curve.predicted[at], 4)}",
+            f"observed {format_rounded(curve.observed[at], 4)}"
             + _describe_interval(curve, "confidence", at),
         ]
         if expected := _describe_interval(curve, "consistency", at):
@@ -332,13 +342,13 @@ def _describe_interval(curve, kind, at):
     if low is None or high is None:
         return ""
     return (
-        f" ({100 * curve.level:.0f} %: {format_probability(low[at], 4)} "
-        f"to {format_probability(high[at], 4)})"
+        f" ({100 * curve.level:.0f} %: {format_rounded(low[at], 4)} "
+        f"to {format_rounded(high[at], 4)})"
     )
 
 
-def format_probability(value: float, digits: int) -> str:
-    """Format a probability with so many digits behind the point, or two that count."""
+def format_rounded(value: float, digits: int) -> str:
+    """Format a probability with so many decimals, or with two significant digits."""
     return (
         f"{value:.{digits}f}"
         if value == 0 or value >= 10.0**-digits * 10
@@ -397,7 +407,7 @@ def _draw_columns(frame, heights, edges):
         yield (
             f'<rect class="near" x="{_to_px(frame.locate_x(left))}" y="{top}" '
             f'width="{_to_px(width)}" '
-            f'height="{bottom - top}"><title>{format_probability(left, 2)} '
-            f"to {format_probability(right, 2)}: "
+            f'height="{bottom - top}"><title>{format_rounded(left, 2)} '
+            f"to {format_rounded(right, 2)}: "
             f"{shares} of the rows</title></rect>"
         )
