@@ -58,12 +58,13 @@ def fit_logistic(
     weight_fraction = weight / weight.sum()
 
     def evaluate_at(coef):
+        coef = _clip_nonnegative(coef, nonnegative)
         return _FitPoint(
             coef, *compute_logistic_terms(coef @ columns, target, weight_fraction)
         )
 
     point = evaluate_at(
-        np.zeros(len(columns)) if start is None else np.asarray(start, float)
+        np.zeros(len(columns)) if start is None else np.array(start, float)
     )
     gap = np.inf
     # A start that is worse than the constant 1/2 helps less than zeros.
@@ -80,7 +81,6 @@ def fit_logistic(
         enough = max(tol, _DECREMENT_TOLERANCE) * scale
         last = decrement <= tol * scale
         near = decrement <= enough
-        # a decided row of huge features may hide what others need
         undecided = None
         if near and before == np.inf:
             # The curvature of decided rows dominates the model and hides the directions
@@ -96,14 +96,14 @@ def fit_logistic(
         if near and not decrement < before / 4:
             break  # nor does the slope become smaller
         change = step @ columns
-        next_coef = _clip_nonnegative(point.coef + step, nonnegative)
         largest = np.abs(change).max() if near else np.inf
-        # what the loss gains is below its last digit, or what the next step would be,
-        # the square of this one
+        # What the loss gains is below its last digit, or the next step would be: it is
+        # about the square of this one.
         if largest < (1e-6 if last else 1e-8):
-            point = point._replace(coef=next_coef)
+            end = _clip_nonnegative(point.coef + step, nonnegative)
+            point = point._replace(coef=end)
             break
-        reached = evaluate_at(next_coef) if near else None
+        reached = evaluate_at(point.coef + step) if near else None
         if (
             reached is not None
             and reached.loss <= point.loss + _DECREMENT_TOLERANCE * scale
@@ -253,7 +253,7 @@ def _orthogonalise_columns(columns, curvature):
         size = np.sqrt(curvature @ residual**2)
         # Gram-Schmidt loses orthogonality in one pass if columns are nearly dependent
         # (Kahan and Parlett: "twice is enough").
-        for _ in range(2):  # twice is enough
+        for _ in range(2):
             for i in range(j):
                 projection = weighted[i] @ residual
                 residual -= projection * basis[i]
@@ -278,22 +278,18 @@ def _search_line(evaluate_at, point, step, change, slope, nonnegative):
         return None
     falling = [point.coef[j] / -step[j] for j in nonnegative if step[j] < 0]
     longest = max(min(falling, default=np.inf), 1.0)
-
-    def evaluate_step(length):
-        return evaluate_at(_clip_nonnegative(point.coef + length * step, nonnegative))
-
     length = 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        reached = evaluate_step(length)
+        reached = evaluate_at(point.coef + length * step)
         while not reached.loss <= point.loss + 1e-4 * length * slope:
             length *= 0.3
             if length < 1e-100:
                 return None
-            reached = evaluate_step(length)
+            reached = evaluate_at(point.coef + length * step)
         growth = 4.0
         while length < longest and reached.residual @ change < 0.3 * slope:
             length = min(growth * length, longest)
-            further = evaluate_step(length)
+            further = evaluate_at(point.coef + length * step)
             if not further.loss < reached.loss:
                 break
             reached = further

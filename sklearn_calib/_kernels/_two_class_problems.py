@@ -13,11 +13,13 @@ from .._typing import AnyArray, FloatArray, IntArray, Multiclass
 class TwoClasses(NamedTuple):
     """Rows of a table of probabilities as one two-class problem."""
 
-    # of the class in question; 0 if it is the predicted one of each row
+    # The class in question, or 0 if it is the class predicted for each row.
     number: int
-    rows: Any  # which of the table
-    score: FloatArray  # of these rows
-    # a row has the event if its label is this: one class, or one for each row
+    # Which rows of the table take part.
+    rows: Any
+    # The probability of the event in each of these rows.
+    score: FloatArray
+    # A row has the event if its label equals the target: a class, or a class per row.
     target: Any
 
 
