@@ -55,7 +55,8 @@ def get_array_namespace(values: Any) -> Any:
     Also None for numpy's own, and for JAX, whose arrays cannot be written to.
     """
     if isinstance(values, np.ndarray | np.generic | list | tuple | float | int):
-        return None  # what is nearly always given: one look
+        # Nearly all values are of these types, so this check comes first.
+        return None
     if not get_config().get("array_api_dispatch", False):
         return None
     if not (hasattr(values, "device") and hasattr(values, "dtype")) or hasattr(
@@ -69,7 +70,7 @@ def get_array_namespace(values: Any) -> Any:
 def to_numpy(values: Any, xp: Any) -> AnyArray:
     """Convert a foreign array to numpy, without a copy if it is on the host."""
     values = values.detach() if hasattr(values, "detach") else values
-    # numpy has no such numbers; float32 holds them exactly
+    # Numpy has no bfloat16; float32 holds its numbers exactly.
     if "bfloat16" in str(values.dtype):
         values = xp.astype(values, xp.float32)
     return _convert_to_numpy(values, xp)

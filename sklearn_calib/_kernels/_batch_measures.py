@@ -15,14 +15,16 @@ from ._logistic import fit_line, fit_single_coefficient, threshold_separates
 
 # Cells of the smoothed curve.
 MAX_CURVE_CELLS = 64
-_MAX_BLOCK_ENTRIES = 1 << 15  # entries whose temporaries stay in the cache
+# The temporaries of a block have so many entries and stay in the cache.
+_MAX_BLOCK_ENTRIES = 1 << 15
 # After these a slower method takes over, which always converges.
 _MAX_NEWTON_STEPS = 12
-# likelihood per unit of weight that a last step may still gain
+# The likelihood that a last step may still gain, per unit of weight.
 _MIN_LIKELIHOOD_GAIN = 1e-14
 # Probabilities are raised to this for a log loss.
 _MIN_PROBABILITY = float(np.finfo(np.float64).eps)
-# of a determinant, relative: below it the scores determine no parabola
+# A determinant below this, relative to its terms, determines no parabola: the scores
+# are too few or too close.
 _DETERMINANT_TOLERANCE = 1e-9
 
 
@@ -275,7 +277,8 @@ class SortedPredictions:
         score = np.add.reduceat(self.weight * self.p, starts, axis=1)
         score = np.divide(score, mass, out=plain_mean, where=mass > 0)
         events = self.weight * self.outcome
-        if self._tie_bounds is not None:  # rows of one prediction may be in two cells
+        # The rows of one prediction may be in two cells.
+        if self._tie_bounds is not None:
             shared, total = (
                 np.subtract(*self._sum_below_and_upto(x)[::-1])
                 for x in (events, self.weight)

@@ -6,9 +6,11 @@ They are used by the binned measures and by histogram binning.
 import numpy as np
 from scipy.special import gammaln
 
-# fraction of a bin: a value nearer to its edge lies on the edge
+# A value nearer to an edge than this fraction of a bin lies on the edge.
 BIN_EDGE_TOLERANCE = 1e-9
-MAX_SWEPT_BINS = 1000  # labels in the order of the scores never stop the sweep
+# The sweep over numbers of bins ends here even if the frequencies still increase, as
+# they always do if the scores sort the labels.
+MAX_SWEPT_BINS = 1000
 
 
 def find_distinct(scores):
@@ -40,7 +42,8 @@ def bin_distinct_values(values, mass, n_bins, strategy):
     if strategy == "uniform":
         edges = np.arange(n_bins + 1) / n_bins
         bins = np.minimum((values * n_bins).astype(np.intp), n_bins - 1)
-        bins += values > edges[bins + 1]  # the product rounds; the edges are exact
+        # The product above is rounded, whereas the edges are exact: they decide.
+        bins += values > edges[bins + 1]
         bins -= values <= edges[bins]
         return np.maximum(bins, 0, out=bins)
     # A distinct score goes to the bin of the middle of its mass, so ties are never
@@ -60,7 +63,8 @@ def find_bin_starts(mass, n_bins):
     index = np.searchsorted(
         cumulated, (wanted - BIN_EDGE_TOLERANCE) * (cumulated[-1] / n_bins)
     )
-    # whose middle, or the next one's, is the first beyond
+    # The right cell is this one or the next: the first whose middle lies beyond the
+    # edge.
     index = np.minimum(index, len(mass) - 1)
     middle = (cumulated[index] - 0.5 * mass[index]) / cumulated[
         -1
@@ -137,7 +141,8 @@ def sweep_monotonic_bins(values, mass, event_weight, strategy):
         if len(ends) == filled:
             continue
         frequency = np.diff(events[ends]) / np.diff(cumulated[ends])
-        if (np.diff(frequency) < -1e-9).any():  # less is rounding
+        # A smaller decrease is rounding.
+        if (np.diff(frequency) < -1e-9).any():
             break
         best = ends
     return np.repeat(np.arange(len(best) - 1), np.diff(best))

@@ -28,11 +28,15 @@ from ._temperature import (
     solve_temperature,
 )
 
-# of log beta: below it the error of a Halley step is below 2e-7
+# A Halley step of log beta below the first limit has an error below 2e-7. If it is
+# corrected by the higher derivatives of the sample, a step below the second limit has
+# an error below 1e-6.
 _MAX_HALLEY_LOG_STEP = 5e-3
-_MAX_CORRECTED_LOG_STEP = 2e-2  # with the sample's higher derivatives: below 1e-6
-MIN_SCALED_LOGIT = -1e4  # beyond, a class is impossible at any sensible coefficient
-_MAX_LBFGS_PAIRS = 10  # of steps and changes of the gradient that L-BFGS stores
+_MAX_CORRECTED_LOG_STEP = 2e-2
+# A class with a lower logit is impossible at any sensible coefficient.
+MIN_SCALED_LOGIT = -1e4
+# L-BFGS stores so many pairs of a step and the change of the gradient.
+_MAX_LBFGS_PAIRS = 10
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,14 @@ class TemperaturePass:
     Passes of other rows are added.
     """
 
-    sums: FloatArray  # L, L', L'', L''', D, M of `_temperature`
+    # L, L', L'', L''', D and M as in `_temperature`.
+    sums: FloatArray
     weight: float
-    lowest: float  # of the logits
+    # The lowest and the highest logit.
+    lowest: float
     highest: float
-    excess: FloatArray  # of the loss over the largest that counts, and its derivative
+    # The loss above the largest one that counts, and its derivative.
+    excess: FloatArray
     n_classes: int
 
     def __add__(self, other: Any) -> "TemperaturePass":
@@ -65,7 +72,7 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
     logits = np.ascontiguousarray(logits)
     lowest = float(logits.min())
     highest = float(logits.max())
-    # there are many such blocks
+    # A large number of entries chooses the compiled sums: there are many such blocks.
     sums = np.asarray(choose_sums_function(np.inf)(logits, y_encoded, weight, beta))
     # The loss of a row is capped at the largest one that float64 can express. Few
     # blocks come near the cap, and only those need the second pass.
@@ -168,7 +175,8 @@ class VectorPass:
     """
 
     loss: float
-    gradient: FloatArray  # in the k factors, then in the k intercepts
+    # The derivatives by the k factors, then by the k intercepts.
+    gradient: FloatArray
     weight: float
 
     def __add__(self, other: Any) -> "VectorPass":

@@ -28,14 +28,16 @@ STEP_BITS = 16
 ALLOWED_BIT_SHIFTS = (0, *range(STEP_BITS, MANTISSA_BITS + 1))
 # A cell is one octave then.
 MAX_BIT_SHIFT = ALLOWED_BIT_SHIFTS[-1]
-TAIL_BITS = 5  # fewer bits are kept below 2^-24
+# Below 2^-24 so many more bits of a key are dropped.
+TAIL_BITS = 5
 N_CUTS = 60
 
 ID, N0, N1, OFFSET, W0, W1, V0, V1 = range(8)
-# columns without and with weights
+# The numbers of columns without and with weights.
 UNWEIGHTED_COLUMNS = 4
 WEIGHTED_COLUMNS = 8
-GROUP_PATTERN_COLUMN = -1  # of a table of pairs, which has one column more
+# The column of the group pattern in a table of pairs, which has one column more.
+GROUP_PATTERN_COLUMN = -1
 
 TOTAL_NAMES = (
     "n_samples",
@@ -96,7 +98,8 @@ def _find_cut_keys():
     # binned measures of summaries are exact.
     upper = edges[: N_CUTS // 2 - 1 : -1]
     high = encode_float_keys(1.0 - upper)
-    # the least complement that rounds to a probability at or below the edge
+    # The key is lowered to the least complement that rounds to a probability at or
+    # below the edge.
     while True:
         below = 1.0 - decode_float_keys(np.maximum(high - 1, 0)) <= upper
         if not (below & (high > 0)).any():
@@ -104,7 +107,8 @@ def _find_cut_keys():
         high -= below & (high > 0)
 
 
-CUT_KEYS = _find_cut_keys()  # rows: low side, high side
+# The rows are the low side and the high side.
+CUT_KEYS = _find_cut_keys()
 
 
 def get_tail_shift(shift):
@@ -221,7 +225,8 @@ def compute_mean_distances(table, last=None):
         return np.clip(mean, decode_float_keys(start), decode_float_keys(last)), high
     inner = np.where(high[1:], start[:-1], start[1:])
     same = high[1:] == high[:-1]
-    last = np.full(len(start), HALF_KEY)  # of the keys that may be in the cell
+    # The largest key that may be in each cell.
+    last = np.full(len(start), HALF_KEY)
     last[:-1] = np.where(same & ~high[1:], inner - 1, last[:-1])
     last[1:] = np.where(same & high[1:], inner - 1, last[1:])
     return np.clip(mean, decode_float_keys(start), decode_float_keys(last)), high

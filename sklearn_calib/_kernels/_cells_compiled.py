@@ -56,11 +56,14 @@ _LANE = np.uint64(3)
 _LANES = np.uint64(7)
 _W0 = np.uint64(W0)
 _V0 = np.uint64(V0)
-_HIGH_SIDE_START = np.uint64(CUT_KEYS.shape[1])  # where the cuts of the high side begin
+# The cuts of the high side begin here.
+_HIGH_SIDE_START = np.uint64(CUT_KEYS.shape[1])
 _CUTS = CUT_KEYS.astype(np.uint64).ravel()
-_N_WEIGHTED = 7  # the totals that depend on weights
+# So many of the totals depend on weights.
+_N_WEIGHTED = 7
 _UNIT_WEIGHTS = np.ones(CHUNK_ROWS)
-_CUT_TOLERANCE = 1e-9  # more than rounding can move 60 t
+# Rounding moves 60 t by less than this.
+_CUT_TOLERANCE = 1e-9
 
 
 def make_empty_slots(n_cells, columns):
@@ -151,7 +154,8 @@ def _identify_rows(p, q, shift, tail, cuts, ids, distance):
         is_exact = (q[i] < MIN_COMPLEMENT) | (1.0 - q[i] == p[i])
         complement = q[i] if is_exact else 1.0 - p[i]
         high = uint64(p[i] > 0.5)
-        t = abs(complement if p[i] > 0.5 else p[i])  # no -0.0
+        # The absolute value turns -0.0 into 0.0, which has other bits.
+        t = abs(complement if p[i] > 0.5 else p[i])
         key = np.float64(t).view(np.uint64)
         cell = _find_cell_start(key, t, high, shift, tail, cuts)
         ids[i] = np.int64(cell ^ (_ZERO - high))
@@ -173,9 +177,9 @@ def sum_row_losses(p, q, y):
         block_q = q[rows]
         right = work[0, : len(block_p)]
         off = work[1, : len(block_p)]
-        # without numba an int64
-        # A certain and wrong prediction makes Spiegelhalter's variance meaningless;
-        # such rows are counted.
+        # Without numba `wrong` would become an int64 of numpy, hence int(). A certain
+        # and wrong prediction makes Spiegelhalter's variance meaningless; such rows are
+        # counted.
         wrong += int(_split_by_label(block_p, block_q, y[rows], right, off))
         sums[1] = _sum_products(off, off)
         fill_negative_logs(right, LOG_LOSS_FLOOR, off)
@@ -191,7 +195,8 @@ def sum_row_losses(p, q, y):
 def _split_by_label(p, q, y, right, off):
     wrong = np.int64(0)
     for i in range(len(p)):
-        # loaded before: no branch
+        # All values are loaded before they are compared, so that the compiler needs no
+        # branch.
         is_event = y[i] == 1
         positive = p[i]
         negative = q[i]
@@ -323,7 +328,9 @@ def _add_rows(
                 slots[slot, last] = pattern[i]
             filled += 1
         label = uint64(y[i])
-        if weight is None:  # of the two branches the compiler keeps one
+        # The type of `weight` is known when this is compiled: only one of the branches
+        # is kept.
+        if weight is None:
             times = 1
             w = 1.0
             v = 1.0
@@ -425,7 +432,7 @@ def merge_cells_to_limit(cells, shift, max_cells):
     # As unsigned numbers, the identities of the high side, which are complements, sort
     # after those of the low side and in order of the probability.
     ids = np.ascontiguousarray(cells[:, ID]).view(np.uint64)
-    # finds what is sorted
+    # The stable sort is fast for cells that are sorted already.
     cells = np.take(cells, np.argsort(ids, kind="stable"), axis=0)
 
     def is_within_limit(index):

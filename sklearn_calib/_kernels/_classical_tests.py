@@ -30,7 +30,8 @@ def run_spiegelhalter_test(excess, variance, certain_and_wrong):
     return z, float(2 * stats.norm.sf(abs(z)))
 
 
-# events, and non-events, of a bin with a nearly normal distribution
+# The events of a bin, and its non-events, are nearly normal from this expected number
+# on.
 MIN_EXPECTED_EVENTS = 5
 
 
@@ -138,7 +139,8 @@ def compute_maximum_survival(x: float) -> float:
     """Return P(largest absolute value of Brownian motion on [0, 1] > x)."""
     if x < 0.15:
         return 1.0
-    if x > 2:  # the other series, accurate in the tail
+    # The other series converges fast in the tail and keeps its digits there.
+    if x > 2:
         k = np.arange(0, 10)
         return float(
             np.clip(4 * (((-1.0) ** k) * stats.norm.sf((2 * k + 1) * x)).sum(), 0, 1)
@@ -184,7 +186,8 @@ def compute_rank_correlation(
     if not (spread_of_ranks > 0 and spread > 0):
         return 0.0, 0.0
     covariance = (relative_weight * rank) @ deviation
-    rows = total**2 / (relative_weight @ relative_weight)  # Kish's effective number
+    # Kish's effective number of rows.
+    rows = total**2 / (relative_weight @ relative_weight)
     # The permutation variance of the covariance, for weights that do not depend on the
     # outcome.
     variance = (relative_weight**2 @ rank**2) * spread / total * rows / max(rows - 1, 1)

@@ -18,7 +18,8 @@ from scipy.special import expit, logit
 
 from ._proportion import compute_exact_interval
 
-_MIN_VARIANCE = 1e-30  # p (1 - p) of 0 and 1, which have finite log-odds
+# A smaller p (1 - p) belongs to a probability of 0 or 1, whose log-odds are finite here.
+_MIN_VARIANCE = 1e-30
 # A sum is treated as 0 below this, relative to the sum of weights.
 _SUM_TOLERANCE = 1e-12
 # Ends of intervals are clipped to this.
@@ -52,7 +53,8 @@ def bound_covariance(chance, weight, groups):
     groups = groups[order]
     upto = np.cumsum(weight)
     ends = np.append(np.flatnonzero(np.diff(groups)), len(groups) - 1)
-    larger = upto[ends[groups]] - upto  # weight of the later rows of the cluster
+    # The weight of the later rows of the same cluster.
+    larger = upto[ends[groups]] - upto
     expected = weight * chance
     return (
         2 * expected @ larger
@@ -72,7 +74,9 @@ def run_score_test(columns, residual, variance, weight, groups):
     the chi-square statistic, of which the degrees are the directions in which the rows
     can vary.
     """
-    if (np.abs(residual[variance < _MIN_VARIANCE]) > 0.5).any():  # and wrong
+    # A certain prediction that is wrong contradicts the hypothesis, whatever the other
+    # rows are.
+    if (np.abs(residual[variance < _MIN_VARIANCE]) > 0.5).any():
         return np.inf, 0.0
     # The columns are first standardised under the hypothesis and then under the
     # observed squares; the ratio of both is the design effect of the clusters.
@@ -196,8 +200,9 @@ def compute_oe_ratio_interval(events, expected, mass, level):
     Returns the interval of their ratio, and z of a ratio of 1.
     """
     # The ratio of observed to expected events lies in [0, max_ratio], so a logistic
-    # curve parametrises it without bounds.
-    max_ratio = mass / expected.sum()  # all rows are events then
+    # curve parametrises it without bounds. The largest ratio is reached if all rows are
+    # events.
+    max_ratio = mass / expected.sum()
     total = EventTotal(events, mass, lambda c: expit(c) * max_ratio * expected)
     rate = min(total.rate, 1.0)
     z = (
@@ -296,7 +301,9 @@ def estimate_student_law(mass):
     """
     n = len(mass)
     total = mass.sum()
-    pull = (total - mass) ** -2.0  # of each squared residual
+    # The jackknife divides each residual by the mass of the other clusters; this is the
+    # weight of its square.
+    pull = (total - mass) ** -2.0
     alone = mass - mass**2 / total
     shared = mass**2 / total
     squares = (pull**2 * (alone**2 - shared**2)).sum() + (pull @ shared) ** 2

@@ -30,7 +30,7 @@ from numba.core.caching import FunctionCache, NullCache
 from .._show import plain
 from .._warnings import warn_calibration
 
-# seconds of compilation in one process before a line is printed
+# A line is printed once a process has compiled for so many seconds.
 MAX_SILENT_SECONDS = 1.0
 
 _compiled = partial(njit, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
@@ -45,7 +45,8 @@ def compile_kernel(function=None, **options):
     """
     if function is None:
         return partial(compile_kernel, **options)
-    if numba.config.DISABLE_JIT:  # integers wrap around, of which numpy warns
+    # Without compilation integers wrap around as well, of which numpy would warn.
+    if numba.config.DISABLE_JIT:
         return np.errstate(over="ignore")(function)
     # `cache=True` of numba raises an error if the folder cannot be written; this cache
     # warns once and compiles anew.
@@ -53,7 +54,8 @@ def compile_kernel(function=None, **options):
     if isinstance(getattr(compiled, "_cache", None), NullCache):
         try:
             compiled._cache = KernelCache(function)
-        except (RuntimeError, OSError) as error:  # numba found no place for its files
+        except (RuntimeError, OSError) as error:
+            # Numba found no folder for its files.
             compiled._cache = NoCache(error)
     return compiled
 
@@ -83,10 +85,12 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig, target_context):
         try:
             return super().load_overload(sig, target_context)
-        except Exception as error:  # unpickling can return any object
+        except Exception as error:
+            # Any exception is possible: unpickling a damaged file can call anything.
             warn_once(error, self.cache_path)
             with suppress(OSError):
-                self.flush()  # the result of the compiler takes its place
+                # The new result of the compiler takes the place of the damaged files.
+                self.flush()
             return None
 
     def save_overload(self, sig, data):

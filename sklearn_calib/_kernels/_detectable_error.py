@@ -8,7 +8,8 @@ from scipy.special import expit
 SIGNIFICANCE_LEVEL = 0.05
 # The bandwidth of its statistic, the kernel calibration error.
 KERNEL_BANDWIDTH = 0.2
-TARGET_POWER = 0.8  # an error is detectable if the test finds it with this probability
+# An error is detectable if the test finds it with this probability.
+TARGET_POWER = 0.8
 _N_DRAWS = 50_000
 _N_EIGENVALUES = 30
 _MAX_ROWS = 1e12
@@ -47,7 +48,7 @@ class DetectableErrors:
             else [self.shift_log_odds, self.shrink_log_odds]
         )
 
-    def shift_log_odds(self, strength):  # 0 to 1
+    def shift_log_odds(self, strength):
         return expit(self._log_odds + self._toward * strength * 20)
 
     def shrink_log_odds(self, strength):

@@ -23,10 +23,12 @@ from ._distance_compiled import (
     pool_cells,
 )
 
-MAX_SCORE_CELLS = 160  # more scores are pooled
+# Larger numbers of scores are pooled into so many cells.
+MAX_SCORE_CELLS = 160
 # Steps of the grid on [0, 1].
 MIN_GRID_STEPS = 64
-POINT_TOLERANCE = 1e-12  # points nearer than this are one
+# Points nearer to each other than this are treated as one.
+POINT_TOLERANCE = 1e-12
 # The solver usually takes 10 to 25.
 MAX_INTERIOR_POINT_STEPS = 200
 
@@ -130,9 +132,10 @@ def solve_program(program):
     masses = np.stack([program.ones, program.zeros])
     if masses.any(axis=1).all():
         dual = _solve_interior_point(grid, masses)
-        # it eliminates from the left; from the right other digits are lost The solver
-        # stalls for few problems. All three solve the same program, so the order is one
-        # of speed.
+        # The compiled solver eliminates from the left, so the mirrored problem loses
+        # other digits and may succeed if the first attempt stalls. HiGHS solves the few
+        # remaining problems. All three solve the same program; the order is one of
+        # speed.
         if dual is None:
             mirrored = _solve_interior_point(
                 (1 - grid)[::-1].copy(), masses[::-1, ::-1].copy()
@@ -143,7 +146,8 @@ def solve_program(program):
                 else (mirrored[0][::-1, ::-1], mirrored[1][::-1])
             )
         prices, distribution = _solve_highs(grid, masses) if dual is None else dual
-    else:  # one label alone: u is certain
+    else:
+        # With one label alone, every mass has its best place at that label's end.
         sign, end = (1, -1) if masses[0].any() else (-1, 0)
         prices = sign * np.stack([1 - grid, -grid])
         distribution = np.zeros(len(grid))
@@ -308,7 +312,8 @@ def bracket_distance(
                 upper = min(upper, float((cost * rounded).sum()))
             if upper - lower <= gap:
                 break
-        if iteration % (8 * check_interval) == 0:  # averages forget the beginning
+        # The averages start anew, because early iterates are far from the solution.
+        if iteration % (8 * check_interval) == 0:
             sum_x = 0.0
             sum_l = 0.0
             total = 0.0

@@ -18,11 +18,15 @@ import numpy as np
 
 from ._compile import compile_helper, compile_kernel
 
-# of the balance of masses, in the gap: sums of prices times what rounding leaves
+# The imbalance of masses that may remain in the gap: sums of prices times what rounding
+# leaves.
 BALANCE_TOLERANCE = 1e-9
-_STEP_FRACTION = 0.995  # of the way to where a variable would be 0
-_MIN_CORRECTED_STEP = 0.1  # a corrected step below this is blocked
-_CENTRING_FACTOR = 0.5  # the products that are aimed at instead, in units of their mean
+# A step goes this fraction of the way to where a variable would become 0.
+_STEP_FRACTION = 0.995
+# A corrected step shorter than this counts as blocked.
+_MIN_CORRECTED_STEP = 0.1
+# A centring step aims at products of this size, in units of their mean.
+_CENTRING_FACTOR = 0.5
 
 
 def get_gap_tolerance(value):
@@ -72,9 +76,11 @@ def interior_point(
         if gap <= enough or iteration == max_iter:
             break
         if product <= enough and gap <= enough + BALANCE_TOLERANCE:
-            break  # the remaining imbalance no longer falls
+            # The remaining imbalance is rounding and no longer falls.
+            break
         _eliminate_points(grid, primal, slack, factor)
-        # predictor, corrector, and the centre if this is blocked
+        # The stages are a predictor, a corrector, and a centring step if the corrector
+        # is blocked.
         for stage in range(3):
             _solve_direction(
                 grid, primal, slack, imbalance, factor, d_prices, d_primal, d_slack
@@ -137,7 +143,8 @@ def _eliminate_points(grid, primal, slack, factor):
     springs to the next point, and what turns the right side into the change of the last
     slack.
     """
-    # what the points so far add: entries xx, zz, xz, the determinant
+    # The contributions of the points so far: the entries xx, zz and xz of the matrix,
+    # and its determinant.
     a = b = c = det = 0.0
     for k in range(len(grid)):
         t = grid[k]

@@ -6,7 +6,9 @@ they are added; `_exact_sums_compiled` makes them.
 
 import numpy as np
 
-SUM_FRACTION_BITS = 1074  # a sum is a whole number of 2^-1074
+# All finite float64 are whole multiples of 2^-1074, the smallest subnormal number, and
+# so are their sums.
+SUM_FRACTION_BITS = 1074
 
 
 def convert_to_floats(sums):

@@ -9,23 +9,26 @@ from .._simplex_array import LOG_LOSS_FLOOR
 from ._compile import compile_helper, compile_kernel
 from ._exact_sums import SUM_FRACTION_BITS, convert_to_sums
 
-CHUNK_ROWS = 8192  # terms whose integers cannot overflow when they are added
-# behind the point, in the first and in the second integer
+# The integers of so many terms cannot overflow when they are added.
+CHUNK_ROWS = 8192
+# The number of bits behind the binary point in the first and in the second integer.
 _HIGH_BITS = 40
 _LOW_BITS = 44
 _HIGH_SCALE = 2.0**_HIGH_BITS
 _LOW_SCALE = 2.0**_LOW_BITS
-# added, the whole part of a number stands in the last bits
+# After this number has been added to another one, the last bits hold the whole part of
+# that one.
 _ROUNDING_SHIFT = 1.5 * 2.0**52
 _ROUNDING_SHIFT_BITS = np.float64(_ROUNDING_SHIFT).view(np.int64)
 _MANTISSA_MASK = np.int64((1 << 52) - 1)
 _BITS_OF_ONE = np.float64(1.0).view(np.int64)
-# added to a mantissa, carries if it is above sqrt(2)
+# Added to a mantissa, it carries into the exponent if the mantissa is above sqrt(2).
 _ROOT_CARRY = np.int64(0x95F64) << 32
 _WORD_MASK = np.int64(0xFFFFFFFF)
 # Bits of the terms that are added at a time.
 _LEVEL_BITS = 49
-_MAX_LEVELS = 48  # enough for all exponents
+# So many levels cover all exponents of float64.
+_MAX_LEVELS = 48
 # Terms of more bits do not fit into levels.
 _MAX_TERM_BITS = 900
 
@@ -40,8 +43,9 @@ def sum_exactly(columns):
     levels = np.zeros(
         (count_chunks(columns.shape[1]), len(columns), _MAX_LEVELS, 2), np.int64
     )
+    # Terms that are too large for the levels are added exactly.
     # Python integers hold any exponent, at the cost of a slow loop.
-    if not _add_levels(columns, np.empty(CHUNK_ROWS), levels):  # huge terms
+    if not _add_levels(columns, np.empty(CHUNK_ROWS), levels):
         return [sum(convert_to_sums(column)) for column in columns]
     sums = [0] * len(columns)
     used = np.nonzero(levels[..., 1])
@@ -165,7 +169,9 @@ def join_integers(parts):
     ]
 
 
-N_ROW_TERMS = 8  # of a row: both losses, squared, expected, and their variances
+# The terms of a row: both losses, their squares, their expectations and the variances
+# of these.
+N_ROW_TERMS = 8
 
 
 def compute_joint_terms(columns, y_encoded):
@@ -231,8 +237,8 @@ def _finish_loss_moments(log_loss, true, terms):
         mean = terms[2, i]
         square = terms[4, i]
         cube = terms[5, i]
-        # sum_j (p_j - y_j)^2 = sum_j p_j^2 - 2 p_y + 1; its expectation under p is 1 -
-        # sum_j p_j^2.
+        # The Brier loss is sum_j (p_j - y_j)^2 = sum_j p_j^2 - 2 p_y + 1; its
+        # expectation under p is 1 - sum_j p_j^2.
         brier = square - 2.0 * true[i] + 1.0
         terms[0, i] = log_loss[i]
         terms[1, i] = log_loss[i] * log_loss[i]

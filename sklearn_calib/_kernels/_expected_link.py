@@ -20,10 +20,11 @@ _LOGISTIC_NODES = np.linspace(-32, 32, 101)
 _LOGISTIC_WEIGHTS = expit(_LOGISTIC_NODES) * expit(-_LOGISTIC_NODES)
 _LOGISTIC_WEIGHTS /= _LOGISTIC_WEIGHTS.sum()
 _MAX_NORMAL_TAU = 3.0
-# of the table for many rows
+# From so many rows on, values are interpolated in a table of this step.
 _TABLE_STEP = 0.01
 _MIN_TABLE_ROWS = 20_000
-_MAX_NODE = 8.3  # of the nodes for any link; the normal distribution has 1e-16 beyond
+# The largest node for any link; the normal distribution has a mass of 1e-16 beyond.
+_MAX_NODE = 8.3
 
 
 def compute_normal_density(z):
@@ -151,7 +152,7 @@ def make_numerical_average(link):
     return average_link
 
 
-# s(c + t) = 1 - s(c - t)
+# The centre of symmetry c of each link s: s(c + t) = 1 - s(c - t).
 LINK_CENTRES = {
     "logit": 0.0,
     "probit": 0.0,
@@ -168,7 +169,7 @@ def log_average_logistic(mu, tau):
     # In the lower tail expit(t) is close to exp(t), whose mean is exp(mu + tau^2 / 2).
     # Tilting the normal distribution by it leaves a mean of expit that is not small.
     low = mu < -(tau**2) / 2
-    # then the mean is 1
+    # Beyond the upper limit the mean is 1 in float64.
     mirrored = np.minimum(np.where(low, -mu - tau**2, mu), 60.0 + 8 * tau)
     value, by_mu, by_tau = average_logistic(mirrored, tau)
     value = np.maximum(value, 1e-300)

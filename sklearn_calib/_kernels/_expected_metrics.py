@@ -58,7 +58,8 @@ def compute_auc_moments(score, p, weight_fraction):
     if pairs <= 0:
         return np.nan, np.nan
     value = wins / pairs
-    # a row that becomes an event leaves the others: both sums without the row itself
+    # If a row becomes an event, it leaves the non-events. Neither sum counts the pair
+    # of the row with itself.
     change_in_wins = others_below - own_other / 2 - (events_above - own_event / 2)
     change_in_pairs = (others.sum() - own_other) - (events.sum() - own_event)
     influence = weight_fraction * (change_in_wins - value * change_in_pairs) / pairs
@@ -86,8 +87,9 @@ def choose_best_actions(proba, costs):
     if costs.shape[-2:] != (2, 2):
         return compute_expected_costs(proba, costs).argmin(axis=1)
     # With two classes and two actions the choice is a threshold on p; comparing p with
-    # it has fewer roundings than comparing two expected costs.
-    against = costs[..., 0, 1] - costs[..., 0, 0]  # what action 1 costs more in class 0
+    # it has fewer roundings than comparing two expected costs. The additional cost of
+    # action 1 in class 0.
+    against = costs[..., 0, 1] - costs[..., 0, 0]
     total = against + costs[..., 1, 0] - costs[..., 1, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         threshold = against / total

@@ -37,7 +37,8 @@ def decode_floats(keys: Any, dtype: str) -> Any:
     sign = unsigned(1) << unsigned(last)
     keys = np.asarray(keys).astype(unsigned)
     bits = np.where(keys & sign, keys ^ sign, ~keys).astype(unsigned)
-    return bits.view(real).astype(np.float64) + 0.0  # no -0
+    # Adding 0.0 turns -0.0 into 0.0.
+    return bits.view(real).astype(np.float64) + 0.0
 
 
 def find_crossings(
@@ -114,7 +115,7 @@ def keep_largest_per_key(
     them at most `MAX_DISTINCT_VALUES`, in any order; none if there are few values.
     """
     is_float = values.dtype.kind == "f"
-    # no -0
+    # Adding 0.0 turns -0.0, which has another key, into 0.0.
     keys = (
         encode_floats(values + 0.0, "float64") if is_float else values.astype(np.int64)
     )

@@ -9,7 +9,8 @@ from scipy.stats import binom
 
 from ._proportion import compute_upper_bound
 
-_MAX_NUMPY_ROWS = 10**9  # rows that its hypergeometric draws take
+# The hypergeometric sampler of numpy accepts fewer rows than this.
+_MAX_NUMPY_ROWS = 10**9
 
 
 def compute_jeffreys_p(events, rows, probability):
@@ -48,7 +49,8 @@ def compute_portfolio_p(events, rows, probability):
     """
     total = events.sum()
     mean = rows @ probability
-    if not 0 < mean < rows.sum():  # all certain
+    # If all probabilities are 0, or all are 1, the number of events is certain.
+    if not 0 < mean < rows.sum():
         return float(total == mean)
     # The number of events is a sum of binomials with different rates. A binomial with
     # the same mean and variance approximates it.
@@ -156,8 +158,8 @@ def draw_event_counts(rows, n_events, size, rng):
     if rows.sum() < _MAX_NUMPY_ROWS:
         return rng.multivariate_hypergeometric(rows, n_events, size, method="marginals")
     drawn = np.zeros((size, len(rows)), dtype=np.int64)
-    # numpy's sampler takes at most 10^9 rows; one grade after the other gives the same
-    # distribution.
+    # Drawing one grade after the other gives the same distribution for any number of
+    # rows.
     remaining = np.full(size, n_events)
     for grade in range(len(rows) - 1):
         drawn[:, grade] = _draw_hypergeometric(

@@ -11,7 +11,8 @@ import math
 
 from ._compile import compile_helper, compile_kernel
 
-# sets of labels side by side: what a processor adds at once, many times over
+# So many sets of labels are evaluated side by side: many times the
+# number that a processor adds at once.
 DRAWS_PER_BLOCK = 16
 
 

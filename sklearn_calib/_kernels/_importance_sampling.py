@@ -12,13 +12,15 @@ from scipy.special import gammaincinv, logit, logsumexp, ndtri
 
 # The parts of the path have equal variance.
 _N_PATH_PARTS = 4
-# standard deviations that a part of the path is tilted by
+# The tilts of a part of the path, in its standard deviations.
 _TILT_DEVIATIONS = (
     3.5,
     6.0,
 )
-_MAX_BLOCK_ENTRIES = 1 << 20  # entries at a time
-_WIDTH_TOLERANCE = 1e-12  # relative
+# A block of draws has at most so many entries.
+_MAX_BLOCK_ENTRIES = 1 << 20
+# Relative tolerance of a width.
+_WIDTH_TOLERANCE = 1e-12
 
 
 def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
@@ -101,7 +103,8 @@ def _make_tilts(p, n, w, ends):
     return np.array(tilts)
 
 
-_SKEWNESS_TOLERANCE = 1e-4  # a skewness that moves no end
+# A skewness below this moves neither end of an interval visibly.
+_SKEWNESS_TOLERANCE = 1e-4
 
 
 def compute_skewed_interval(terms, jump, level):

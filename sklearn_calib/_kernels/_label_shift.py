@@ -89,7 +89,7 @@ def estimate_confusion_prior(
     raw = estimates @ weight_fraction
     prior = clip_to_simplex(raw)
     k = len(prior)
-    # variances of the labelled rows' part, per squared frequency
+    # The variance that the labelled rows contribute, per squared frequency.
     noise = confusion.class_squares - np.eye(k)
     noise = np.maximum(noise, 0.0) / np.maximum(confusion.rows - 1.0, 1.0)
     se = np.sqrt(
@@ -169,7 +169,8 @@ def estimate_regularised_prior(
     high = 30.0
     if not mismatch.any() or rho == 0 or measure_slack(low) > 0:
         theta = fit_change(low) if mismatch.any() else np.zeros(k)
-    elif measure_slack(high) < 0:  # the penalty keeps all weights at 1
+    elif measure_slack(high) < 0:
+        # The penalty keeps all weights at 1.
         theta = np.zeros(k)
     else:
         # The paper penalises norms, not squares. For one value of the ridge both
@@ -178,7 +179,8 @@ def estimate_regularised_prior(
     return clip_to_simplex((1.0 + theta) * confusion.frequencies)
 
 
-MIN_EXPORTED_LOG = -1e30  # for exports, which hold finite numbers; its exponential is 0
+# Exported documents hold finite numbers only. The exponential of this one is 0.
+MIN_EXPORTED_LOG = -1e30
 
 
 def compute_log_ratio(

@@ -16,20 +16,25 @@ import numpy as np
 
 from ._level_sets import compute_levels, project_to_simplex
 
-TIE_TOLERANCE = 1e-12  # masses and errors closer than that are equal
+# Masses and errors that are closer than this are equal.
+TIE_TOLERANCE = 1e-12
 
 
 class MergeResult(NamedTuple):
     """Groups of cells after calibration."""
 
-    group: np.ndarray  # (b,) the number of each cell's group: that of its first cell
-    prediction: np.ndarray  # (b, k) rows of the groups' numbers count
-    labels: np.ndarray  # (b, k) likewise
-    touched: np.ndarray  # (b,) likewise
+    # Of shape (b,): the number of each cell's group, which is that of its first cell.
+    group: np.ndarray
+    # The next two have the shape (b, k), `touched` has (b,). Only the rows of the
+    # numbers in `group` are meaningful.
+    prediction: np.ndarray
+    labels: np.ndarray
+    touched: np.ndarray
     n_iter: int
     n_merges: int
     converged: bool
-    error: float  # largest remaining
+    # The largest error that remains.
+    error: float
 
 
 class MergeRule(NamedTuple):
@@ -37,10 +42,14 @@ class MergeRule(NamedTuple):
 
     n_levels: int
     tolerance: float
-    n_rows: float  # of the sample, in rows: a mass times it is a count
-    n_errors: float = 0.0  # standard errors that an error must exceed
-    vector: bool = False  # correct all classes at once
-    shrink: float = 0.0  # rows that the first prediction counts for then
+    # The number of rows of the sample: a mass times this is a count.
+    n_rows: float
+    # An error must exceed so many of its standard errors to be corrected.
+    n_errors: float = 0.0
+    # All classes are corrected at once.
+    vector: bool = False
+    # The first prediction counts for so many rows in a vector correction.
+    shrink: float = 0.0
     max_iter: int = 100_000
 
 
@@ -75,8 +84,9 @@ class SplitPools:
         for power, part in sorted(self.parts[gone].items()):
             # Groups are merged like digits of a binary number: two of size 2^i make one
             # of size 2^(i+1), so that each group is estimated from its own pool
-            # (algorithm 2, the inner while loop).
-            while power in parts:  # carry
+            # (algorithm 2, the inner while loop). Two groups of one size are merged,
+            # which carries to the next size.
+            while power in parts:
                 cells = sorted(parts.pop(power)[0] + part[0])
                 power += 1
                 part = cells, self._estimate_labels(power, cells)
@@ -155,13 +165,15 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         prediction[g] = _correct_prediction(
             prediction[g], first[g], labels[g], worst_class[g], rule
         )
-        # what shrinkage leaves is meant to stay
+        # A shrunken estimate still differs from the labels, which is intended: the
+        # group is not corrected again.
         touched[g] = True
         is_final[g] = rule.vector
         del owner[keys[g]]
         key = compute_levels(prediction[g], rule.n_levels).tobytes()
         other = owner.get(key)
-        if other is not None:  # at most one, and the result keeps its key
+        # At most one other group has this key, and the merged group keeps the key.
+        if other is not None:
             n_merges += 1
             # The merged group keeps the prediction of the heavier one, as in algorithm
             # 2; a tie keeps that of the other group.

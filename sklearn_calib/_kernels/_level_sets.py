@@ -9,7 +9,8 @@ integers, never found again from a rounded vector.
 
 import numpy as np
 
-# beyond, the snapping at float32 precision is as wide as a level's hundredth
+# With more levels, rounding at float32 precision would be wider than a hundredth of a
+# level.
 MAX_LEVELS = 5000
 
 

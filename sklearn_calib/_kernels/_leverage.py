@@ -13,10 +13,11 @@ from scipy.linalg import cholesky, lapack, solve_triangular
 
 # A block of rows takes up to 64 MB.
 MAX_BLOCK_ENTRIES = 2**23
-# D K: beyond it the penalty is negligible and the rows are reproduced
+# Above this D K the penalty is negligible and the rows are reproduced.
 MAX_KERNEL_DIAGONAL = 1e11
-MAX_CENTRE_RATIO = 100  # a squared centre, relative to that of the rows around it
-# below this D_i K_ii, (1 - m_i) / D_i would lose digits
+# The largest squared centre, relative to the squares of the rows around it.
+MAX_CENTRE_RATIO = 100
+# Below this D_i K_ii, the difference in (1 - m_i) / D_i would lose digits.
 MIN_CURVATURE_TIMES_NORM = 1e-4
 
 
@@ -37,8 +38,9 @@ def compute_leverages(X, curvature, penalty, intercept, dual=None):
     curved = np.flatnonzero(curvature > 0)
     if dual is None:
         # Rows without curvature, such as those beyond the margin of a hinge loss, do
-        # not enter the dual matrix.
-        size = len(curved)  # flops, a product with its own transpose at half the price
+        # not enter the dual matrix. Floating point operations; the product of a matrix
+        # with its own transpose costs half of a general one.
+        size = len(curved)
         costs = size**2 * d + 2 * size**3 / 3, 2 * n_rows * d**2 + d**3 / 3
         dual = penalty > 0 and costs[0] < costs[1]
     if dual:
@@ -101,8 +103,8 @@ def _compute_dual(X, curvature, penalty, centre, curved):
     half = solve_triangular(
         factor, root[:, None] * cross, lower=True, check_finite=False
     )
-    # m is the diagonal of the inverse of B. It is a sum of squares of the inverse
-    # factor, so no digits cancel for rows of high leverage.
+    # m is the diagonal of the inverse of B, computed as a sum of squares of the inverse
+    # factor: no digits cancel for rows of high leverage.
     inverse, _ = lapack.dtrtri(factor, lower=1, overwrite_c=True)
     m = np.ones(n)
     h = np.empty(n)

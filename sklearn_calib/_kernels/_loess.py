@@ -16,9 +16,10 @@ from ._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
 LOESS_SPAN = 0.75
 MAX_SCORE_CELLS = 4096
 MAX_SUPPORT_POINTS = 512
-# of scores: exact, and no distance of two of them is below the smallest normal
+# Scores are multiplied by this power of two, which is exact, so that no distance of two
+# of them is below the smallest normal number.
 _SCORE_SCALE = 2.0**600
-# squared norm, per unit of weight, of a column that only rounding has left
+# A column with a smaller squared norm, per unit of weight, consists of rounding errors.
 _NORM_TOLERANCE = 1e-20
 
 
@@ -100,7 +101,8 @@ def _fit_operator(score, mass):
             :n_new
         ]
         chosen = np.sort(chosen[(high - low)[chosen] > 1])
-        if not len(chosen):  # the fit is linear between all neighbours
+        # The fit is linear between all neighbours.
+        if not len(chosen):
             break
         low = low[chosen]
         high = high[chosen]

@@ -17,9 +17,11 @@ from .._typing import AnyArray, FloatArray, IntArray
 from ._logistic_grid import Grid
 from ._newton import minimise_by_newton
 
-_MAX_ABS_LOG_ODDS = 700.0  # log-odds beyond are counted there
-_STEPS_PER_CELL = 4096  # of a place within a cell
-# of shift and slope in the mixture, around 0 and 1
+# Log-odds beyond this are counted here.
+_MAX_ABS_LOG_ODDS = 700.0
+# A position within a cell is rounded to such a fraction of its width.
+_STEPS_PER_CELL = 4096
+# The standard deviations of shift and slope in the mixture, around 0 and 1.
 _PRIOR_SCALES = np.array([1.0, 0.5])
 _IDENTITY_LINE = np.array([0.0, 1.0])
 _N_RAYS = 256
@@ -82,9 +84,11 @@ COARSE_CELLS = LogOddsGrid(4)
 class BinnedCounts(NamedTuple):
     """Log-odds with their numbers of rows, and of events."""
 
-    log_odds: FloatArray  # of shape (n_atoms,)
+    # This and `rows` have the shape (n_atoms,).
+    log_odds: FloatArray
     rows: FloatArray
-    event_log_odds: FloatArray  # of shape (n_event_atoms,)
+    # This and `events` have the shape (n_event_atoms,).
+    event_log_odds: FloatArray
     events: FloatArray
 
     @property
@@ -203,7 +207,8 @@ def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, Float
     precision = _PRIOR_SCALES**-2.0
     mode, information = fit_line(counts, precision)
     root = np.linalg.cholesky(np.linalg.inv(information))
-    side = np.arange(-6.0, 7.0)  # in standard deviations
+    # In standard deviations.
+    side = np.arange(-6.0, 7.0)
     # The posterior is nearly normal, for which the trapezoid rule with a step of one
     # standard deviation converges fast.
     lattice = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -235,7 +240,8 @@ def find_confidence_region(
     # By Ville's inequality the mean likelihood exceeds 1 / (1 - level) times that of
     # the true pair with probability at most 1 - level, at any time.
     bound = log + np.log1p(-level)
-    # far from the prior
+    # If the truth is far from the prior, the mode is outside the region; the maximum of
+    # the likelihood lies inside.
     if float(compute_log_likelihood(counts, mode[0], mode[1])) < bound:
         mode, information = fit_line(counts, np.full(2, 1e-6))
         root = np.linalg.cholesky(np.linalg.inv(information))

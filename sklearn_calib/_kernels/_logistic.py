@@ -15,17 +15,20 @@ from scipy.special import expit
 from ._newton import minimise_by_newton, solve_bounded_step, solve_newton_step
 from ._softmax_regression import JointFit, SoftmaxFit
 
-# curvature per unit of residual: keeps a direction that only saturated rows see
+# A curvature of so much per unit of residual keeps a direction that only saturated rows
+# determine.
 _CURVATURE_PER_RESIDUAL = 1e-12
-# decrement per unit of loss from which on rounding hides what a step gains
+# Rounding hides the gain of a step if the decrement, per unit of loss, is smaller.
 _DECREMENT_TOLERANCE = 1e-12
 # The part of the square of a column that the others do not explain.
 _MIN_PIVOT = 4e-6
-# of many rows some give the start
+# From so many rows on, every eighth row gives the start.
 _MIN_SUBSAMPLED_ROWS = 40_000
 _SUBSAMPLING_STEP = 8
-_MAX_INTERVAL_STEPS = 2.0**40  # of an end of an interval, in standard errors
-_BLOCK_ROWS = 4096  # rows whose temporaries stay in the cache
+# The ends of an interval are searched up to so many standard errors away.
+_MAX_INTERVAL_STEPS = 2.0**40
+# The temporaries of so many rows stay in the cache.
+_BLOCK_ROWS = 4096
 
 
 class LogisticFit(NamedTuple):
@@ -94,7 +97,8 @@ def fit_logistic(
                 near = False
                 last = False
         if near and not decrement < before / 4:
-            break  # nor does the slope become smaller
+            # The loss cannot show progress, and neither does the slope become smaller.
+            break
         change = step @ columns
         largest = np.abs(change).max() if near else np.inf
         # What the loss gains is below its last digit, or the next step would be: it is
@@ -116,7 +120,8 @@ def fit_logistic(
                 evaluate_at, point, step, change, -decrement, nonnegative
             )
             if reached is None or not reached.loss < point.loss:
-                break  # no progress is possible in floating point
+                # No progress is possible in floating point.
+                break
         point = reached
         if last:
             break
@@ -126,8 +131,9 @@ def fit_logistic(
 class _FitPoint(NamedTuple):
     coef: np.ndarray
     loss: float
-    residual: np.ndarray  # weighted
-    curvature: np.ndarray  # weighted
+    # The residual and the curvature of each row, multiplied by its weight.
+    residual: np.ndarray
+    curvature: np.ndarray
 
     def drop_decided_rows(self, weight_fraction):
         """Drop the rows whose probability is that of their label to 1e-9, if there are any."""
@@ -167,7 +173,8 @@ def _compute_block_terms(log_odds, target, weight_fraction):
     losses -= target * log_odds
     losses += np.log1p(small)
     inverse = 1 / (1 + small)
-    small *= inverse  # the smaller of the two probabilities
+    # Now the smaller of the two probabilities, afterwards the product of both.
+    small *= inverse
     residual = (log_odds >= 0) - target
     residual -= np.copysign(small, log_odds)
     residual *= weight_fraction
@@ -410,7 +417,8 @@ def threshold_separates(score, y_encoded, *, increasing=False):
     negative = score[y_encoded == 0]
     positive = score[y_encoded == 1]
     if negative.max() == positive.min() == negative.min() == positive.max():
-        return False  # equal scores
+        # Equal scores do not separate anything.
+        return False
     # Equality separates too: the likelihood then increases without bound along a step
     # at the shared score, although it stays below 1 there.
     rising = negative.max() <= positive.min()
@@ -548,7 +556,7 @@ def find_profile_interval(profile, estimate, top, step, drop):
     # steps find the end.
     root = np.sqrt(drop)
 
-    def measure_excess(c):  # nearly linear in c
+    def measure_excess(c):
         return np.sqrt(max(2 * (top - profile(c)), 0.0)) - root
 
     def find_end(start, direction):

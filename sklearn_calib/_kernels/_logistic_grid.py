@@ -13,7 +13,8 @@ from scipy.special import expit, log_expit, logsumexp
 from .._random import GOLDEN_RATIO_INCREMENT, mix_bits
 from .._typing import AnyArray, FloatArray, IntArray
 
-_BLOCK_ROWS = 32  # rows of the detector; those behind an alarm are computed again
+# The detector computes so many rows at once; rows after an alarm are computed again.
+_BLOCK_ROWS = 32
 
 
 class Grid(NamedTuple):
@@ -149,7 +150,8 @@ def draw_label(soft_labels: FloatArray, number: IntArray) -> AnyArray:
 def draw_class(soft_labels: FloatArray, number: IntArray) -> IntArray:
     """Draw a class as `draw_label`, from soft labels of shape (n, n_classes)."""
     drawn = draw_label(soft_labels, number)
-    drawn[~drawn.any(axis=1), -1] = True  # shares may sum to a little less than 1
+    # Shares may sum to a little less than 1 because of rounding.
+    drawn[~drawn.any(axis=1), -1] = True
     return drawn.argmax(axis=1)
 
 
@@ -213,7 +215,8 @@ def detect_change(
     for row, (index, by) in enumerate(
         zip(stream[start:].tolist(), factor, strict=True), start
     ):
-        statistic = state[index]  # a view
+        # A view, so that the state is updated in place.
+        statistic = state[index]
         statistic += 1.0
         statistic *= by
         parts[index] = (statistic @ prior).sum()
@@ -225,12 +228,14 @@ def detect_change(
 
 def _detect_single_stream(state, gain, first, prior, bound, start):
     """Run `detect_change` of a single stream, for some rows at once."""
-    below = bound * (1 - 1e-9)  # what rounding can do to them
+    # Rounding changes a sum by less than this factor.
+    below = bound * (1 - 1e-9)
     for begin in range(start, len(gain), _BLOCK_ROWS):
         # The statistic of a block is computed at once and checked afterwards: alarms
         # are rare, and numpy's overhead per row is large.
         course = np.exp(np.minimum(gain[begin : begin + _BLOCK_ROWS], 500.0))
-        # views: each is changed by its turn
+        # The entries are views of the rows of `course`: each is changed before it
+        # serves the next one.
         for number, before in enumerate([state, *course[:-1]]):
             course[number] *= before + 1.0
         # A matrix product may round differently from the sum of one row, so rows near

@@ -9,13 +9,17 @@ from .._simplex_array import has_exact_log, log_proba
 from .._typing import FloatArray
 from ._newton import minimise_by_newton
 
-_MAX_BISECTIONS = 300  # of a bracket that halves: enough for any pair of float64
-# before Newton's steps, and instead of them
+# Bisection reaches neighbouring float64 from any bracket within so many steps.
+_MAX_BISECTIONS = 300
+# The numbers of matching steps before Newton's method, and instead of it.
 _INITIAL_MATCHING_STEPS = 20
 _MAX_MATCHING_STEPS = 2000
-_MAX_NEWTON_CLASSES = 200  # classes, of which a Hessian takes too long
+# With more classes a Hessian takes too long.
+_MAX_NEWTON_CLASSES = 200
 _MEAN_TOLERANCE = 1e-14
-_MAX_OFFSET_STEP = 10.0  # step of an offset, so that targets out of reach end
+# An offset changes by at most so much per step, so that the search for targets out of
+# reach ends.
+_MAX_OFFSET_STEP = 10.0
 
 
 class MeanOffset(NamedTuple):

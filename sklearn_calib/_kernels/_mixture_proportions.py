@@ -13,17 +13,19 @@ from scipy.stats import norm
 from .._typing import FloatArray
 from ._newton import minimise_by_newton, solve_newton_step
 
-# more components take EM steps alone: a Newton step costs n k^2 + k^3
+# More components are fitted by EM steps alone, because a Newton step costs n k^2 + k^3.
 MAX_NEWTON_CLASSES = 200
 _INITIAL_EM_STEPS = 10
 _MAX_EM_STEPS = 2000
 _MAX_NEWTON_STEPS = 100
-_EM_TOLERANCE = 1e-10  # change of a proportion at which EM alone ends
+# EM alone ends if no proportion changes by more than this.
+_EM_TOLERANCE = 1e-10
 # In nats.
 _DECREMENT_TOLERANCE = 1e-22
 # So many pseudo rows keep each weight of a mixture above 0.
 _MIN_PRIOR_COUNT = 1e-3
-_EIGENVALUE_TOLERANCE = 1e-12  # eigenvalues below this part of the largest are zero
+# Eigenvalues below this fraction of the largest one are treated as zero.
+_EIGENVALUE_TOLERANCE = 1e-12
 
 
 class FittedProportions(NamedTuple):
@@ -227,7 +229,8 @@ def _compute_uncertainty_by_hessian(ratio, weight_fraction, b, source, n_source)
     )
     is_known = values > _EIGENVALUE_TOLERANCE * max(values[-1], 1e-300)
     inverse = (vectors[:, is_known] / values[is_known]) @ vectors[:, is_known].T
-    # without the vector of ones
+    # The vector of ones is removed: the proportions sum to 1, so it is not a direction
+    # in which they could vary.
     null = vectors[:, ~is_known] - vectors[:, ~is_known].mean(axis=0)
     unknown = (np.abs(null) > 1e-6).any(axis=1)
     variance = ((weight_fraction[:, None] * (g @ inverse)) ** 2).sum(axis=0)

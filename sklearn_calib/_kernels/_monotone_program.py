@@ -16,22 +16,31 @@ from ._spectraplex import QuadraticProgram, make_linear_map, solve_program
 
 
 class PolynomialFit(NamedTuple):
-    coef: np.ndarray  # Chebyshev
-    loss: float  # mean squared error
-    gap: float  # by no more than this the loss is above the optimum
-    l1: float  # sum of the absolute monomial coefficients
+    # Coefficients of Chebyshev polynomials.
+    coef: np.ndarray
+    # The mean squared error.
+    loss: float
+    # The loss exceeds the optimum by at most this.
+    gap: float
+    # The sum of the absolute monomial coefficients.
+    l1: float
 
 
 class ConeFrame(NamedTuple):
     """What depends on the degree only."""
 
-    blocks: tuple  # P and R
-    to_coef: np.ndarray  # Chebyshev coefficients from theta
-    # (k + 1, k + 2): the blocks side by side, after f(-1) and the slack
+    # The matrices P and R, whose rows are the polynomials at the nodes.
+    blocks: tuple
+    # Maps theta to Chebyshev coefficients.
+    to_coef: np.ndarray
+    # Of shape (k + 1, k + 2): the blocks side by side, after f(-1) and the slack.
     rows: np.ndarray
-    starts: np.ndarray  # where the blocks of X start
-    L: np.ndarray  # their linear map
-    from_monomial: np.ndarray  # T
+    # The column at which each block of X starts.
+    starts: np.ndarray
+    # The linear map of the blocks.
+    L: np.ndarray
+    # The matrix T of `QuadraticProgram`.
+    from_monomial: np.ndarray
     to_monomial: np.ndarray
 
 
@@ -63,7 +72,8 @@ def make_frame(degree):
                 nodes, size - 1
             )
             blocks.append(np.linalg.qr(scaled)[0])
-    # f' interpolates f'(t_i) = theta_{1+i} / w_i; integrate it from -1 and add f(-1)
+    # f' interpolates f'(t_i) = theta_{1+i} / w_i. Integrating from -1 and adding f(-1)
+    # gives f.
     slopes = 2 / degree * np.cos(np.outer(np.arange(degree), angles)) / weights
     slopes[0] /= 2
     to_coef = np.zeros((degree + 1, degree + 1))
@@ -137,7 +147,7 @@ def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
     )
 
     def make_fit(d, theta, gap, size):
-        # the objective is half of it
+        # The objective of the program is half of the loss.
         loss = data[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta
         return PolynomialFit(
             basis.to_coef @ theta, max(float(loss), 0.0), 2 * float(gap), size
@@ -173,7 +183,8 @@ class LinearConstraints(NamedTuple):
 
     x: np.ndarray
     slope: np.ndarray
-    low: np.ndarray  # equal to `high` if the number is fixed
+    # The bounds are equal if the number is fixed.
+    low: np.ndarray
     high: np.ndarray
 
     def make_matrix(self, degree):
@@ -199,14 +210,16 @@ def fit_program(
     values, vectors = np.linalg.eigh(products)
     root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
     squares = [cp.Variable((P.shape[1], P.shape[1]), PSD=True) for P in basis.blocks]
-    start = cp.Variable(nonneg=True)  # f(-1)
+    # f(-1) is at least 0.
+    start = cp.Variable(nonneg=True)
     slopes = sum(
         cp.sum(cp.multiply(P @ U, P), axis=1)
         for P, U in zip(basis.blocks, squares, strict=True)
     )
     theta = cp.hstack([start, slopes])
     coef = basis.to_coef @ theta
-    conditions = [cp.sum(theta) <= 1]  # f(1)
+    # f(1) is at most 1.
+    conditions = [cp.sum(theta) <= 1]
     if np.isfinite(bound):
         powers = cp.Variable(degree + 1)
         equation = theta == basis.from_monomial @ powers
@@ -230,9 +243,8 @@ def fit_program(
         coefficients @ products @ coefficients - 2 * mean_y[: degree + 1] @ coefficients
     )
     gradient = basis.to_coef.T @ (2 * (products @ coefficients - mean_y[: degree + 1]))
-    # any multipliers bound the loss of all polynomials from below, those of the solver
-    # tightly
-    # multipliers of the bound's equation, of either sign
+    # Any multipliers bound the loss of all polynomials from below; those of the solver
+    # bound it tightly. The multipliers of the bound's equation may have either sign.
     pulls = [np.zeros(degree + 1)]
     if np.isfinite(bound):
         pulls += [equation.dual_value, -equation.dual_value]
@@ -284,7 +296,8 @@ def _solve_quietly(problem, solver, tight):
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-        with contextlib.suppress(cp.SolverError):  # no value then
+        # A solver that fails leaves a problem without a value.
+        with contextlib.suppress(cp.SolverError):
             problem.solve(
                 solver=solver,
                 **(_TIGHT_TOLERANCES if tight and solver == "CLARABEL" else {}),

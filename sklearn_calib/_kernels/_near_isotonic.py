@@ -110,14 +110,16 @@ def _merge_groups(
 def compute_merge_penalties(y, w):
     """Return the penalty at which each boundary disappears; infinity for never."""
     m = len(y) - 1
-    # of groups; no differences of long sums
+    # The sums of the groups are kept rather than cumulative sums, whose differences
+    # would lose digits.
     sums = w * y
     mass = w.copy()
     flag = (y[:-1] > y[1:]).astype(float)
     key = np.empty(m)
     merge_penalty = np.full(m, np.inf)
     _fill_first_meetings(sums, mass, flag, key)
-    heap = np.argsort(key, kind="stable")  # sorted keys are a heap
+    # Sorted keys are a valid heap.
+    heap = np.argsort(key, kind="stable")
     _merge_groups(
         sums,
         mass,

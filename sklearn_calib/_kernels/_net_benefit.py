@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from .._typing import FloatArray
 from ._proportion import compute_exact_interval, compute_wilson_interval
 
-# of the table of cells and thresholds that is held at a time
+# The table of cells and thresholds has at most so many entries at a time.
 _MAX_BLOCK_ENTRIES = 2**21
 
 
@@ -42,7 +42,8 @@ class NetBenefit:
         weight_fraction = weight / weight.sum()
         self.mass = np.bincount(index, weight_fraction)
         self.squares = np.bincount(index, weight_fraction**2)
-        self._reach = []  # of each model: at how many thresholds a cell is acted on
+        # For each model, the number of thresholds at which a cell is acted on.
+        self._reach = []
         for _ in scores:
             cell, reach = np.divmod(cell, count + 1)
             self._reach.insert(0, reach)
@@ -77,7 +78,8 @@ class NetBenefit:
         blocks = [
             slice(start, start + size) for start in range(0, len(self.mass), size)
         ]
-        # mass or squares, sign of change, class
+        # The axes are the mass or its squares, the sign of the change, the class, and
+        # the threshold.
         sums = np.zeros((2, 2, 2, len(self.odds)))
         for block in blocks:
             change = self._compute_change(first, second, block)
@@ -146,12 +148,16 @@ class Comparison(NamedTuple):
     first alone or by the second alone (axis 0), without or with the event (axis 1).
     """
 
-    mean: FloatArray  # (n_thresholds,)
-    # (n_thresholds, n_thresholds), of a mean of independent rows
+    # Of shape (n_thresholds,).
+    mean: FloatArray
+    # Of shape (n_thresholds, n_thresholds), for a mean of independent rows.
     covariance: FloatArray
-    value: FloatArray  # (2, 2, n_thresholds)
-    fraction: FloatArray  # of all rows, or of those of the class
-    rows: FloatArray  # how many rows the share is of
+    # Of shape (2, 2, n_thresholds).
+    value: FloatArray
+    # The share of all rows, or of the rows of the class.
+    fraction: FloatArray
+    # The number of rows that the share refers to.
+    rows: FloatArray
     by_class: bool
 
     def find_interval(self, z, exact=False):
@@ -243,7 +249,8 @@ def compute_regret_pieces(score, better, outcome, weight):
     weight_fraction = weight / weight.sum()
     n = len(score)
     count = len(breaks)
-    above = []  # the weight of what lies above each break: of hits, and of all
+    # The weights above each break: first of the events, then of all rows.
+    above = []
     for values in (weight_fraction * outcome, weight_fraction):
         change = np.bincount(index[n : 2 * n], values, count) - np.bincount(
             index[:n], values, count

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-# of the value, whose rounding hides smaller decrements: whole steps are taken
+# Rounding of the value hides decrements below this fraction of it. Whole steps are then
+# taken without a comparison.
 _VALUE_TOLERANCE = 1e-12
 _MIN_STEP_LENGTH = 1e-10
 
@@ -61,7 +62,8 @@ def minimise_by_newton(
         if near and decrement > before / 4:
             break
         before = decrement
-        if near and decrement <= tol:  # the step is there: it costs nothing to take it
+        # The step has been computed already, so taking it costs nothing.
+        if near and decrement <= tol:
             theta = np.maximum(theta + step, lowest)
             value = value - decrement / 2
             break
@@ -72,7 +74,8 @@ def minimise_by_newton(
             if near or reached <= value - 1e-4 * length * decrement:
                 break
             length /= 2
-            if length < _MIN_STEP_LENGTH:  # no progress is possible in floating point
+            # No progress is possible in floating point.
+            if length < _MIN_STEP_LENGTH:
                 return Minimum(theta, value, decrement, n_iter)
         theta = candidate
         value = reached
@@ -85,7 +88,9 @@ def solve_newton_step(hessian, gradient, lowest=-np.inf):
     # parameters.
     scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-200))
     scaled = hessian / scale / scale[:, None]
-    scaled.flat[:: len(scale) + 1] += 1e-13  # a direction may be open
+    # A multiple of the identity keeps the matrix invertible if the data leave a
+    # direction open.
+    scaled.flat[:: len(scale) + 1] += 1e-13
     step = np.linalg.solve(scaled, -gradient / scale)
     if (step < lowest * scale).any():
         root = np.linalg.cholesky(scaled).T

@@ -27,8 +27,10 @@ import numpy as np
 
 from ._compile import compile_helper, compile_kernel
 
-L2_PER_CATEGORY = 3.0  # added to l2 for each category beyond two in a leaf
-# of one tree in log-odds: the curvature changes by a factor e at most
+# Added to l2 for each category beyond two in a leaf.
+L2_PER_CATEGORY = 3.0
+# A tree changes log-odds by at most this, and the curvature therefore by at most a
+# factor of e.
 MAX_TREE_STEP = 1.0
 
 
@@ -269,7 +271,8 @@ def _grow_trees(
             small, large = (
                 (a, b) if middle - span[a, 0] < span[b, 1] - middle else (b, a)
             )
-            if large == b:  # the parent's sums stand in the place of child a
+            # The parent's sums are stored in the place of child a.
+            if large == b:
                 cells[b] = cells[a]
             _fill_histograms(
                 bins, rows, span[small, 0], span[small, 1], g, h, weight, cells[small]

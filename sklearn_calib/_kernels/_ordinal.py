@@ -18,22 +18,29 @@ from ._newton import minimise_by_newton, solve_newton_step
 _DECREMENT_TOLERANCE = 2e-13
 # The lower bound of w: a class of probability 0 costs 230 nats.
 _MIN_WIDTH = 1e-100
-_MAX_START_SCALE = 3.0  # size of the first log-odds: far from 0 Newton steps overshoot
-_START_GAP = 0.01  # d away from its bound, where the curvature may be huge
+# The slope starts with log-odds of at most this size, because Newton steps overshoot
+# far from 0.
+_MAX_START_SCALE = 3.0
+# d starts at this distance from its bound, where the curvature may be huge.
+_START_GAP = 0.01
 
 
 class CumulativeLogOdds(NamedTuple):
     """Log-odds of "above class k", and how much they fall from k - 1 to k, without cancellation."""
 
-    log_odds: np.ndarray  # shape (n_samples, K - 1)
-    gap: np.ndarray  # shape (n_samples, K - 2)
+    # Of shape (n_samples, K - 1).
+    log_odds: np.ndarray
+    # Of shape (n_samples, K - 2).
+    gap: np.ndarray
 
 
 class OrdinalFit(NamedTuple):
     slope: float
-    shifts: np.ndarray  # a, shape (K - 1,), not increasing
+    # The vector a, of shape (K - 1,), which does not increase.
+    shifts: np.ndarray
     loss: float
-    gap: float  # half the last Newton decrement
+    # Half the last Newton decrement.
+    gap: float
 
 
 def compute_cumulative_log_odds(log_proba):
@@ -43,7 +50,8 @@ def compute_cumulative_log_odds(log_proba):
     below = np.logaddexp.accumulate(log_proba, axis=1)[:, :-1]
     above = np.logaddexp.accumulate(log_proba[:, ::-1], axis=1)[:, -2::-1]
     middle = log_proba[:, 1:-1]
-    # G_{c-1} / G_c and F_c / F_{c-1}, each 1 + p_c / the smaller sum
+    # The logarithms of G_{c-1} / G_c and F_c / F_{c-1}: each ratio is 1 + p_c / the
+    # smaller sum.
     gap = np.logaddexp(0, middle - above[:, 1:]) + np.logaddexp(
         0, middle - below[:, :-1]
     )
@@ -80,14 +88,15 @@ def fit_ordinal(cumulative, target):
         ]
     )
     lowest = np.where(np.arange(len(theta)) == 1, -np.inf, 0.0)
-    sums = -np.tri(count)  # takes (a_0, d) to a
+    # A matrix that turns (a_0, d) into a.
+    sums = -np.tri(count)
     sums[:, 0] = 1.0
 
     def find_direction(theta, _):
         gradient, hessian = _compute_derivatives(cumulative, target, theta, sums)
         step, decrement = solve_newton_step(hessian, gradient, lowest - theta)
-        # at slope 0 widths may be 0
-        # A step may take at most nine tenths of the slope, so that it stays positive.
+        # A step may take at most nine tenths of the slope, so that it stays positive:
+        # at slope 0 the widths may be 0.
         shorter = min(1.0, 0.9 * theta[0] / max(-step[0], 1e-300))
         return shorter * step, shorter * decrement
 

@@ -3,7 +3,8 @@
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-MAX_MEDIAN_ROWS = 2000  # the median bandwidth is that of pairs of at most so many rows
+# The median bandwidth is taken from the pairs of at most so many rows.
+MAX_MEDIAN_ROWS = 2000
 
 
 def compute_total_variation(p, q):

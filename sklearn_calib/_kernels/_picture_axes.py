@@ -6,24 +6,27 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-# log-odds, of the histogram; the ends hold what lies beyond
+# The inner edges of a histogram of log-odds; its end bins hold everything beyond.
 HISTOGRAM_EDGES = np.arange(-32, 33) / 2
-_MIN_AXIS_SPAN_LOG_ODDS = 3.0  # log-odds
+_MIN_AXIS_SPAN_LOG_ODDS = 3.0
 # The space around the points, as a fraction of the span.
 _PAD_FRACTION = 0.04
 # From the axis to the positions of 0 and 1, as a fraction of the span.
 _MARGIN_FRACTION = 0.09
 # Behind these positions, as a fraction of the span.
 _MARGIN_END_FRACTION = 0.04
-# a smaller share of the rows next to 0 or 1 does not widen an axis
+# A smaller share of the rows next to 0 or 1 does not widen an axis.
 _RARE_FRACTION = 5e-3
-_MIN_GAP_CHARACTERS = 1.3  # characters between two numbers
+# The least distance of two numbers at an axis, in characters.
+_MIN_GAP_CHARACTERS = 1.3
 # On each side, as a fraction of the range of the points.
 _PLANE_PAD_FRACTION = 0.14
-_N_PLANE_LINES = 5  # approximately
+# The approximate number of lines.
+_N_PLANE_LINES = 5
 # From end to end, as a fraction of the uncertainty.
 _MIN_PLANE_SPAN = 0.02
-MAX_RARE_MEDIAN = 0.02  # below it pictures are drawn on log-odds
+# Pictures are drawn on log-odds if the median of the probabilities is smaller.
+MAX_RARE_MEDIAN = 0.02
 
 
 def compute_histogram(score, weight):
@@ -31,9 +34,8 @@ def compute_histogram(score, weight):
 
     The bins are those of `HISTOGRAM_EDGES`.
     """
-    # bins need no more digits; zeros and ones are counted exactly
     # A logarithm in float32 takes half the time, and bins of half a unit do not need
-    # more digits.
+    # more digits. Zeros and ones are counted separately and exactly.
     rough = score.astype(np.float32)
     with np.errstate(divide="ignore"):
         rough = np.log(rough) - np.log1p(-rough)
@@ -296,7 +298,8 @@ class LossPlane(NamedTuple):
         min_loss = self.uncertainty + left - high
         max_loss = self.uncertainty + right - low
         for value in choose_round_numbers(min_loss, max_loss):
-            above = self.uncertainty - value  # of y over x
+            # The distance of y above x on the line of this loss.
+            above = self.uncertainty - value
             start = max(left, low - above)
             end = min(right, high - above)
             if end - start > 0.1 * (right - left):

@@ -16,7 +16,8 @@ from ._spline import SplineCurve, choose_knots, make_natural_basis
 
 MAX_DEGREE = 4
 _N_KNOTS = 5
-_DEGREE_TEST_LEVEL = 0.95  # level of the test that raises the degree by one
+# The level of the test that raises the degree by one.
+_DEGREE_TEST_LEVEL = 0.95
 _STEP_THRESHOLD = float(stats.chi2.ppf(_DEGREE_TEST_LEVEL, 1))
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
@@ -182,7 +183,8 @@ def _compute_information_root(log_odds, curvature, degree):
 
 def _is_invertible(root):
     scale = np.linalg.norm(root, axis=0)
-    if not scale.min() > 1e-6:  # of the intercept: information 1e-12
+    # The squared norm of a column is its information, which must exceed 1e-12.
+    if not scale.min() > 1e-6:
         return False
     return np.linalg.cond(root / scale) < 1e12
 
@@ -198,8 +200,10 @@ def compute_survival(statistic, freedom, n_raised):
     statistic = np.asarray(statistic, dtype=float)
     if n_raised == 0:
         return stats.chi2.sf(statistic, freedom)
-    truncated_sum = (n_raised - 1) * _STEP_THRESHOLD  # the others are at least that
-    # below, the probability is 1
+    # The tests that raised the degree before were significant, so each of their
+    # statistics is at least the threshold. Below the sum of all thresholds the
+    # probability is 1.
+    truncated_sum = (n_raised - 1) * _STEP_THRESHOLD
     inside = np.maximum(statistic, truncated_sum + _STEP_THRESHOLD)
     low, high = np.arcsin(
         np.sqrt([_STEP_THRESHOLD / inside, 1 - truncated_sum / inside])

@@ -11,13 +11,15 @@ from numba import config, uint64
 from ._compile import compile_kernel
 
 _SLOT_BITS = 12
-_MAX_TABLE_SCORES = 1 << (_SLOT_BITS - 2)  # distinct scores in the table
+# The table holds so many distinct scores and remains three quarters empty.
+_MAX_TABLE_SCORES = 1 << (_SLOT_BITS - 2)
 _HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HASH_SHIFT = np.uint64(64 - _SLOT_BITS)
 _LAST_SLOT = np.uint64((1 << _SLOT_BITS) - 1)
 _POSITIVE_MASK = np.int64(np.iinfo(np.int64).max)
 _MINUS_ZERO_BITS = np.int64(np.iinfo(np.int64).min)
-_BITS_OF_TWO = np.int64(1) << 62  # no number below 2 has this bit
+# The bit of the exponent that is not set for any number below 2.
+_BITS_OF_TWO = np.int64(1) << 62
 
 
 def pool_rows_by_score(score, outcome):

@@ -36,9 +36,9 @@ class FloorStatistics:
     """
 
     zeros: bool
-    # positive value of each binary exponent, infinite without any
+    # The smallest positive value of each binary exponent; infinite if there is none.
     smallest: FloatArray
-    # the least N for which all values are multiples of 1 / N, 0 without any
+    # The least N for which all values are multiples of 1 / N; 0 if there is none.
     levels: int
 
     def __add__(self, other: "FloorStatistics") -> "FloorStatistics":
@@ -81,7 +81,9 @@ def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorSta
     # merged over blocks of rows.
     np.minimum.at(smallest, np.frexp(low)[1] + _N_EXPONENTS - 2, low)
     if len(low) < np.count_nonzero(plain):
-        smallest[-1] = min(smallest[-1], 1.0)  # something above: the largest floor
+        # The minima of large values are not needed one by one: they only show that
+        # something lies above the largest floor.
+        smallest[-1] = min(smallest[-1], 1.0)
     return FloorStatistics(
         bool((plain == 0).any()), smallest, _find_levels(plain) if shares else 0
     )
@@ -110,7 +112,8 @@ def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
         return proba
     absent = get_absent_mask(proba)
     under = np.asarray(proba) < floor
-    if not under.any():  # which is seen sooner than by rows
+    # This test of the whole array is faster than the one by rows.
+    if not under.any():
         return proba
     if absent is not None:
         under &= ~absent
@@ -157,7 +160,8 @@ def _find_levels(plain):
 
 def _keep_fitting_levels(levels, values):
     """Return those of the N for which all of the values are multiples of 1 / N."""
-    # the first value is a multiple of hardly any, and the others of fewer
+    # The first value is a multiple of few 1 / N, which leaves little work for the
+    # others.
     for some in (values[:1], values[1:]):
         scaled = np.multiply.outer(levels, some)
         away = np.abs(scaled - np.rint(scaled)).max(axis=1, initial=0.0)

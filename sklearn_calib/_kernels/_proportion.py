@@ -8,9 +8,11 @@ the sum of such events varies less than a binomial one (Hoeffding 1956).
 import numpy as np
 from scipy.special import betaincinv, chdtri, expit, logit
 
-# a proportion this close to 0 or 1 is 0 or 1: sums of weights round
+# A proportion this close to 0 or 1 is treated as 0 or 1, because sums of weights are
+# rounded.
 _EDGE_TOLERANCE = 1e-9
-_MIN_SPLINE_QUANTILES = 50_000  # from here on they are read off a spline
+# From so many quantiles on, they are interpolated by a spline.
+_MIN_SPLINE_QUANTILES = 50_000
 
 
 def compute_upper_bound(events, rows, tail):
@@ -37,7 +39,8 @@ def find_beta_quantiles(a, b, p):
     """
     if np.size(a) < _MIN_SPLINE_QUANTILES:
         return betaincinv(a, b, p)
-    from scipy.interpolate import RectBivariateSpline  # takes long to import
+    # Imported here because it takes long.
+    from scipy.interpolate import RectBivariateSpline
 
     logs = [np.log(np.maximum(each, 1)) for each in (a, b)]
     nodes = [np.linspace(0, each.max() + 1, int(16 * each.max()) + 24) for each in logs]

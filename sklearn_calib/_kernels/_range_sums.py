@@ -12,7 +12,8 @@ from ._binning import BIN_EDGE_TOLERANCE, blend_with_base_rate
 from ._compile import compile_kernel
 from ._log_odds import average_probabilities, subtract_probabilities
 
-_DISTANCE_TOLERANCE = 1e-10  # distances that agree to 10 digits are equal
+# Distances that agree to 10 digits are treated as equal.
+_DISTANCE_TOLERANCE = 1e-10
 
 
 @compile_kernel
@@ -89,7 +90,7 @@ class WindowEstimator:
         self._sums = RangeSums(*weights.T)
         self._invented = invented
         self._base = weights[:, 1].sum() / weights.sum()
-        # p and 1 - p, increasing
+        # Both p and 1 - p are in increasing order.
         self._low = expit(log_odds)
         self._high = expit(-log_odds)[::-1]
         if weight_fraction is not None:
@@ -99,7 +100,8 @@ class WindowEstimator:
 
     def estimate_nearest(self, score):
         """Return the event rate in the smallest symmetric window around each score."""
-        # sorted queries are found faster
+        # Sorted queries are found faster, because they use the same parts of the
+        # arrays.
         score, row = np.unique(score, return_inverse=True)
         return self._estimate_windows(score, *self.find_nearest(score))[row]
 
@@ -116,12 +118,12 @@ class WindowEstimator:
             radius = np.minimum(radius, np.maximum(below, above))
         p = expit(score)
         complement = expit(-score)
-        # distances that agree to 10 digits are equal
+        # Distances that agree to 10 digits are treated as equal.
         radius = (
             radius + _DISTANCE_TOLERANCE * (np.minimum(p, complement) + radius) + 1e-300
         )
-        # how many cells lie before; the smaller of p and 1 - p decides, which has all
-        # digits
+        # The number of cells that lie before. The smaller of p and 1 - p decides,
+        # because it has all its digits.
         low = self._low
         high = self._high
         n = len(self._low)

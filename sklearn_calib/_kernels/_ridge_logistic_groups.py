@@ -7,7 +7,8 @@ from scipy.special import expit
 
 from ._newton import minimise_by_newton
 
-_DECREMENT_TOLERANCE = 1e-13  # of the decrement
+# Newton's method ends at a smaller decrement.
+_DECREMENT_TOLERANCE = 1e-13
 
 
 def fit_shrunken_lines(
@@ -77,7 +78,8 @@ class LabelColumns(NamedTuple):
     score: np.ndarray
     outcome: np.ndarray
     weight: np.ndarray
-    unit: np.ndarray  # what one row weighs
+    # The weight of one row.
+    unit: np.ndarray
 
     @property
     def score_scale(self):
@@ -92,9 +94,11 @@ class LabelColumns(NamedTuple):
 
 
 class ShrunkenFit(NamedTuple):
-    lines: np.ndarray  # shape (n_labels, 2): intercepts and slopes
+    # Of shape (n_labels, 2): intercepts and slopes.
+    lines: np.ndarray
     penalty: float
-    loo: dict  # approximate leave-one-out loss of each penalty, a mean over the weights
+    # The approximate leave-one-out loss of each penalty, a mean over the weights.
+    loo: dict
 
 
 def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
@@ -161,7 +165,7 @@ def _leave_out_rows(labels, centre, scale):
             (unit * variance)[:, None, None] * x[:, :, None] * x[:, None, :]
         )
         pull += (unit * (mean - outcome))[:, None] * x
-    # for a single row, or equal scores
+    # The ridge keeps the matrix invertible for a single row or equal scores.
     ridge = 1e-9 * (np.trace(total) + 1e-290) * np.eye(2)
     return np.linalg.solve(total + ridge - row_information, pull[:, :, None])[:, :, 0]
 

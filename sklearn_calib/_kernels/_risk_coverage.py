@@ -5,7 +5,9 @@ from scipy.special import digamma
 
 from ._proportion import compute_upper_bound
 
-CONFIDENCE_DIGITS = 12  # digits: rows of probability p and 1 - p are equally confident
+# Confidences are rounded to so many digits, so that rows of probability p and 1 - p are
+# equally confident.
+CONFIDENCE_DIGITS = 12
 
 
 def merge_confidence_levels(confidence, mass, errors):
@@ -38,9 +40,9 @@ def average_risk(mass, errors, counts):
     before = np.cumsum(mass) - mass
     wrong = np.cumsum(errors) - errors
     rate = errors / mass
-    # the rate inside is that of the block plus excess / rows
-    # Inside a tie the order of the rows is random, so errors accumulate linearly and
-    # the mean risk is an integral of a + b / rows.
+    # Inside a tie the order of the rows is random, so errors accumulate linearly: the
+    # rate is that of the block plus excess / rows, and the mean risk is an integral of
+    # this.
     excess = wrong - rate * before
     if counts:
         steps = 1 / (before + 1)

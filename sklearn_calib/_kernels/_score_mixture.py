@@ -28,7 +28,7 @@ class RankedScores:
         self.proba = np.asarray(proba)
         self.y_encoded = y_encoded
         self.k = self.proba.shape[1]
-        # of two columns the second is enough
+        # The first of two columns contains nothing that the second does not.
         self.columns = [1] if self.k == 2 else [*range(self.k)]
         self.ranks = []
         self.alone = []
@@ -83,11 +83,11 @@ class RankedScores:
         for rank, alone in zip(self.ranks, self.alone, strict=True):
             rank_position = rank[rows]
             if rng is not None:
-                rank_position += alone[rows] * rng.random(len(rows))  # within its rank
+                # A random number places each row anywhere within its rank.
+                rank_position += alone[rows] * rng.random(len(rows))
             order = np.argsort(rank_position)
             rank_position = rank_position[order]
-            # of equal scores
-            # The distribution functions are compared after whole ties only.
+            # The distribution functions are compared only after all rows of a tie.
             last = np.append(rank_position[1:] != rank_position[:-1], True)
             distances.append(float(np.abs(np.cumsum(gap[order])[last]).max()))
         worst = int(np.argmax(distances))

@@ -102,7 +102,7 @@ def fill_parabola_rows(score, mass, centre, width, begin, end, tolerance, rows):
     """
     for i in range(len(centre)):
         inverse = 1 / width[i]
-        # a loop from 0 is turned into instructions for several rows at once
+        # The compiler vectorises a loop that starts at 0, hence the slices.
         x = score[begin[i] : end[i]]
         weight = mass[begin[i] : end[i]]
         row = rows[i, begin[i] : end[i]]
@@ -122,7 +122,7 @@ def fill_parabola_rows(score, mass, centre, width, begin, end, tolerance, rows):
             level += share * t * t
             cross += share * t * t * first
         level /= size
-        # a column in the span of those before it counts for nothing
+        # A column in the span of those before it is left out.
         first_scale = 1 / spread if spread > tolerance * size else 0.0
         slope = cross * first_scale
         for j in range(len(x)):

@@ -17,10 +17,12 @@ import numpy as np
 
 from ._compile import compile_helper, compile_kernel
 
-_KINKS_PER_BUCKET = 8  # kinks, on average
+# The average number of kinks in a bucket.
+_KINKS_PER_BUCKET = 8
 # Listed kinks are counted in blocks of 2^6 buckets.
 _BLOCK_BITS = 6
-_MIN_HEAP_KINKS = 256  # kinks of a heap that is small enough
+# A heap of so many kinks is small enough not to be divided.
+_MIN_HEAP_KINKS = 256
 
 
 # The mass 2 at 0 outlasts all that is removed, so neither end of the queue ever passes
@@ -191,7 +193,9 @@ def _spill_heap(size, scale, first, following, listed, keys, kinks):
     edge = np.int64(len(first))
     highest = np.int64(-1)
     n_kept = np.int64(0)
-    for i in range(_MIN_HEAP_KINKS // 8):  # large ones come first
+    # The largest kinks come first in the heap, so its head gives a good guess of the
+    # edge.
+    for i in range(_MIN_HEAP_KINKS // 8):
         edge = min(edge, np.int64(keys[i] * scale))
     for i in range(size):
         key = keys[i]
@@ -223,7 +227,8 @@ def find_maxima(ranks, position, gaps, sums):
     keys = np.empty((2, n))
     kinks = np.empty((2, n), np.int32)
     sizes = np.zeros(2, np.int64)
-    below = np.searchsorted(position, sums)  # how many kinks lie below each
+    # The number of kinks below each sum.
+    below = np.searchsorted(position, sums)
     _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima)
     return maxima
 
@@ -243,7 +248,8 @@ def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
             mass = 2 * gap
         alive[rank] += mass
         _add_mass(tree, rank, mass)
-        for end in range(2):  # the lowest rank comes first, and the highest
+        # The end 0 has the kink of lowest rank first, the end 1 that of highest rank.
+        for end in range(2):
             sign = 2 * end - 1
             heap = keys[end]
             heap_kinks = kinks[end]
@@ -302,7 +308,7 @@ def rank_kinks(v, residual):
     # Only the constraints between neighbours matter: lemma 2 of
     # Hu, Jambulapati, Tian, Yang (2024).
     gaps = np.diff(v)
-    # the last row of each distinct score but the largest
+    # The last row of each distinct score except the largest.
     last = np.flatnonzero(gaps > 0)
     sums = np.append(sums[last], sums[-1])
     positions = np.append(0.0, sums[:-1])

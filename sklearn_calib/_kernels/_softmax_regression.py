@@ -16,28 +16,37 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ._newton import minimise_by_newton, solve_newton_step
 
-_BLOCK_COLUMNS = 1024  # columns of a Hessian product
-_MAX_EXACT_ENTRIES = 100_000  # tables up to this size use all rows in float64
-# of the Hessian of a large table, diagonal A
+# A Hessian product takes so many columns at a time.
+_BLOCK_COLUMNS = 1024
+# Tables up to this size use all rows in float64.
+_MAX_EXACT_ENTRIES = 100_000
+# The size of the sample that gives the Hessian of a large table with diagonal A.
 _HESSIAN_ROWS_PER_CLASS = 25
 _HESSIAN_ENTRIES = 200_000
-_MAX_ROUNDING_ENTRIES = 10_000  # entries up to which a full A is fitted to rounding
-_MAX_BLOCK_CLASSES = 200  # classes up to which each has a block of the preconditioner
-# rows that its curvature is taken from; more if cheap
+# Up to so many entries a full A is fitted until only rounding remains.
+_MAX_ROUNDING_ENTRIES = 10_000
+# Up to so many classes, each has its own block of the preconditioner.
+_MAX_BLOCK_CLASSES = 200
+# The curvature of the preconditioner is taken from so many rows, or from more if they
+# cost little.
 _MIN_PRECONDITIONER_ROWS = 300
 _MAX_PRECONDITIONER_WORK = 1_000_000
 
-# of the decrement, in nats; the last step squares what is left
+# The tolerance of the decrement, in nats. The last step squares the error that remains.
 _JOINT_TOLERANCE = 1e-10
 _MIN_CURVATURE = 1e-300
 
 
 class SoftmaxFit(NamedTuple):
-    A: np.ndarray  # (k,) or (k, k)
-    b: np.ndarray  # (k,)
+    # Of shape (k,) or (k, k).
+    A: np.ndarray
+    # Of shape (k,).
+    b: np.ndarray
     objective: float
-    gradient_norm: float  # largest entry
-    decrement: float  # half of it bounds the gap to the optimum, to second order
+    # The largest absolute entry of the gradient.
+    gradient_norm: float
+    # Half of this bounds the gap to the optimum, to second order.
+    decrement: float
     n_iter: int
 
 
@@ -60,8 +69,9 @@ def fit_softmax_regression(
     z = np.ascontiguousarray(z)
     w = weight / weight.sum()
     ridge = 2 * np.column_stack([ridge_a, np.full(len(z), ridge_b)])
-    convexity = ridge.min()  # of the penalties: gap <= |g|^2 / (2 convexity)
-    # a gradient of this size ends the iteration
+    # The penalties alone make the objective strongly convex, so gap <= |g|^2 / (2
+    # convexity): a gradient of size `enough` ends the iteration.
+    convexity = ridge.min()
     enough = 0.5 * np.sqrt(convexity * last)
     newton = (
         _make_full_step(z, w, ridge, enough)
@@ -174,7 +184,8 @@ def make_diagonal_solver(z, w, proba, ridge_a, ridge_b):
     hessian[i, i + k] += (weighted * z).sum(axis=1)
     hessian[i + k, i] += (weighted * z).sum(axis=1)
     hessian[i + k, i + k] += weighted.sum(axis=1) + 2 * ridge_b
-    hessian[k:, k:] += 1.0 / k  # the sum of the intercepts does not matter: keep it
+    # A constant added to all intercepts changes nothing. This term keeps their sum.
+    hessian[k:, k:] += 1.0 / k
     scale = np.sqrt(np.maximum(np.diag(hessian), 1e-300))
     scaled = hessian / np.outer(scale, scale)
     try:
@@ -263,7 +274,8 @@ def _make_full_step(z, w, ridge, enough):
         def apply_hessian(d):
             out = ridge * d
             d = d.astype(kind, copy=False)
-            for block in blocks:  # of columns, so that u stays in the cache
+            # Blocks of columns are so small that u stays in the cache.
+            for block in blocks:
                 u = d @ short[:, block]
                 p = half[:, block]
                 # The product with diag(p) - p p' of each row, without forming the
@@ -316,7 +328,8 @@ def _solve_conjugate_gradients(hessian, precondition, gradient, target):
 
 class JointFit(NamedTuple):
     inverse_temperature: float
-    offsets: np.ndarray  # shape (k,), mean 0
+    # Of shape (k,), with mean 0.
+    offsets: np.ndarray
 
 
 def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=0.0):
@@ -332,7 +345,7 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
     label_fraction = total / (total + prior_rows)
     prior_fraction = prior_rows / (total + prior_rows)
     model = np.exp(log_proba.T) * w
-    # sum w T z and sum w T of each class, for the targets T
+    # The sum of w T z, and of w T for each class, for the targets T.
     score_sum = label_fraction * float(
         w @ z[y_encoded, np.arange(len(w))]
     ) + prior_fraction * float((model * z).sum())

@@ -19,10 +19,11 @@ from scipy.linalg.blas import dsyrk
 from ._softmax_regression import SoftmaxFit, evaluate_softmax, fit_softmax_regression
 
 _MIN_LABEL_VARIANCE = 2e-3
-# neighbours of the search, and the largest power of it
+# The factor between neighbours of the search, and its largest power.
 _GRID_FACTOR = 10.0
 _MAX_POWER = 3
-_MIN_GAIN_NATS = 3e-4  # nats that a longer walk must gain
+# A longer walk must gain so many nats.
+_MIN_GAIN_NATS = 3e-4
 # Rows that choose a penalty; penalties are in units of 1 / n.
 _MAX_TUNING_ROWS = 5000
 # The fraction of the curvature that is left without a row.
@@ -31,9 +32,12 @@ _MIN_REMAINING_CURVATURE = 1e-3
 
 class TunedFit(NamedTuple):
     fit: SoftmaxFit
-    off_diagonal: float  # factors of the squares in the objective
-    diagonal: float  # of the diagonal of A and of the intercepts
-    leave_one_out_loss: float  # of the neighbour in the grid, from the rows that choose
+    # The factors of the squares in the objective: for the entries of A off the
+    # diagonal, and for its diagonal and the intercepts.
+    off_diagonal: float
+    diagonal: float
+    # The loss of the neighbour in the grid, from the rows that choose the penalty.
+    leave_one_out_loss: float
 
 
 def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge_b):
@@ -55,7 +59,8 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
         rows = np.flatnonzero((spread > _MIN_LABEL_VARIANCE) | (y_encoded == c))
         kept = x[rows]
         rooted = kept * np.sqrt(weight * spread)[rows, None]
-        hessian = dsyrk(1.0, rooted.T, lower=1)  # half of a product
+        # Only the lower half of the symmetric product is computed.
+        hessian = dsyrk(1.0, rooted.T, lower=1)
         hessian[np.diag_indices(k + 1)] += 2 * np.r_[ridge_a[c], ridge_b] + 1e-12
         factor = cho_factor(hessian, lower=True)[0]
         half = solve_triangular(factor, kept.T, lower=True, check_finite=False)

@@ -24,7 +24,8 @@ class QuadraticProgram(NamedTuple):
 
     rows: np.ndarray
     starts: np.ndarray
-    L: np.ndarray  # `make_linear_map` of the rows
+    # The result of `make_linear_map` for the rows.
+    L: np.ndarray
     T: np.ndarray
     Q: np.ndarray
     h: np.ndarray
@@ -44,10 +45,13 @@ class ProgramPoint(NamedTuple):
     n: np.ndarray
     s: np.ndarray
     S: np.ndarray
-    y: np.ndarray  # of the trace
-    w: np.ndarray  # of theta = T (p - n)
+    # The multiplier of the trace.
+    y: np.ndarray
+    # The multipliers of theta = T (p - n).
+    w: np.ndarray
     v: np.ndarray
-    e: np.ndarray  # of the bound
+    # The multiplier of the bound.
+    e: np.ndarray
 
 
 def solve_program(problem, tol, max_iter):
@@ -62,7 +66,8 @@ def solve_program(problem, tol, max_iter):
     best_gap = np.full(count, np.inf)
     best_size = np.zeros(count)
     best_at = np.zeros(count)
-    active = np.arange(count)  # the problems that are not finished
+    # The problems that are not finished.
+    active = np.arange(count)
     for iteration in range(max_iter + 1):
         theta = _apply_map(problem.L, point.X)
         # The gradient of the objective. Its inner product with theta, less the smallest
@@ -92,7 +97,8 @@ def solve_program(problem, tol, max_iter):
         y = np.minimum(point.y, smallest - 1e-16)
         S[:, range(size), range(size)] -= y[:, None]
         point = point._replace(S=S, y=y)
-        with np.errstate(all="ignore"):  # a problem at its limits gets a step of 0
+        # A problem at its limits overflows here; it gets a step of 0.
+        with np.errstate(all="ignore"):
             step, direction = _find_step(problem, point, mismatch)
         # A problem ends if it is solved, has made no progress for 20 iterations, or
         # cannot move. The others go on as a smaller batch.
@@ -115,7 +121,8 @@ def solve_program(problem, tol, max_iter):
 def _make_start(problem, count, m, size):
     X = np.broadcast_to(np.eye(size) / size, (count, size, size)).copy()
     mass = np.ones(count)
-    # a small bound: most of the trace to the slack, small values
+    # With a small bound, most of the trace goes to the slack and the values start
+    # small.
     if problem.bound is not None:
         mass = problem.bound / 4
         scale = np.where(problem.bound < 1, problem.bound / 2, 1.0)
@@ -372,7 +379,8 @@ def _invert_each(S, starts, L, G, R, fine):
         for b in range(len(starts) - 1 if fine[c] else 0):
             low = starts[b]
             high = starts[b + 1]
-            for j in range(low, high):  # G = L^-1
+            # G is the inverse of L.
+            for j in range(low, high):
                 G[j, j] = 1 / L[j, j]
                 for i in range(j + 1, high):
                     total = 0.0

@@ -19,10 +19,13 @@ from scipy.special import expit
 from .._count_weights import are_counts
 from ._binning import bin_distinct_values, find_distinct
 
-LINE_PENALTY = np.inf  # the penalty that leaves the straight lines
+# An infinite penalty leaves only the straight lines.
+LINE_PENALTY = np.inf
 _DEFAULT_PENALTIES = (LINE_PENALTY, *10.0 ** np.arange(4, -4.1, -0.5))
-_MAX_COMPILED_COEFFICIENTS = 40  # coefficients; of more a product of matrices is faster
-_MAX_NEWTON_STEPS = 100  # five are many
+# With more coefficients a product of matrices is faster than the compiled loop.
+_MAX_COMPILED_COEFFICIENTS = 40
+# Five steps are already many.
+_MAX_NEWTON_STEPS = 100
 _PRIOR_GRID_SIZE = 101
 # Points that are nearer, relative to the range, are one.
 _POINT_TOLERANCE = 1e-12
@@ -37,7 +40,8 @@ class SplineCurve(NamedTuple):
     """
 
     knots: np.ndarray
-    values: np.ndarray  # shape (n_knots,) or, for several curves, (n_knots, n_curves)
+    # Of shape (n_knots,), or (n_knots, n_curves) for several curves.
+    values: np.ndarray
     slopes: np.ndarray
 
     def __call__(self, x):
@@ -71,17 +75,24 @@ class SplineCells(NamedTuple):
     """
 
     x: np.ndarray
-    mass: np.ndarray  # weights that are fitted, shape (2, n_cells)
-    scored: np.ndarray  # weights that count in leave-one-out, shape (2, n_cells)
-    unit: np.ndarray  # what one row weighs, shape (2, n_cells)
+    # The weights that are fitted, of shape (2, n_cells).
+    mass: np.ndarray
+    # The weights that count in the leave-one-out loss, of shape (2, n_cells).
+    scored: np.ndarray
+    # The weight of one row, of shape (2, n_cells).
+    unit: np.ndarray
 
 
 class SplineFit(NamedTuple):
     curve: SplineCurve
-    penalty: float  # of int f''^2; infinite for a straight line
-    edf: float  # effective degrees of freedom, the line's included
-    loo: float  # approximate leave-one-out log loss, mean over the weights
-    loss: float  # log loss, sum over the weights
+    # The factor of the integral of f''^2; infinite for a straight line.
+    penalty: float
+    # The effective degrees of freedom, including the two of the line.
+    edf: float
+    # The approximate leave-one-out log loss, a mean over the weights.
+    loo: float
+    # The log loss, a sum over the weights.
+    loss: float
 
 
 def make_natural_basis(knots):
@@ -166,9 +177,9 @@ def add_prior_points(cells, prior):
         return cells
     low, high = cells.x[[0, -1]]
     grid = np.linspace(low, high, _PRIOR_GRID_SIZE)
-    grid = (
-        grid - np.linspace(-high, -low, _PRIOR_GRID_SIZE)[::-1]
-    ) / 2  # swapped classes: -grid
+    # The mean with the mirrored grid is exactly symmetric: swapping the classes turns
+    # the grid into -grid.
+    grid = (grid - np.linspace(-high, -low, _PRIOR_GRID_SIZE)[::-1]) / 2
     mass = prior / _PRIOR_GRID_SIZE * np.stack([expit(-grid), expit(grid)])
     order = np.argsort(x := np.append(cells.x, grid), kind="stable")
     starts = np.append(True, np.diff(x[order]) > _POINT_TOLERANCE * (high - low))
@@ -185,7 +196,8 @@ def add_prior_points(cells, prior):
         added = np.append(cells.mass[label], mass[label])
         joined[label] = np.bincount(index, added, size)
     points = np.empty(size)
-    points[index[::-1]] = x[::-1]  # of a cell and a point the cell's
+    # If a cell and a point of the grid coincide, the cell's value is kept.
+    points[index[::-1]] = x[::-1]
     return SplineCells(points, joined, scored, unit)
 
 
@@ -338,7 +350,8 @@ class _SplineTask:
                 candidate = theta + length * step
                 losses = path.evaluate_loss(design, mass, ones, ridge, candidate, trial)
             if length < 1e-12:
-                break  # no progress is possible in floating point
+                # No progress is possible in floating point.
+                break
             # The tables of the accepted step become current, and the old ones are
             # overwritten next: no allocation in the loop.
             theta = candidate

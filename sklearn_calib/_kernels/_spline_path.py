@@ -10,7 +10,7 @@ import math
 
 from ._compile import compile_helper, compile_kernel
 
-# sums in any order; nothing is assumed of NaN
+# These flags allow sums in any order, but do not assume anything about NaN.
 _FASTMATH_FLAGS = {
     "reassoc",
     "contract",

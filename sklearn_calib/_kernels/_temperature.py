@@ -17,32 +17,39 @@ from scipy.special import logsumexp, softmax
 
 from .._simplex_array import LARGEST_LOG_LOSS, iter_row_blocks
 
-# the box of Berta et al. (2025), for unit logits
+# The box of Berta et al. (2025), for logits with a spread of 1.
 MIN_INVERSE_TEMPERATURE = np.exp(-16.0)
 MAX_INVERSE_TEMPERATURE = np.exp(16.0)
-_MAX_BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
-# from here on a subsample gives the start: half the full passes
+# A block of so many entries stays in the cache.
+_MAX_BLOCK_ENTRIES = 1 << 15
+# From so many entries on, a subsample gives the start, which saves half of the full
+# passes.
 _MIN_SUBSAMPLED_ENTRIES = 40_000
-_MIN_COMPILED_ENTRIES = 100_000  # from here on loading the compiler pays
+# From so many entries on, loading the compiler pays.
+_MIN_COMPILED_ENTRIES = 100_000
 _MIN_LONG_ROW_CLASSES = 32
-_MAX_START_ROWS = 20_000  # of a very large problem; their optimum is a Halley step away
-_PROBABILITY_TOLERANCE = 1e-12  # means of probabilities
-# relative; up to it one Halley step is exact to 1e-8 of the loss
+# The subsample of a very large problem has so many rows; its optimum is a Halley step
+# away from that of all rows.
+_MAX_START_ROWS = 20_000
+# The tolerance of means of probabilities.
+_PROBABILITY_TOLERANCE = 1e-12
+# Up to this relative step, one Halley step is exact to 1e-8 of the loss.
 _MAX_RELATIVE_STEP = 2e-3
 
 
 class TemperatureFit(NamedTuple):
     beta: float
-    # mean log loss at beta, in nats; no row counts more than LARGEST_LOG_LOSS
+    # The mean log loss at beta, in nats. The loss of a row is cut at LARGEST_LOG_LOSS.
     loss: float
-    # "inside", "uninformative" (beta at its minimum) or "separable" (at its maximum)
+    # "inside", "uninformative" (beta at its minimum) or "separable" (beta at its
+    # maximum).
     status: str
     n_passes: int
 
 
 def scale_proba(log_proba, beta, intercept=0.0):
     """Return softmax(beta log + intercept) of rows of logarithms."""
-    # relative to the maximum first: a product of 1e150 and beta may overflow otherwise
+    # The maximum is subtracted first, because a product of 1e150 and beta may overflow.
     return softmax(
         beta * (log_proba - log_proba.max(axis=1, keepdims=True)) + intercept, axis=1
     )
@@ -78,7 +85,7 @@ def fit_temperature(
     is then the objective, of which nothing is cut off.
     """
     logits = np.ascontiguousarray(logits)
-    # the compiled pass reads float32 as it is
+    # The compiled pass reads float32 without a conversion.
     if logits.dtype not in (np.float32, np.float64):
         logits = logits.astype(np.float64)
     spread = float(logits.max()) - float(logits.min()) or 1.0
@@ -205,7 +212,7 @@ def compute_excess_loss(logits, y_encoded, weight, beta):
     for block in iter_row_blocks(logits):
         block_logits = logits[block]
         label = y_encoded[block]
-        # along long rows the maximum is fast by itself
+        # The maximum along long rows is fast; short rows are transposed first.
         if block_logits.shape[1] < _MIN_LONG_ROW_CLASSES:
             top = np.ascontiguousarray(block_logits.T).max(axis=0)
         else:
@@ -292,7 +299,8 @@ def solve_temperature(
 
 def compute_halley_step(first, second, third):
     if second <= 0:
-        return np.inf  # flat to rounding: let the caller bisect
+        # The loss is flat to rounding. An infinite step makes the caller bisect.
+        return np.inf
     denominator = 2 * second * second - first * third
     if denominator <= 0:
         return -first / second

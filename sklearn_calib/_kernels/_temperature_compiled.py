@@ -14,16 +14,17 @@ from numba import uint64
 from ._compile import compile_kernel, count_threads
 
 _BLOCK_ROWS = 128
-_MIN_VECTORISED_CLASSES = 32  # from here on one row by itself fills the vector units
+# From so many classes on, one row fills the vector units by itself.
+_MIN_VECTORISED_CLASSES = 32
 
-# entries from which both cores pay, and their parts
+# From so many entries on, several threads pay. They work on so many parts.
 _MIN_PARALLEL_ENTRIES = 2_000_000
 _N_PARTS = 16
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
-# 1.5 * 2**52: adding it rounds to a whole number, kept in the low bits
+# Adding 1.5 * 2**52 rounds to a whole number, which then stands in the low bits.
 _ROUNDING_SHIFT = 6755399441055744.0
 
 
@@ -74,8 +75,9 @@ def compute_temperature_sums(logits, y_encoded, weight, beta):
     )
     if logits.size < _MIN_PARALLEL_ENTRIES:
         return kernel(logits, y_encoded, weight, float(beta))
-    # the kernels release the lock: plain threads use the cores. The parts and the order
-    # of their sums do not depend on the number of threads, so neither does the result.
+    # The kernels release the lock, so plain threads use all cores. The parts and the
+    # order of their sums do not depend on the number of threads, so neither does the
+    # result.
     cuts = np.linspace(0, len(logits), _N_PARTS + 1).astype(int)
     parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
 
@@ -92,8 +94,8 @@ def compute_temperature_sums(logits, y_encoded, weight, beta):
 @compile_kernel(fastmath={"contract"})
 def _sum_few_classes(logits, y_encoded, weight, beta):
     """Return the sums, with the vector units working across rows."""
-    # unsigned indices: the compiler need not think of negative ones, which would stop
-    # the vectors
+    # With unsigned indices the compiler need not handle negative ones, which would
+    # prevent vectorised loops.
     rows = uint64(_BLOCK_ROWS)
     zero = uint64(0)
     one = uint64(1)
@@ -136,7 +138,7 @@ def _sum_few_classes(logits, y_encoded, weight, beta):
             s2[i] = 0.0
             s3[i] = 0.0
             d_sum[i] = 0.0
-        # the largest goes up: its power is 1, and the others are left
+        # The largest logit is moved to `top`, where its power is 1; the others stay.
         for c in range(one, k):
             for i in range(rows):
                 larger = max(top[i], block[c, i])

@@ -25,10 +25,12 @@ _BOUND_SIGNS = np.array([[1.0], [-1.0]])
 
 
 class TrendFit(NamedTuple):
-    values: np.ndarray  # the fit at every point
-    # positions of the points where the slope changes by more than rounding
+    # The fit at every point.
+    values: np.ndarray
+    # The positions of the points where the slope changes by more than rounding.
     knots: np.ndarray
-    gap: float  # by no more than this the objective is above the optimum
+    # The objective exceeds the optimum by at most this.
+    gap: float
 
 
 def find_largest_penalty(x, y, w):
@@ -55,7 +57,8 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
     start = np.abs(change).mean()
     if start == 0:
         return TrendFit(line, np.empty(0, dtype=int), 0.0)
-    # rows: u at its upper and its lower bound; change = slack[0] - slack[1] in the end
+    # The two rows are the distances of u to its upper and its lower bound. In the end
+    # change = slack[0] - slack[1].
     room = np.full((2, n - 2), penalty)
     slack = np.full((2, n - 2), start)
     values = y
@@ -66,8 +69,8 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         # change of slope.
         ratio = slack / room
         q = ratio[0] + ratio[1]
-        # the present fit stands for y: the solution is a step from u; first towards all
-        # products 0
+        # The present fit takes the place of y, so the solution is a step from u. The
+        # first direction aims at products of 0.
         _, du, _ = smooth_slopes(step, values, variance, np.zeros(n - 2), q)
         toward = du * _BOUND_SIGNS
         slack_change = ratio * toward - slack
@@ -88,7 +91,7 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         change = change + length * (ahead_change - change)
         values = smoothed if length == 1.0 else values + length * (smoothed - values)
         price = penalty * np.abs(change).sum()
-        # primal minus dual loss, as W (b - y) + D'u = 0
+        # The gap is primal minus dual loss, because W (b - y) + D'u = 0.
         gap = float(price - u @ change)
         if gap <= tol * price or length < 1e-8:
             break
@@ -176,12 +179,14 @@ def _filter_and_smooth(
         b[i + 1] = guess + ahead / total * surprise[i + 1]
         c[i + 1] = slope + covariance / total * surprise[i + 1]
     values[n - 1] = b[n - 1]
-    # the adjoint of the state behind
+    # The adjoint variables of the state that follows.
     pull_b = 0.0
     pull_c = 0.0
     for i in range(n - 2, 0, -1):
-        total = prior[i + 1] + variance[i + 1]  # of the measurement at i + 1
-        gain = prior[i + 1] / total  # of b; that of c is slope_of times it
+        # The variance of the measurement at i + 1.
+        total = prior[i + 1] + variance[i + 1]
+        # The gain of b; that of c is this one times slope_of.
+        gain = prior[i + 1] / total
         pull_b = (variance[i + 1] * pull_b - surprise[i + 1]) / total
         pull_b -= gain * slope_of[i + 1] * pull_c
         pull_c = step[i] * pull_b + pull_c

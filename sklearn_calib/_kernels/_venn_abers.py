@@ -27,11 +27,12 @@ def _find_best_right(stack, size, W, Y, label, ax, ay):
 
     The top is leftmost.
     """
-    # the slope falls, then rises, from the top of the stack to its bottom
+    # From the top of the stack to its bottom, the slope first falls and then rises.
     low = 0
     high = size - 1
     while low < high:
-        middle = (low + high) // 2  # stack[middle + 1] is left of stack[middle]
+        # The point stack[middle + 1] lies to the left of stack[middle].
+        middle = (low + high) // 2
         right = stack[middle]
         left = stack[middle + 1]
         # Bisection on a convex hull: the slope from a point to the hull first falls and
@@ -40,7 +41,8 @@ def _find_best_right(stack, size, W, Y, label, ax, ay):
             ax, ay, W[left] + 1.0, Y[left] + label, W[right] + 1.0, Y[right] + label
         )
         if turn <= 0:
-            high = middle  # going right still lowers the slope
+            # Going right still lowers the slope.
+            high = middle
         else:
             low = middle + 1
     return low
@@ -55,11 +57,12 @@ def _find_best_left(stack, size, W, Y, bx, by):
     low = 0
     high = size - 1
     while low < high:
-        middle = (low + high) // 2  # stack[middle] is left of stack[middle + 1]
+        # The point stack[middle] lies to the left of stack[middle + 1].
+        middle = (low + high) // 2
         left = stack[middle]
         right = stack[middle + 1]
         if _cross_product(W[left], Y[left], W[right], Y[right], bx, by) > 0:
-            # the right one gives a larger slope; of equals take the left
+            # The right point gives a larger slope; of equal ones the left one is taken.
             low = middle + 1
         else:
             high = middle
@@ -77,7 +80,7 @@ def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
     a = min(guess, n_left - 1)
     b = -1
     slope = 0.0
-    # rounding of fractional weights could make it cycle
+    # Rounding of fractional weights could make the search cycle, hence a limit.
     for _ in range(n_left + n_right + 2):
         pa = left[a]
         # Alternating between the two hulls converges to their common tangent; the last
@@ -86,7 +89,7 @@ def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
         pb = right[new_b]
         new_a = _find_best_left(left, n_left, W, Y, W[pb] + 1.0, Y[pb] + label)
         pa = left[new_a]
-        # never 0 / 0, however heavy
+        # The added row has weight 1, so that this is never 0 / 0.
         slope = (Y[pb] - Y[pa] + label) / (W[pb] - W[pa] + 1.0)
         if new_a == a or new_b == b:
             break
@@ -114,8 +117,8 @@ def compute_venn_abers_table(weight, positive):
 @compile_kernel
 def _fill_table(W, Y, right, overwritten, size_before, left, table):
     """Fill the table; the other arrays are space to work in."""
-    # the hulls of all suffixes, as one stack with the changes kept so that they can be
-    # undone
+    # The hulls of all suffixes are one stack; its changes are stored, so that they can
+    # be undone.
     n_left = n_right = guess0 = guess1 = np.int64(0)
     for j in range(len(W) - 1, -1, -1):
         size_before[j] = n_right
@@ -127,12 +130,15 @@ def _fill_table(W, Y, right, overwritten, size_before, left, table):
                 n -= 1
             else:
                 break
-        overwritten[j] = right[n]  # even above the top: an earlier push may get it back
+        # Entries above the top are stored as well, because undoing an earlier push may
+        # need them.
+        overwritten[j] = right[n]
         right[n] = j
         n_right = n + 1
     for query in range(len(table)):
         i = query // 2
-        if query % 2 == 0:  # P_i joins the left
+        # P_i joins the left hull.
+        if query % 2 == 0:
             # The lower hull by Graham's scan: points that do not turn left are removed.
             while n_left >= 2:
                 p = left[n_left - 1]
@@ -143,7 +149,8 @@ def _fill_table(W, Y, right, overwritten, size_before, left, table):
                     break
             left[n_left] = i
             n_left += 1
-        else:  # undo the push of P_i: the hull of the suffix from i + 1
+        else:
+            # The push of P_i is undone, which leaves the hull of the suffix from i + 1.
             right[n_right - 1] = overwritten[i]
             n_right = size_before[i]
         table[query, 0], guess0 = _find_tangent(

@@ -57,7 +57,8 @@ def read_array(values: object, what: str) -> AnyArray:
     try:
         xp = get_array_namespace(values)
         raw = np.asarray(values) if xp is None else to_numpy(values, xp)
-    except Exception as error:  # each library of arrays raises its own kinds
+    except Exception as error:
+        # Each array library raises its own exceptions.
         reason = str(error).partition("\n")[0].rstrip(".")[:120]
         hint = "Turn it into a numpy array first"
         # A tensor on a GPU, with a gradient, or in half precision.
@@ -72,7 +73,8 @@ def read_array(values: object, what: str) -> AnyArray:
             got=f"{_with_article(values)} that numpy cannot read ({reason})",
             hint=hint,
         ) from error
-    if raw.dtype.kind == "V" and "float" in raw.dtype.name:  # of JAX: bfloat16, float8
+    # JAX passes bfloat16 and float8 as such arrays.
+    if raw.dtype.kind == "V" and "float" in raw.dtype.name:
         raw = raw.astype(np.float32)
     if raw.ndim == 0 and raw.dtype.kind in "OUSTV":
         got = "None" if values is None else _with_article(values)
@@ -161,7 +163,8 @@ def iter_named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
     """Iterate over (name, values) of the columns of any kind of table."""
     if isinstance(groups, dict):
         yield from groups.items()
-    elif hasattr(groups, "iloc"):  # pandas, whose column names may repeat
+    elif hasattr(groups, "iloc"):
+        # Column names of pandas may repeat.
         if groups.ndim == 1:
             yield ("group" if groups.name is None else groups.name), groups
         else:
@@ -175,9 +178,11 @@ def iter_named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
             yield from (
                 (name, groups.iloc[:, i]) for i, name in enumerate(groups.columns)
             )
-    elif hasattr(groups, "column_names"):  # pyarrow
+    elif hasattr(groups, "column_names"):
+        # A pyarrow table.
         yield from ((name, groups[name].to_numpy()) for name in groups.column_names)
-    elif hasattr(groups, "columns"):  # polars
+    elif hasattr(groups, "columns"):
+        # A polars frame.
         yield from ((name, groups[name].to_numpy()) for name in groups.columns)
     else:
         values = read_array(to_object_array(groups), "group values")

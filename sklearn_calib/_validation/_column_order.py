@@ -165,7 +165,9 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
         numbers = [each for each in (index, first) if each.dtype.kind not in "mM"]
         counted = any(np.array_equal(each, np.arange(len(index))) for each in numbers)
         if counted and not (len(index) - 1 in index and len(index) - 1 in first):
-            continue  # other labels, without a look at each of them
+            # The counted rows have other labels, so they need not be compared one by
+            # one.
+            continue
         own = index.tolist()
         others = first.tolist()
         apart = {*own} ^ {*others}

@@ -96,7 +96,8 @@ class DeviceScores:
         )
         try:
             first = self[:1]
-        except Exception as error:  # each library raises its own kinds
+        except Exception as error:
+            # Each array library raises its own exceptions.
             reason = str(error).partition("\n")[0].rstrip(".")[:120]
             raise invalid_input(
                 expected="a dense tensor of real numbers as scores",
@@ -108,7 +109,8 @@ class DeviceScores:
                 error=TypeError,
             ) from error
         if not xp.isdtype(table.dtype, ("bool", "integral", "real floating")):
-            check(first, kind=kind)  # its error names the fault
+            # This call raises an error that names the fault.
+            check(first, kind=kind)
         wide = get_widest_float(xp, self.device)
         narrow = xp.isdtype(table.dtype, "real floating") and table.dtype != xp.float64
         self.dtype = xp.float32 if narrow else wide
@@ -144,15 +146,17 @@ class DeviceScores:
             else DEVICE_BLOCK_ENTRIES
         )
         for block in iter_row_blocks(self, size):
-            # the standard requires it
+            # The array API standard requires slices within the bounds.
             place = slice(block.start, min(block.stop, len(self)))
             part = xp.astype(self._load_rows(place), self.dtype, copy=False)
             sure = self._normalise_rows(part)
-            if sure is None:  # the host judges it, and words what is wrong
+            # The host checks the rows and words the error.
+            if sure is None:
                 sure = self.check(self[place], kind=self.kind, first=place.start)
                 if self.kind == "logits":
                     sure = part
-                else:  # sums repaired
+                else:
+                    # The host has repaired the sums of the rows.
                     sure = np.array(sure[:, 1:] if self.shape[1] == 1 else sure)
                     sure = xp.asarray(sure, dtype=self.dtype, device=self.device)
             yield place, sure
@@ -167,7 +171,8 @@ class DeviceScores:
             return (
                 part if lowest >= -MAX_ABS_LOGIT and highest <= MAX_ABS_LOGIT else None
             )
-        if not (lowest >= 0.0 and highest <= 1.0):  # also with NaN
+        # NaN also makes this condition true.
+        if not (lowest >= 0.0 and highest <= 1.0):
             return None
         if self.shape[1] == 1:
             return part

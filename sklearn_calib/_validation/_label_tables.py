@@ -23,7 +23,9 @@ class LabelScores(NamedTuple):
     """
 
     pairs: list[FloatArray]
-    listed: bool  # a list of arrays with two columns, not one column per label
+    # Whether the scores were a list of arrays with two columns, rather than one column
+    # per label.
+    listed: bool
 
     def match_labels(self, scores: Any, *known: Any) -> "LabelScores":
         """Return them in the order of the names that the columns of `scores` have.

@@ -103,7 +103,8 @@ def is_label_table(y: Any) -> bool:
     if not sparse.issparse(y) and not hasattr(y, "shape"):
         try:
             y = np.asarray(y)
-        except Exception:  # rows of different lengths: their reader raises the error
+        except Exception:
+            # Rows of different lengths; the function that reads them raises the error.
             return False
     shape = y.shape
     return len(shape) == 2 and shape[1] > 1
@@ -121,7 +122,8 @@ def has_unsorted_classes(classes: AnyArray | None) -> TypeGuard[AnyArray]:
 def get_category_order(y: Any, classes: ArrayLike | None) -> list[Any] | None:
     """Return the classes in the order of an ordered Categorical; None for other labels."""
     dtype: Any = getattr(y, "dtype", None)
-    if not getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):  # of polars
+    # The type of ordered labels is called Enum in polars.
+    if not getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):
         return None
     known = set(
         np.unique(y).tolist() if classes is None else np.asarray(classes).tolist()
@@ -245,7 +247,8 @@ def _label_array(y):
             error=ValueError if complex_ else TypeError,
         )
     if labels.dtype.kind == "T":
-        labels = labels.astype(object)  # scikit-learn does not know numpy's StringDType
+        # scikit-learn does not support numpy's StringDType.
+        labels = labels.astype(object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         warning_text = "A column-vector y was passed when a 1d array was expected. "
         shape = (
@@ -281,13 +284,18 @@ def _find_unique(labels):
     if labels.dtype.kind in "iub":
         lowest = int(labels.min())
         highest = int(labels.max())
-        if highest - lowest < _MAX_COUNTED_RANGE:  # counting beats sorting
+        # Counting is faster than sorting.
+        if highest - lowest < _MAX_COUNTED_RANGE:
             start = labels.dtype.type(lowest)
-            if labels.dtype.kind == "u":  # may be too large for intp
+            # Unsigned numbers may be too large for intp, so the start is subtracted
+            # before the conversion.
+            if labels.dtype.kind == "u":
                 offset = (labels - start).astype(np.intp)
             else:
                 offset = np.subtract(labels, lowest, dtype=np.intp, casting="unsafe")
-            if highest - lowest == 1:  # both are present
+            # Both labels are present, because one is the lowest and the other the
+            # highest.
+            if highest - lowest == 1:
                 return np.arange(2).astype(labels.dtype) + start, offset
             present = np.flatnonzero(np.bincount(offset))
             position = np.zeros(highest - lowest + 1, dtype=np.intp)

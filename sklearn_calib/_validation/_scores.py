@@ -198,7 +198,8 @@ def _read_few_rows(scores, kind):
     if not few or scores.dtype != np.float64 or scores.ndim not in (1, 2):
         return None
     if kind == "logits":
-        sound = np.abs(scores).max() <= MAX_ABS_LOGIT  # which a NaN is not
+        # The comparison is false for NaN.
+        sound = np.abs(scores).max() <= MAX_ABS_LOGIT
         return apply_softmax(scores.reshape(len(scores), -1)) if sound else None
     if (
         scores.ndim == 1
@@ -234,13 +235,13 @@ def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
                 hint="Drop or repair those rows first",
                 row=first + empty[0],
             )
-        # far below the others for the softmax, whose logarithms then are those of the
-        # rest
+        # The filler is so far below the other logits that the softmax does not change
+        # their logarithms.
         if kind == "logits":
             lowest = np.nanmin(table)
             highest = np.nanmax(table)
             if not (np.isfinite(lowest) and np.isfinite(highest)):
-                # rejected below, with its place
+                # Infinite logits are rejected below with their position.
                 lowest = 0.0
                 highest = 0.0
             filler = float(lowest) - 800.0 - (float(highest) - float(lowest))
@@ -399,7 +400,8 @@ def _simplex_from_proba(
         table = np.clip(table, 0.0, 1.0)
     if table.shape[1] == 1:
         return table
-    # five times as fast for few columns; `sum` rounds less for many
+    # For few columns einsum is five times as fast; for many columns `sum` has smaller
+    # rounding errors.
     few = table.shape[1] <= _MAX_QUICK_SUM_COLUMNS
     total = np.einsum("ij->i", table) if few else table.sum(axis=1)
     error = np.abs(total - 1.0)

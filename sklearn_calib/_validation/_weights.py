@@ -125,7 +125,8 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
         and weight.min() >= MIN_WEIGHT_SUM
         and weight.max() <= MAX_WEIGHT_SUM
     ):
-        return  # what nearly all are; a NaN is neither
+        # Nearly all weights are of this kind. NaN fails both comparisons.
+        return
     bad = ~np.isfinite(weight) | (weight < 0)
     expected = " >= 0 and finite"
     hint = "Drop those rows or give them weight 0"
@@ -147,7 +148,7 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
 
 
 def _scale_weights(weight):
-    # 2^(exponent - 1) <= the largest < 2^exponent
+    # The exponent satisfies 2^(exponent - 1) <= the largest weight < 2^exponent.
     exponent = int(np.frexp(weight.max())[1])
     if abs(exponent) > _MAX_INTEGER_BITS:
         weight = np.ldexp(

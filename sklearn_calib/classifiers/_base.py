@@ -64,7 +64,8 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
     """
 
     calibrated_pairs_: list[CalibratedPair]
-    _predict_label_proba: Callable[..., Any]  # if `classes_` is a list
+    # Defined if `classes_` is a list.
+    _predict_label_proba: Callable[..., Any]
 
     response_method = "auto"
 

@@ -248,7 +248,8 @@ class CalibratedModel(CalibratedClassifier):
         -------
         self : object
         """
-        with atomic_fit(self) as new:  # a copy, which self becomes
+        # A copy is fitted, whose attributes self takes over at the end.
+        with atomic_fit(self) as new:
             kind: type[FitContext] = FitContext
             if check_flag(soft_labels, "soft_labels"):
                 kind = SoftLabelContext
@@ -273,7 +274,8 @@ class CalibratedModel(CalibratedClassifier):
             new._copy_feature_names(first.estimator)
         return self
 
-    _predict_label_proba = predict_label_proba  # after a fit to many labels
+    # Used after a fit to many labels.
+    _predict_label_proba = predict_label_proba
 
     @available_if(every_recalibrator_has("partial_fit"))
     def partial_fit_recalibrator(

@@ -16,7 +16,8 @@ _FEATURES_BY_LABELS = {
     "eval_y": "eval_X",
     "y_val": "X_val",
 }
-_ROW_PARAMETERS_BY_SET = {  # one array for each set of rows
+# These have one array for each set of rows.
+_ROW_PARAMETERS_BY_SET = {
     "eval_set": (
         "sample_weight_eval_set",
         "base_margin_eval_set",
@@ -32,8 +33,10 @@ class Labelling(NamedTuple):
     """Hold how the labels of a fit were written: all classes, those it has, and if as numbers."""
 
     classes: AnyArray
-    present: IntArray  # positions of the fit's classes among all
-    coded: bool  # 0 .. number of its classes - 1 instead of the labels
+    # The positions of the fit's classes among all classes.
+    present: IntArray
+    # Whether the labels are the numbers 0 .. number of classes - 1.
+    coded: bool
 
 
 def encode_eval_labels(
@@ -72,8 +75,9 @@ def _encode_pairs(estimator, params, name, labelling):
         given = [given]
     done = []
     for number, pair in enumerate(given):
-        # These hold labels that cannot be encoded here.
-        if not _is_pair(pair):  # CatBoost's Pool or the path of a file
+        # CatBoost's Pool and the path of a file hold labels that cannot be encoded
+        # here.
+        if not _is_pair(pair):
             if labelling.coded:
                 raise invalid_input(
                     expected=(
@@ -98,7 +102,8 @@ def _encode_separate(estimator, params, name, labelling):
     # A tuple holds several sets.
     several = isinstance(labels, tuple) and isinstance(features, tuple)
     if features is None or (several and len(features) != len(labels)):
-        return  # the learner raises an error that names what is missing
+        # The learner raises an error that names what is missing.
+        return
     pairs = (
         list(zip(features, labels, strict=True)) if several else [(features, labels)]
     )

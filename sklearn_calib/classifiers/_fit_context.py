@@ -70,7 +70,8 @@ class HeldOutScores(NamedTuple):
     """
 
     scores: Any
-    rows: IntArray  # their positions in X
+    # The positions of the rows in X.
+    rows: IntArray
     y_encoded: AnyArray
 
 
@@ -87,7 +88,8 @@ class FitContext:
 
     X: Any
     y_encoded: AnyArray
-    weight: FloatArray  # of the rows, for the recalibrator
+    # The weights of the rows, for the recalibrator.
+    weight: FloatArray
     classes: Any
     estimator: Any
     recalibrator: Any
@@ -95,8 +97,10 @@ class FitContext:
     recalibrator_params: dict[str, Any]
     split_params: dict[str, Any]
     response_method: str
-    ordered_labels: Any = None  # as they were given, if they are an ordered Categorical
-    items: Any = None  # of soft labels: the given row that each of the rows comes from
+    # The labels as they were passed, if they are an ordered Categorical.
+    ordered_labels: Any = None
+    # For soft labels, the index of the given row that each row comes from.
+    items: Any = None
 
     @classmethod
     def from_arguments(
@@ -129,7 +133,9 @@ class FitContext:
                 hint="Check that both come from the same selection",
             )
         params = route_metadata(model, sample_weight, fit_params, n_rows)
-        if not routing_enabled():  # groups, for a recalibrator that takes them
+        # The groups among the splitter's parameters are also for a recalibrator that
+        # takes them.
+        if not routing_enabled():
             params["recalibrator_params"] |= params["split_params"]
         model.classes_ = classes
         recalibrator = resolve_recalibrator(model.recalibrator)

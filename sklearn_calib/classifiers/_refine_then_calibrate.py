@@ -536,7 +536,8 @@ class _BestCandidate(NamedTuple):
     number: int
     params: dict
     criterion: float
-    position: int  # of the stage in the curve
+    # The position of the stage in the curve.
+    position: int
     curve: Any
     folds: list
     staging: Any

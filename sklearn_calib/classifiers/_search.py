@@ -29,8 +29,9 @@ class SearchFold(NamedTuple):
 
     estimator: Any
     columns: Any
-    rows: Any  # test rows of classes that the model has seen
-    X: Any  # their features
+    # The test rows of classes that the model has seen, and their features.
+    rows: Any
+    X: Any
     seconds: float
     error: str | None = None
 
@@ -51,7 +52,9 @@ def run_parallel_lazily(n_jobs: int | None, tasks: Iterable[Any]) -> Iterator[An
     """Return the results one after the other; all at once if joblib's backend cannot do that."""
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    except ValueError:  # multiprocessing: every candidate's models are held
+    except ValueError:
+        # The multiprocessing backend cannot do that: the models of all candidates stay
+        # in memory.
         parallel = Parallel(n_jobs=n_jobs)
     return iter(parallel(tasks))
 
@@ -243,7 +246,8 @@ def make_results_table(table: list[Any]) -> dict[str, Any]:
             if name in params:
                 values[row] = params[name]
         results[f"param_{name}"] = values
-    order = np.argsort(results["criterion"], kind="stable")  # missing ones last
+    # Missing values are NaN, which sorts last.
+    order = np.argsort(results["criterion"], kind="stable")
     results["rank"] = np.empty(len(order), dtype=int)
     results["rank"][order] = np.arange(1, len(order) + 1)
     return results

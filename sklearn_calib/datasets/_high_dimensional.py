@@ -48,7 +48,7 @@ class LinearTruth:
     intercept: float
     design: str
     degrees_of_freedom: float
-    # the correlation of neighbours, or the Cholesky factor of another covariance
+    # The correlation of neighbours, or the Cholesky factor of another covariance.
     _root: object
 
     def proba(self, X: FloatArray) -> FloatArray:
@@ -193,7 +193,8 @@ def _make_covariance(covariance, correlation, d):
 def _correlate_entries(Z, root):
     if np.ndim(root):
         return Z @ root.T
-    from scipy.signal import lfilter  # a quarter of a second, which few need
+    # This import takes a quarter of a second and is rarely needed.
+    from scipy.signal import lfilter
 
     Z = Z / np.sqrt(Z.shape[1])
     Z[:, 1:] *= np.sqrt(1 - root**2)

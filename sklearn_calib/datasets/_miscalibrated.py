@@ -17,7 +17,7 @@ class ScoredData(NamedTuple):
     y: AnyArray
     proba: FloatArray
     true_proba: FloatArray
-    # lower distance to calibration of the population; NaN if it is not known
+    # The lower distance to calibration of the population; NaN if it is not known.
     distance: float
 
 

@@ -41,14 +41,17 @@ def search_array(x: str, edges: list[str], values: list[str]) -> str:
 
 def search_interval(x: str, edges: list[str], values: list[str]) -> str:
     """Search constants by bisection with INTERVAL; ELT returns text (MySQL)."""
-    place = f"INTERVAL({x}, -1e308, {', '.join(edges)})"  # places begin with 1
+    # INTERVAL counts from 0, but the constant -1e308 in front makes the positions start
+    # at 1.
+    place = f"INTERVAL({x}, -1e308, {', '.join(edges)})"
     return f"CAST(ELT({place}, {', '.join(values)}) AS DOUBLE)"
 
 
 def search_transform(x: str, edges: list[str], values: list[str]) -> str:
     """Search the edges with roundDown, and look the edge up with transform (ClickHouse)."""
     table = f"[-1e308, {', '.join(edges)}]"
-    found = f"roundDown(assumeNotNull({x}), {table})"  # NULL has been handled before
+    # NULL has been handled before.
+    found = f"roundDown(assumeNotNull({x}), {table})"
     return f"transform({found}, {table}, [{', '.join(values)}], 0e0)"
 
 
@@ -134,7 +137,8 @@ class Dialect:
         return self.quote(name)
 
 
-# through the index of the key, if a range is compared with every piece
+# The subquery uses the index of the key; a join on a range would compare it with every
+# piece.
 _PRIMARY_KEY_CLAUSE = " PRIMARY KEY"
 _KEY_JOIN_TEMPLATE = """LEFT JOIN {table} AS m ON m.{low} =
 (SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})"""
@@ -151,8 +155,8 @@ DIALECTS = {
         join=_KEY_JOIN_TEMPLATE,
         pieces=search_array,
     ),
-    # double quotes would do, but SQLite reads them as a text if no column has that
-    # name
+    # SQLite reads a name in double quotes as a text if no column has that name, hence
+    # the backticks.
     "sqlite": Dialect(
         quote=double_quotes("`", "`"),
         double="REAL",
@@ -163,15 +167,16 @@ DIALECTS = {
         join=_KEY_JOIN_TEMPLATE,
         functions={"min": "MIN({}, {})", "max": "MAX({}, {})"},
     ),
-    # its join to the nearest smaller number, which sorts; a range is compared piece by
-    # piece
+    # The ASOF join to the nearest smaller number sorts the rows; a comparison of ranges
+    # would visit every piece.
     "duckdb": Dialect(
         double="DOUBLE",
         pieces=search_by_halves,
         few=300,
         join="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}",
     ),
-    # a derived table with a limit, here that of the manual for all rows, is not merged
+    # A derived table with a limit is not merged. This limit is the one in the manual
+    # for all rows.
     "mysql": Dialect(
         quote=double_quotes("`", "`"),
         double="DOUBLE",
@@ -195,7 +200,7 @@ DIALECTS = {
             "max": "(SELECT MAX(v) FROM (VALUES ({}), ({})) AS m(v))",
         },
     ),
-    # its numbers are not NULL unless their type allows it
+    # Numbers are not NULL unless their type allows it.
     "clickhouse": Dialect(
         quote=escape_quotes,
         double="Nullable(Float64)",

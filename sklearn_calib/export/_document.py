@@ -59,7 +59,7 @@ _CHANGED_MAP_HINT = (
     "on purpose is read with edited=True"
 )
 _INTEGER_LABEL_LIMIT = 2**64
-# what JSON has for labels of each type; bytes are written in base64
+# The JSON type of the labels of each type; bytes are written in base64.
 _JSON_TYPE_BY_LABEL_TYPE: dict[str, type] = {
     "bool": bool,
     "int": int,
@@ -176,7 +176,8 @@ def to_document(
     tabulate : float in (0, 0.1], default=None
         As in `to_dict`.
     """
-    document = getattr(source, "document", source)  # of an ExportedMap
+    # An ExportedMap holds its document.
+    document = getattr(source, "document", source)
     if isinstance(document, dict):
         document = read_document(document)
     if not isinstance(document, MapDocument):
@@ -205,16 +206,17 @@ def _document_fitted(fitted, kind, tabulate):
     found, error = tabulate_curves(found, tabulate)
     classes = np.asarray(fitted.classes_)
     write_classes(classes)
-    root = read_map(found.to_tree(), len(classes))  # with all its checks
+    # Reading the tree applies all checks of documents.
+    root = read_map(found.to_tree(), len(classes))
     scores = make_check_scores(len(classes), kind)
     rows = canonical_proba(scores, kind=kind)
     results = np.asarray(root(rows))
     with warnings.catch_warnings():
-        # the check rows have no names, unlike the table of the fit
+        # The check rows have no feature names, unlike the table of the fit.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         own = np.asarray(fitted.predict_proba(rows))
     worst = float(np.abs(results - own).max())
-    # sums of classes may enlarge the errors of tables
+    # Sums over classes may enlarge the errors of tables.
     if worst > CHECK_ROW_TOLERANCE + 100 * error:
         raise invalid_input(
             expected=f"nodes that give what {type(fitted).__name__}.predict_proba gives",
@@ -317,7 +319,8 @@ def _read_parts(document):
             got=type(document).__name__,
             hint="Pass what to_dict returned",
         )
-    _check_schema(document)  # first: documents of other schemas have other entries
+    # The schema comes first, because documents of other schemas have other entries.
+    _check_schema(document)
     _check_present(document, _REQUIRED_KEYS)
     for name in document:
         if name not in _KNOWN_KEYS:
@@ -424,9 +427,8 @@ def _verify_check_rows(document):
 
 def write_classes(classes: AnyArray) -> tuple[list[Any], str]:
     """Return labels as JSON values, and the name of their type."""
-    values = np.asarray(
-        classes
-    ).tolist()  # of an object array, perhaps numpy's own numbers
+    # An object array may still hold numpy's own numbers after `tolist`.
+    values = np.asarray(classes).tolist()
     values = [
         value.item() if isinstance(value, np.generic) else value for value in values
     ]
@@ -482,7 +484,7 @@ def parse_classes(names: Any, kind: Any) -> AnyArray:
             raise invalid_field(
                 "classes", expected="bytes in base64", got="something else"
             ) from None
-    # numpy would make floats of them beside a -1
+    # Numpy would convert such numbers to floats if one of them is negative.
     if kind == "int" and max(names) >= 2**63:
         return np.asarray(names, dtype=np.uint64 if min(names) >= 0 else object)
     return np.asarray(names)

@@ -178,7 +178,8 @@ class ExportedMap(Recalibrator):
         return self._root.is_arithmetic()
 
     def _fit(self, proba, codes, weight):
-        raise NotImplementedError  # `fit` is its own
+        # The class has a `fit` of its own.
+        raise NotImplementedError
 
     def _check_absent(self, proba):
         if not self._root.keeps_absent():
@@ -227,11 +228,11 @@ skops_trusted: list[str] = sorted(
 
 #: Longer texts are rejected unread; a table of a million scores has about 60 million.
 MAX_JSON_BYTES = 1_000_000_000
-# a node inside another is a dict in a list; around them are the document and lists of
-# numbers
+# A node inside another is a dict in a list; around them are the document and lists of
+# numbers.
 _MAX_BRACKETS = 2 * MAX_MAP_DEPTH + 10
-# a bracket, or a text with the brackets in it; one that never ends goes on to the end
-# of the file
+# A bracket, or a text with the brackets in it. A text without an end extends to the end
+# of the file.
 _BRACKET_PATTERN = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
 _DEPTH_STEP_BY_BRACKET = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
@@ -463,9 +464,11 @@ def _get_content(source):
             )
         # A text is JSON if it begins like it, otherwise a path.
         begins = source.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
-        if begins or '"format"' in source:  # no path, if a damaged document
+        # A text that contains this key is not a path but a damaged document.
+        if begins or '"format"' in source:
             return source.encode()
-    is_text = isinstance(source, str)  # which may have been meant as JSON
+    # A text may have been meant as JSON.
+    is_text = isinstance(source, str)
     source = get_path_text(source)
     try:
         size = os.path.getsize(source)

@@ -167,7 +167,7 @@ class RowExpression:
         if kind == "proba":
             return self.p.column(1)
         log = self.log
-        # a zero comes before the smallest float64
+        # The order of ranks distinguishes 0 from the smallest positive number.
         if kind == "rank" and self.exact is None:
             # Ranks distinguish 0 from the smallest positive number.
             log = (self.p > 0.0).where(
@@ -374,7 +374,8 @@ class ProgramExpression(RowExpression):
         )
 
     def compute_thresholds(self) -> Any:
-        if self.exact is None:  # one logarithm for each sum
+        # One logarithm for each sum is enough.
+        if self.exact is None:
             terms = np.maximum(self.p, SMALLEST_PROBABILITY).split_columns()
             sums: Any = (
                 itertools.accumulate(part, np.add) for part in (terms, terms[::-1])

@@ -21,7 +21,7 @@ OUTPUT_NAME = "calibrated"
 METADATA_KEY = "sklearn_calib_map"
 FLOAT32_ERROR_KEY = "largest_float32_error"
 _MIN_OPSET = 13
-# logits: their differences must not overflow
+# The differences of logits must not overflow.
 MAX_LOGIT_BY_DTYPE = {
     "float64": 1e150,
     "float32": 1e37,
@@ -161,7 +161,7 @@ def to_onnx(
     result = _apply_map(document, Tensor(graph, INPUT_NAME))
     nodes.append(make_node("Identity", [result.name], [OUTPUT_NAME], OUTPUT_NAME))
     model = _build_model(onnx, graph, nodes, document)
-    # escapes: ONNX holds no surrogates
+    # Surrogates are escaped in JSON, because ONNX cannot hold them.
     metadata = {METADATA_KEY: json.dumps(to_dict(document), allow_nan=False)}
     if dtype == "float32":
         metadata[FLOAT32_ERROR_KEY] = _measure_error(model, document)

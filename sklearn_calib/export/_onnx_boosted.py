@@ -79,7 +79,8 @@ def has_margins(estimator: Estimator) -> bool:
 def _evaluate_at_zero(estimator, function):
     """Evaluate a function of a fitted estimator and rows at one row of zeros."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the row has no feature names
+        # The warning would be that the row has no feature names.
+        warnings.simplefilter("ignore")
         return function(estimator, np.zeros((1, estimator.n_features_in_)))
 
 
@@ -109,7 +110,8 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
     if package != "xgboost":
         trees = trees | {"nodes_values": _round_thresholds(trees, double)}
-    elif double:  # XGBoost itself reads float32
+    elif double:
+        # XGBoost itself converts features to float32.
         narrow = scope.get_unique_variable_name("float32")
         container.add_node("Cast", [name], [narrow], to=1)
         name = narrow
@@ -198,7 +200,7 @@ def _find_converter(package):
             convert_sklearn_random_forest_classifier,
         )
 
-        # from this version on it keeps the thresholds in float64
+        # From this version on the operator keeps thresholds in float64.
         return partial(
             convert_sklearn_random_forest_classifier, op_version=DOUBLE_TREE_VERSION
         )

@@ -222,7 +222,7 @@ def _compute_scores(model, pair, scope, operator, container, graph):
     estimator, last = _unwrap_steps(pair.estimator)
     kind = _get_score_kind(last, model.response_method)
     _check_converter(container, last, kind)
-    # ONNX adds up the leaves of trees in float32
+    # ONNX adds up the leaves of trees in float32.
     of_trees = (
         kind == "margins" or hasattr(last, "estimators_") or hasattr(last, "tree_")
     )

@@ -61,7 +61,7 @@ class Graph:
         key = (op, *names, str(attributes))
         if key not in self._known:
             self._known[key] = new = f"{self.prefix}{len(self._known)}"
-            # onnxruntime 1.20 makes names from those of the nodes, which must differ
+            # onnxruntime 1.20 makes names from those of the nodes, which must differ.
             self.write(op, names, [new], name=new, **attributes)
         return Tensor(self, self._known[key])
 
@@ -242,7 +242,8 @@ _BUILDER_BY_UFUNC: dict[Any, Callable[..., Tensor]] = {
 _BUILDER_BY_FUNCTION: dict[Any, Callable[..., Tensor]] = {
     np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
     np.column_stack: lambda tables: tables[0].graph.add("Concat", *tables, axis=1),
-    np.searchsorted: _search_entries,  # side="right"
+    # This is side="right".
+    np.searchsorted: _search_entries,
 }
 
 
@@ -263,14 +264,14 @@ class GraphExpression(RowExpression):
         return super().pair_origin()
 
     def shift_edges(self, edges: AnyArray, origin: Origin) -> AnyArray:
-        # a fitted score lies exactly at its step, or in a cell of its own that is very
-        # narrow: rounding must neither put it below the step nor out of the cell at
-        # either end
+        # A fitted score lies exactly at its step, or in a very narrow cell of its own.
+        # Rounding must neither put it below the step nor out of the cell at either end.
         unit = 1.0 if origin.ends[0] < 0 else 0.0
         slack = self.p.graph.slack * np.maximum(abs(edges), unit)
         gaps = np.diff(edges, prepend=-np.inf, append=np.inf) / 2
         lower = edges - np.minimum(slack, gaps[:-1])
-        with np.errstate(over="ignore"):  # of edges that no score reaches
+        # Edges that no score reaches may overflow.
+        with np.errstate(over="ignore"):
             upper = edges + np.minimum(slack, gaps[1:])
         return np.where(gaps[:-1] < slack, upper, lower)
 
@@ -278,7 +279,7 @@ class GraphExpression(RowExpression):
         x = super().compute_input_score(function)
         if not (self.p.graph.slack and isinstance(function, CurveBetweenKnots)):
             return x
-        # between knots that are close together the curve may be almost vertical
+        # Between knots that are close together the curve may be almost vertical.
         middles = (function.knots[:-1] + function.knots[1:]) / 2
         knot = take_entries(function.knots, np.searchsorted(middles, x, side="right"))
         slack = self.p.graph.slack * np.maximum(
@@ -295,7 +296,7 @@ class GraphExpression(RowExpression):
             self.p.graph.add("CumSum", self.p, np.array(1), exclusive=1, reverse=end)
             for end in (0, 1)
         )
-        # in the order of `iter_one_vs_rest`: steps see the last digit
+        # In the order of `iter_one_vs_rest`, because steps depend on the last digit.
         others = before + after
         classes = np.arange(self.k)
         log_others = None

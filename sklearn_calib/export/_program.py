@@ -205,11 +205,13 @@ _EXPRESSION_BY_UFUNC: dict[Any, Callable[..., Expr]] = {
 }
 _COLUMNS_BY_UFUNC: dict[Any, Callable[..., Columns]] = {
     np.exp: lambda a: apply_to_columns(
-        _make_operation("exp"), np.clip(a, -MAX_EXPONENT, MAX_EXPONENT)
+        _make_operation("exp"),
+        np.clip(a, -MAX_EXPONENT, MAX_EXPONENT),
+        # The argument is never positive, so it needs no upper limit.
     ),
     np.expm1: lambda a: apply_to_columns(
         _make_operation("expm1"), np.maximum(a, -MAX_EXPONENT)
-    ),  # of a <= 0
+    ),
     np.matmul: _multiply_all,
     expit: lambda a: 1.0 / (1.0 + np.exp(-a)),
     log_expit: lambda a: np.minimum(a, 0.0) - _log_one_plus_exp(a),

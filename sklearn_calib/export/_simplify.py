@@ -154,7 +154,7 @@ def _fewer_knots(node, tolerance):
     first = 0
     last = len(node.knots) - 1
     kept = [0]
-    # the lines beyond the ends are those of the first and last piece
+    # The lines beyond the ends continue the first and the last piece.
     if node.domain is None:
         first = 1
         last = max(last - 1, 1)
@@ -174,7 +174,7 @@ def _find_last_knot(node, at, last, tolerance, length):
         end = min(at + size, last)
         run = slice(at + 1, end + 1)
         width = length(node.knots[at], node.knots[run])
-        # of log-odds so far out that only ratios have digits
+        # Differences of very large log-odds lose their digits; only ratios keep them.
         if not width[0] > _MIN_PIECE_WIDTH:
             return at + 1
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -39,7 +39,8 @@ class Printer:
     def __init__(self, dialect: Dialect, names: dict[int, str]) -> None:
         self.dialect = dialect
         self.names = names
-        self.deepest = 0  # of what was printed
+        # The largest depth of what was printed.
+        self.deepest = 0
 
     def write_expression(self, root: Expr) -> str:
         """Write one expression."""
@@ -57,13 +58,15 @@ class Printer:
 
     def _write_operation(self, one: Expr, args: list[str]) -> str:
         data: Any = one.data
-        if one.op == "number":  # some databases take the smallest numbers for zeros
+        # Some databases treat the smallest numbers as zeros.
+        if one.op == "number":
             tiny = 0 < abs(data) < MIN_DIVISOR
             return self.dialect.write_literal(
                 np.copysign(MIN_DIVISOR, data) if tiny else data
             )
         if one.op == "search":
-            return args[0]  # what the lookups compare
+            # The lookups compare the argument itself.
+            return args[0]
         if one.op == "lookup":
             return self._write_tree(
                 args[0], *merge_equal_pieces(one.args[0].data, data)
@@ -125,8 +128,8 @@ class Printer:
             )
 
 
-# symbols that a parser keeps while it reads each argument: "(a + b)" is "(", "a" "+"
-# and "b"
+# The symbols that a parser holds while it reads each argument. For "(a + b)" these are
+# "(" before a, and "(", "a" and "+" before b.
 _PARSER_DEPTHS = {
     "neg": (2,),
     "abs": (3,),
@@ -307,7 +310,8 @@ def _find_last_uses(every, roots, stages) -> dict[int, int]:
     """Return the last stage that reads each expression; the final SELECT comes last."""
     stage_of = {id(one): number for number, stage in enumerate(stages) for one in stage}
     last = dict.fromkeys(map(id, roots), len(stages))
-    for one in reversed(every):  # each after all that use it
+    # An expression is visited after all that use it.
+    for one in reversed(every):
         number = stage_of.get(id(one), last[id(one)])
         for arg in one.args:
             last[id(arg)] = max(last.get(id(arg), 0), number)
@@ -568,7 +572,8 @@ def to_sql(
     else:
         result = _write_bands(known, fitted, document, score, bands)
     found = f"CASE WHEN {valid} THEN {result} END"
-    if printer.deepest > known.deepest:  # one value, by stages
+    # The result is one value, computed in stages.
+    if printer.deepest > known.deepest:
         found = (
             f"({Query(known, program, [columns], '', ()).write_query('calibrated')})"
         )

@@ -9,16 +9,17 @@ from .._kernels._log_odds import round_to_36_bits
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Curve, PiecewiseLinear
 
-# log-odds beyond, in units of the largest point, get the value there
+# Log-odds beyond this, in units of the largest point, get the value at this limit.
 MAX_TABULATED_LOG_ODDS = 1e6
-# the first grid's step at log-odds 0; outwards it widens with the log-odds
+# The first grid has this step at log-odds 0 and widens with the log-odds.
 _MIN_GRID_STEP = 1e-3
 _N_GRID_POINTS = 1001
 _MIN_TABULATION_ERROR = 1e-9
 _MAX_TABULATION_ERROR = 0.1
 _MAX_KNOTS = 1_000_000
 _PROBE_POSITIONS = (1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16)
-# of the bound is allowed at the probes: between them the curve may be farther
+# The probes must stay below this fraction of the bound, because the curve may be
+# farther away between them.
 _PROBE_ERROR_FRACTION = 0.5
 
 
@@ -96,7 +97,8 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
     # Fine near 0, where most probabilities are, and coarse outside.
     grid = _MIN_GRID_STEP * np.sinh(np.linspace(-widest, widest, _N_GRID_POINTS))
     x = np.unique(round_to_36_bits(np.append(grid, curve.points), 0))
-    knots = [np.array([x, value(x), piece(x)])]  # a row of each
+    # One row each for the positions, the values and the pieces.
+    knots = [np.array([x, value(x), piece(x)])]
     begin = knots[0][:, :-1]
     end = knots[0][:, 1:]
     total = len(x)

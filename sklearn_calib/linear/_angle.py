@@ -26,9 +26,10 @@ from ._fit import (
 if TYPE_CHECKING:
     from ._fit import LinearFit
 
-# of the rows' sizes beyond a normal law's; 0.6 for a t law of 10 degrees
+# The largest dispersion of the row sizes beyond that of a normal distribution. It is
+# 0.6 for a t distribution of 10 degrees of freedom.
 MAX_DISPERSION = 0.5
-# from which least squares gives the angle without a covariance
+# From so many rows per feature on, least squares gives the angle without a covariance.
 MIN_ROWS_PER_FEATURE = 1.1
 
 
@@ -234,7 +235,8 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
     # version, u = f - gamma psi.
     loo = fit.scores - psi * h / m
     if not free and _is_centered(fit.X):
-        psi = psi - psi.mean()  # centring the features took the place of an intercept
+        # Centring the features took the place of an intercept.
+        psi = psi - psi.mean()
     seen = compute_observables(fit.scores, psi, curvature, m, fit.X.shape[1], free)
     method, norm2, inner, t2 = _estimate_norms(seen, fit, covariance)
     norm = np.sqrt(norm2)
@@ -252,7 +254,8 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
         "moved": fit.moved,
     }
     method = "likelihood" if cos is None else method
-    known: Any = cos  # or None, until the likelihood is evaluated
+    # None until the likelihood is evaluated.
+    known: Any = cos
     return AngleEstimate(known, norm, float(middle), method, loo, diagnostics)
 
 
@@ -350,7 +353,8 @@ def _get_covariance(covariance, X):
     """Return (covariance, factor for the quadratic form of its inverse)."""
     d = X.shape[1]
     dense = X.toarray() if sparse.issparse(X) else X
-    if isinstance(covariance, str):  # "identity"
+    # The only accepted text is "identity".
+    if isinstance(covariance, str):
         return np.mean(np.var(dense, axis=0)) * np.eye(d), 1.0
     if hasattr(covariance, "fit"):
         return np.asarray(clone(covariance).fit(dense).covariance_), 1.0
@@ -372,7 +376,7 @@ def _get_covariance(covariance, X):
             got=f"{rows}",
             hint="Pass more, or a structured covariance estimate",
         )
-    # the mean of an inverse Wishart matrix is too large by that factor
+    # The mean of an inverse Wishart matrix is too large by this factor.
     return np.cov(given, rowvar=False).reshape(d, d), 1 - (d + 1) / (rows - 1)
 
 

@@ -34,11 +34,12 @@ MAX_RELATIVE_GRADIENT = 1e-10
 MAX_STALLED_GRADIENT = 1e-6
 # Newton's method takes the Hessian of at most this many coefficients.
 MAX_NEWTON_COEFFICIENTS = 1000
-# of a standard deviation: scores nearer to the minimum's are converged
+# Scores this close to those of the minimum, in standard deviations, are converged.
 MAX_SCORE_ERROR = 1e-3
 # A matrix of this many rows takes 3.2 GB and some minutes.
 MAX_HESSIAN_ROWS = 20_000
-# farther away, the rows are others or the training has hardly begun
+# If scores move farther, the rows are not those of the fit, or the training has hardly
+# begun.
 MAX_POLISHING_SCORE_MOVE = 0.2
 
 
@@ -60,7 +61,8 @@ class LinearFit:
     l2: float
     l1: float = 0.0
     intercept_kind: str = FREE_INTERCEPT
-    moved: float = 0.0  # by the polishing, in standard deviations of the scores
+    # How far the polishing moved the scores, in their standard deviations.
+    moved: float = 0.0
 
     @property
     def scores(self) -> FloatArray:
@@ -83,7 +85,8 @@ class LinearFit:
 
 
 def _log_loss(f, y):
-    p = expit(-y * f)  # of being wrong
+    # The probability of being wrong.
+    p = expit(-y * f)
     return -log_expit(y * f), y * p, p * (1 - p)
 
 
@@ -237,7 +240,7 @@ def get_logistic_penalties(model: Any) -> dict[str, float]:
 
 def _read_logistic(model, n):
     liblinear = model.solver == "liblinear"
-    # liblinear has no multinomial loss.
+    # Without a multinomial loss liblinear fits one class after the other.
     one_vs_rest = liblinear or getattr(model, "multi_class", "auto") == "ovr"
     multinomial = len(model.classes_) > 2 and not one_vs_rest
     found = get_logistic_penalties(model)
@@ -335,7 +338,7 @@ def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
     # L-BFGS stalls if the Hessian is ill-conditioned; Newton's method does not.
     stuck = np.abs(objective(found)[1]).max() > MAX_STALLED_GRADIENT * scale
     if stuck and fit.coef.size <= MAX_NEWTON_COEFFICIENTS and fit.loss != "multinomial":
-        found = _minimise_newton(fit, objective, found)  # an ill-conditioned fit
+        found = _minimise_newton(fit, objective, found)
     coef, intercept = _unpack_parameters(fit, found)
     better = replace(fit, coef=coef, intercept=intercept)
     before = fit.scores

@@ -54,9 +54,9 @@ from ._top_label import TopLabel as TopLabel
 from ._top_label import find_others as find_others
 from ._top_label import share_rest as share_rest
 
-__all__: list[
-    str
-] = []  # users have fitted recalibrators; these names are for extensions
+# Users have fitted recalibrators, so nothing here is for them; these names are for
+# extensions.
+__all__: list[str] = []
 
 
 def __dir__() -> list[str]:

@@ -49,7 +49,7 @@ class Mixture(CalibrationMap):
         total = 0.0
         for weight, part in zip(self.weights.tolist(), self.parts, strict=True):
             total = total + weight * rows.after(part).proba
-        # the weights are rounded
+        # The weights are rounded, so their sum may exceed 1.
         return rows.with_proba(rows.xp.clip(total, None, 1.0))
 
     def lower(self, rows: Any) -> Any:
@@ -108,7 +108,8 @@ class Chain(CalibrationMap):
             rows = _apply_after(part, rows)
 
     def keeps_absent(self) -> bool:
-        *before, last = self.parts  # what `Floor` gives is still marked
+        # The probabilities that `Floor` returns are still marked as absent or not.
+        *before, last = self.parts
         return all(isinstance(part, Floor) for part in before) and last.keeps_absent()
 
 

@@ -386,8 +386,8 @@ class PiecewiseCubic(CurveBetweenKnots):
         if self.scale == "input":
             found = low + found * (high - low)
         else:
-            # t measures the probability, so the place is found there and converted to
-            # log-odds.
+            # Here t is a share of the probability, so the position is found there and
+            # converted to log-odds.
             ones = (1 - found) * expit(low) + found * expit(high)
             zeros = (1 - found) * expit(-low) + found * expit(-high)
             found = np.log(ones) - np.log(zeros)
@@ -514,6 +514,7 @@ def find_direction_changes(values: FloatArray) -> FloatArray:
     """Return whether the direction changes at each step but the first, or between two pieces."""
     sign = np.sign(np.diff(values))
     before = sign.copy()
-    for j in range(1, len(before)):  # through flat pieces
+    # A flat piece keeps the direction of the one before it.
+    for j in range(1, len(before)):
         before[j] = before[j] or before[j - 1]
     return (sign[1:] != 0) & (sign[1:] != before[:-1])

@@ -231,7 +231,7 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
         _check_numbers(value, at, max(dimensions))
     try:
         table = np.array(value)
-        # long integers
+        # Numpy holds integers beyond int64 as objects.
         if table.dtype == object and _are_all_kinds(table.ravel().tolist(), int, float):
             table = table.astype(np.float64)
     except OverflowError:

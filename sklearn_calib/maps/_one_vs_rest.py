@@ -65,7 +65,8 @@ class OneVsRest(CalibrationMap):
     def _reads_one_score(self):
         """Return whether all parts are functions of one score, which is then computed once."""
         first = self.parts[0]
-        for part in self.parts:  # a curve without a finite form has no values
+        # A curve without a finite form has no values to compare.
+        for part in self.parts:
             if not isinstance(part, FunctionOfScore) or isinstance(part, Curve):
                 return False
         return all(map(first.reads_like, self.parts))

@@ -48,7 +48,8 @@ class Ranges:
         self.starts = encode_floats([low], dtype)
         self._last = encode_floats([high], dtype)
         self.dtype = dtype
-        self.needs_search = False  # because a part of the map may turn between the cuts
+        # Without a search, because a part of the map may turn between the cuts.
+        self.needs_search = False
         self._jumps = self.starts[:0]
 
     @property

@@ -72,7 +72,8 @@ class Rows:
     def log(self) -> FloatArray:
         """Return the logarithms, -inf for options that a row lacks."""
         log = self.exact_log
-        if log is None:  # columns that are contiguous are read faster than rows
+        # The methods read columns, which is faster if they are contiguous.
+        if log is None:
             log = np.maximum(self.proba, SMALLEST_PROBABILITY, order="F")
             np.log(log, out=log)
         if self.absent is None:
@@ -124,7 +125,7 @@ class Rows:
         if key in self._results:
             return self._results[key]
         found: Rows = part.apply(self)
-        # rows that hold themselves would wait for the garbage collector
+        # Rows that hold themselves would wait for the garbage collector.
         if found is not self:
             self._results[key] = found
         return found
@@ -319,7 +320,7 @@ class TensorRows:
         if not is_centred:
             logits = logits - self.row_max(logits)
         power = self.xp.exp(logits)
-        # in place it would break gradients
+        # Not in place, which would break the gradients of tensors.
         return self.with_proba(power / self.row_sum(power))
 
     def row_max(self, table: Any) -> Any:
@@ -385,7 +386,8 @@ class TensorRows:
             rest = self.row_sum(xp.where(is_top, xp.zeros_like(own), own))
             return xp.where(is_top, rest, 1.0 - own)
         rest = self._log_sum(xp.where(is_top, xp.full_like(own, -float("inf")), own))
-        below = xp.clip(xp.exp(own), None, 0.5)  # all but the largest are below 1/2
+        # All entries except the largest are below 1/2, up to rounding.
+        below = xp.clip(xp.exp(own), None, 0.5)
         return xp.where(is_top, rest, xp.log1p(-below))
 
     def _with_same_kind(self, table):

@@ -49,7 +49,8 @@ class SoftmaxAffine(CalibrationMap):
             check_length(self.intercept, k, f"{at}.intercept")
 
     def apply(self, rows: Any) -> Any:
-        is_scaled = self.coef.ndim == 0  # then a constant of each row changes nothing
+        # If the coefficient is one number, adding a constant to a row changes nothing.
+        is_scaled = self.coef.ndim == 0
         if rows.n_classes == 2 and is_scaled and self.least is None:
             return rows.from_log_odds(
                 self._compute_slopes[1] * rows.log_odds + self._added_log_odds
@@ -57,7 +58,7 @@ class SoftmaxAffine(CalibrationMap):
         u = rows.relative_log if self.centred or is_scaled else rows.log
         if self.centred:
             u = u - rows.row_max(u)
-        # a tensor of float32 has no smaller numbers than this
+        # Clipping at the smallest float32 would change nothing in a tensor of float32.
         if self.least is not None and self.least > float(rows.xp.finfo(u.dtype).min):
             u = rows.xp.clip(u, self.least, None)
         if rows.n_classes == 2:

@@ -79,7 +79,8 @@ class TopLabel(CalibrationMap):
         found = [p if part is None else pair.after(part).p for part in self.parts]
         rest = found[0].column(0)
         top = found[0].column(1)
-        if len(found) > 1:  # the numbers of the part of the predicted class
+        # Each row takes the numbers from the part of its predicted class.
+        if len(found) > 1:
             of_parts = (
                 np.column_stack([one.column(side) for one in found]) for side in (0, 1)
             )

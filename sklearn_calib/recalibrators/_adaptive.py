@@ -189,7 +189,8 @@ class AdaptiveCalibration(Recalibrator):
         finally:
             del self._intervals
 
-    _fit_validated = Recalibrator._fit_validated  # `fit` adds the intervals alone
+    # Only `fit` above adds the intervals.
+    _fit_validated = Recalibrator._fit_validated
     _intervals: Any = None
 
     def _check_fit_input(self, rows):
@@ -301,7 +302,9 @@ class AdaptiveCalibration(Recalibrator):
         if self.neighborhood == "nearest":
             return self._make_curve(self.log_odds_, self._cells.find_nearest)
         points = self.log_odds_
-        if self._wald is not None:  # its intervals need not move in one direction
+        # The ends of Wald's intervals need not increase with the score, so the map may
+        # also change where an end meets a point.
+        if self._wald is not None:
             points = np.append(points, self._wald.compute_crossings(points))
         return self._make_curve(
             points,
@@ -350,9 +353,7 @@ class _Wald:
     def compute_crossings(self, at):
         """Compute the log-odds whose intervals end at these."""
         (square, cross), (_, constant) = self.factor**2 * self.covariance
-        # The half-width of Wald's interval is a quadratic form in the score, so its
-        # ends meet a point where a quadratic equation holds.
-        # a x^2 - 2 b x + c = 0
+        # These are the coefficients of a x^2 - 2 b x + c = 0.
         a = 1 - square
         b = at + cross
         c = at * at - constant

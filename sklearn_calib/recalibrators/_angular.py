@@ -34,9 +34,10 @@ _SAMPLE_ROWS = 25_000
 _MAX_NEWTON_STEPS = 20
 # The distance between points whose slopes are compared.
 _DIFFERENCE_STEP = 1e-5
-# curvature beside the largest one, and change of a loss, that rounding hides
+# Rounding hides a curvature below this, relative to the largest one, and a change of
+# the loss below this.
 _CURVATURE_TOLERANCE = 1e-12
-# the norm of log-odds that differ by rounding alone, relative to their mean
+# Log-odds with a smaller norm, relative to their mean, differ by rounding alone.
 _NORM_TOLERANCE = 1e-12
 
 
@@ -156,7 +157,8 @@ class AngularCalibration(Recalibrator):
         if self.norm is None:
             self.norm_ = float(np.sqrt(share @ (u - self.center_) ** 2))
             if self.norm_ <= _NORM_TOLERANCE * max(1.0, abs(self.center_)):
-                self.norm_ = 1.0  # all scores are equal, and their mean is rounded
+                # All scores are equal, and their mean is rounded.
+                self.norm_ = 1.0
                 u = np.full_like(u, self.center_)
         # The standardised score of eq. (3) of Li and Sur (2025): w'x / |w|_S, centred.
         s = (u - self.center_) / self.norm_
@@ -322,7 +324,8 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
     # point of a grid, on a sample of rows.
     data = (s, codes == 1, share)
     sample = data
-    if link == "logit" and len(s) > 2 * _SAMPLE_ROWS:  # others are quick, or have kinks
+    # Other links are quick, or have kinks that a sample would move.
+    if link == "logit" and len(s) > 2 * _SAMPLE_ROWS:
         sample = _sample_rows(*data, _SAMPLE_ROWS)
     few = _sample_rows(*sample, START_POINTS)
     best = min(product(*starts), key=lambda point: compute_loss(point, *few)[0])
@@ -339,7 +342,8 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
             bounds=bounds,
             options=options,
         ).x
-        options["gtol"] = 1e-6  # Newton's steps follow
+        # Newton's steps follow, so the first fit may be coarse.
+        options["gtol"] = 1e-6
     return _polish_minimum(
         lambda point: compute_loss(point, *data),
         lambda point: compute_loss(point, *sample)[1],
@@ -355,7 +359,8 @@ def _polish_minimum(loss, compute_slope, point, bounds):
     the quasi-Newton method gave up far away. A step, halved if need be, makes the loss
     less, or the slope if the loss is flat.
     """
-    low, high = np.array(bounds, dtype=float).T  # None is NaN, which nothing is beyond
+    # A bound of None becomes NaN, and no comparison with NaN is true.
+    low, high = np.array(bounds, dtype=float).T
     value, slope = loss(point)
     for _ in range(_MAX_NEWTON_STEPS):
         free = ~((point <= low) & (slope > 0) | (point >= high) & (slope < 0))

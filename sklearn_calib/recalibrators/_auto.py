@@ -187,7 +187,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     capabilities = Capabilities(
         multiclass="native",
-        increasing=True,  # with monotone=True
+        # This holds with monotone=True only.
+        increasing=True,
         nonparametric_shape=True,
         needs_positive_proba=True,
         nonparametric=True,
@@ -322,7 +323,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             self._groups = _number_groups(
                 encode_groups(self._groups, n_rows)[rows.items]
             )
-        elif soft_labels:  # no item is split between folds
+        elif soft_labels:
+            # All rows of an item stay in one fold.
             self._groups = _number_groups(np.arange(n_rows)[rows.items])
         return rows
 
@@ -455,7 +457,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             losses = compute_log_losses(table)
             means = mass @ losses / mass.sum()
             errors = np.sqrt(mass @ (losses - means) ** 2) / mass.sum()
-            del losses  # which are as large as the table
+            # The losses are as large as the table.
+            del losses
             pairs = zip(means.tolist(), errors.tolist(), strict=True)
             self.cv_losses_ = dict(zip(names, pairs, strict=True))
             # The weights maximise the held-out likelihood of the mixture. The rows of
@@ -522,7 +525,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     def _make_map(self):
         own = self._share_of_input
-        found = {}  # of each step, which chains may share: it is then computed once
+        # Chains may share a step; its map is then computed once.
+        found = {}
         for step in self._list_parts():
             if id(step) not in found:
                 found[id(step)] = get_map(step)

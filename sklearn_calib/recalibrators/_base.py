@@ -181,7 +181,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     one_vs_rest_: list[Any]
 
     capabilities = Capabilities()
-    # unless these would make up the base rates, or count as rows
+    # Absent classes get invented rows, unless these would change base rates or count as
+    # rows.
     _completes_rows = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
@@ -282,7 +283,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         with atomic_fit(self) as new:
             new._validate_params()
-            new._derived = {}  # a prediction fills it and sets no attribute
+            # A new dict, because a prediction fills it and sets no attribute.
+            new._derived = {}
             soft_labels = check_flag(soft_labels, "soft_labels")
             # Tables that do not fit into memory are summed in passes by methods whose
             # fit is a sum over rows.
@@ -493,7 +495,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         absent = np.flatnonzero(
             np.bincount(y_encoded, minlength=len(self.classes_)) == 0
         )
-        # a mean that the caller gives replaces labels as the frequency of each class
+        # A mean that the caller gives replaces the labels as the frequency of each
+        # class.
         if len(absent) and vars(self).get("mean") is None:
             warn_absent_classes(self, absent)
             if self._completes_rows:
@@ -621,7 +624,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             )
 
     def _check_predict(self, X):
-        # a look-up is 30 times faster than the question
+        # This look-up is 30 times faster than `check_is_fitted`.
         if "classes_" not in vars(self):
             check_is_fitted(self)
         proba = self._rows_to_map(X)
@@ -664,15 +667,17 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if reset:
             self.n_features_in_ = 1 if single else proba.shape[1]
         if isinstance(X, np.ndarray) and not hasattr(self, "feature_names_in_"):
-            return  # no names, and none to compare them with
+            # There are no names, and none to compare them with.
+            return
         if hasattr(X, "columns"):
             check_names_differ(X)
         if (
             not reset
             and find_columns(X, self.classes_, self._get_fitted_names()) is not None
         ):
-            return  # names whose order was followed
-        # one column or two: either is fine at predict
+            # The columns were ordered by their names.
+            return
+        # One column or two columns of binary scores are both accepted at predict.
         if single == (self.n_features_in_ == 1):
             check_feature_names(self, X, reset=reset)
 
@@ -681,7 +686,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _fit_one_vs_rest(self, proba, y_encoded, weight):
         self.one_vs_rest_ = []
-        labels_of_message = {}  # what the fits warn of, each once for all its classes
+        # The warnings of the fits are collected, so that each is given once for all its
+        # classes.
+        labels_of_message = {}
         decreasing = {}
         pairs = zip(self.classes_, iter_one_vs_rest(proba), strict=True)
         for column, (label, pair) in enumerate(pairs):
@@ -748,9 +755,12 @@ class FitInput(NamedTuple):
     y_encoded: IntArray
     weight: FloatArray
     classes: AnyArray
-    items: Any  # which of the rows that were given; soft labels repeat them
-    category_order: list[Any] | None = None  # of labels that are an ordered Categorical
-    group_columns: Any = None  # of a table of groups beside the scores
+    # The indices of the given rows; with soft labels each of them is repeated.
+    items: Any
+    # The order of the categories, if the labels are an ordered Categorical.
+    category_order: list[Any] | None = None
+    # The columns of a table of groups that was passed beside the scores.
+    group_columns: Any = None
 
 
 def validate_fit_input(

@@ -156,7 +156,8 @@ class _Sorted:
         before = self.knots[starts[1:] - 1]
         after = self.knots[starts[1:]]
         cuts = (before + after) / 2
-        # the mean of neighbouring floats is one of them
+        # The mean of two neighbouring floats is one of them, perhaps the lower one,
+        # which belongs below the cut.
         cuts = np.where(cuts > before, cuts, after)
         zeros, ones, scores = self._sums.sum_runs(starts)
         n = zeros + ones

@@ -84,7 +84,7 @@ class BetaCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         log = log_proba(proba)
-        # both rise with the score
+        # Both increase with the score.
         rising = log[:, 1]
         falling = -log[:, 0]
         score = rising + falling
@@ -96,7 +96,8 @@ class BetaCalibration(Recalibrator):
         else:
             separated = threshold_separates(score, codes, increasing=True)
             separates = "a threshold" if separated else ""
-            centre = rising.max(), falling.min()  # narrow ranges keep their digits
+            # Scores in a narrow range keep their digits if this point is subtracted.
+            centre = rising.max(), falling.min()
         target = make_likelihood_targets("BetaCalibration", separates, codes, weight)
         slopes = [rising - centre[0], falling - centre[1]]
         if self.parameters == "am":

@@ -40,23 +40,27 @@ from .._validation import (
 from ..exceptions import add_error_context, invalid_input
 
 Kind = Literal["proba", "logits"]
-# logits up to a constant per row, codes, weights
+# Logits up to a constant per row, the codes of the labels, and weights.
 Rows = tuple[AnyArray, IntArray, FloatArray]
 
-# rows of the sample that lie together, and places if there are as many
+# The sample consists of pieces of so many consecutive rows, from so many places if
+# there are enough.
 _PIECE_ROWS = 1000
 _N_PIECES = 20
-# its rows; ten times as many if classes are few
+# The least number of rows of the sample. With few classes there are up to ten times as
+# many, but no more entries than this.
 _MIN_SAMPLE_ROWS = 20_000
 _MAX_SAMPLE_ENTRIES = 4_000_000
 # Of more than 20,000 rows at most one in so many is sampled.
 _SAMPLING_INTERVAL = 20
-# of more classes no more entries, in shorter pieces
+# With more classes than this the sample has no more entries than the second number, in
+# shorter pieces.
 _MANY_CLASSES_LIMIT = 2000
 _MAX_ENTRIES_MANY_CLASSES = 5_000_000
-# of functions that load a block, at most one in so many is called for the sample
+# If blocks are loaded by functions, at most one in so many is loaded for the sample.
 _LOADED_BLOCK_INTERVAL = 10
-# of an array: what is checked is still in the cache when it is summed
+# An array is checked and summed in slices of so many entries, which are still in the
+# cache when they are summed.
 _SLICE_ENTRIES = 1 << 18
 
 
@@ -98,7 +102,8 @@ class ScoreBlock:
             )
         self.scores, self.y, self.sample_weight = (*item, None)[:3]
         held = read_device_scores(self.scores, kind, read_proba)
-        self._check = read_proba if held is None else held.check  # has the tolerance
+        # The check of device scores contains the tolerance.
+        self._check = read_proba if held is None else held.check
         if held is not None:
             if held.kind != kind:
                 raise invalid_input(
@@ -108,7 +113,7 @@ class ScoreBlock:
                 )
             self.scores = held
         shape = getattr(self.scores, "shape", None)
-        # no array that slices cut into rows
+        # Such a table is not an array whose slices are rows.
         if shape is None or hasattr(self.scores, "iloc"):
             self.scores = read_numbers(self.scores, "scores")
             shape = self.scores.shape
@@ -153,7 +158,8 @@ class ScoreBlock:
         with add_error_context(source=self.source):
             given = self.sample_weight
             if given is not None and not read_array(given, "sample_weight").any():
-                return np.zeros(self.n_rows)  # other blocks may have the weights
+                # Other blocks may have positive weights.
+                return np.zeros(self.n_rows)
             return canonical_weight(given, self.n_rows, keeps_unit=True)
 
     def select_rows(
@@ -200,11 +206,15 @@ def _find_smallest_proba(z):
 class Reading:
     """What one reading of some rows gives."""
 
-    value: Any  # the sum of a function of the rows; None if none had a positive weight
-    end: FloorStatistics  # decides the floor
-    lowest: float  # the smallest probability that has no exact logarithm
+    # The sum of a function of the rows; None if no row had a positive weight.
+    value: Any
+    # These statistics decide the floor.
+    end: FloorStatistics
+    # The smallest probability that has no exact logarithm.
+    lowest: float
     n_classes: int
-    single: bool  # a single column of scores, of the second class
+    # Whether the scores are a single column, of the second class.
+    single: bool
 
     def __add__(self, other: "Reading") -> "Reading":
         if self.n_classes != other.n_classes:
@@ -229,9 +239,11 @@ def _sum_over_block(numbered, function, floor, kind, classes):
     if len(block.codes) == 0:
         return None
     table = block.scores
-    if not isinstance(table, DeviceScores):  # whose slices come to the host one by one
+    # Slices of device scores come to the host one by one.
+    if not isinstance(table, DeviceScores):
         if not isinstance(table, np.ndarray):
-            table = block.scores = read_numbers(table, "scores")  # load it once
+            # Load the table once.
+            table = block.scores = read_numbers(table, "scores")
         table = table.reshape(block.n_rows, -1)
     readings = []
     for place in iter_row_blocks(table, _SLICE_ENTRIES):
@@ -365,9 +377,10 @@ class Blocks:
             warn_column_order(softmax(z, axis=1), codes, self.classes, "classes")
 
     def _join_parts(self, parts):
-        # without rows or of different widths:
+        # There are no rows, or tables of different widths; the sum raises an error that
+        # names the block.
         if len({z.shape[1] for z, *_ in parts}) != 1:
-            self.sum_over_slices(lambda *_: 0)  # names the block
+            self.sum_over_slices(lambda *_: 0)
         return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
     def _sample_groups(self):

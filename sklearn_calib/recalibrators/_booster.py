@@ -125,7 +125,8 @@ class _Track:
     def __init__(self, rows, coding):
         self.rows = rows
         self.margin = rows.margin
-        self.raised = rows.margin  # that before the round, and its trees
+        # The margin before the round, plus the trees of the round.
+        self.raised = rows.margin
         self.codes = np.zeros((len(rows.margin), len(rows.columns) + 1), np.uint8)
         coding.write_bins(rows.columns, self.codes)
 
@@ -150,7 +151,8 @@ class Correction:
         residual = rows.weight * (rows.target - expit(rows.margin))
         self.coding = ColumnBinner(rows.columns, residual, rows.weight, n_bins)
         self.rounds: list[Round] = []
-        self.gains: list[FloatArray] = []  # of each column, one array for each step
+        # The gain of each column, one array for each step.
+        self.gains: list[FloatArray] = []
 
     def grow_step(
         self,
@@ -179,7 +181,8 @@ class Correction:
             rows.target,
             rows.weight,
             track.raised,
-            unordered=[*self.coding.unordered, False],  # the last one is the score
+            # The last column is the score.
+            unordered=[*self.coding.unordered, False],
             n_trees=n_trees,
             learning_rate=s.learning_rate,
             max_leaves=s.max_leaves,
@@ -268,7 +271,9 @@ def cross_validate_steps(
     corrections = [
         Correction(rows.take_rows(train), options.n_bins) for train, _ in folds
     ]
-    tracks = [  # of the rows that each learns from, and of those that judge it
+    # For each fold, a track of the rows that are learned from and one of those that
+    # judge.
+    tracks = [
         [_Track(rows.take_rows(part), correction.coding) for part in parts]
         for correction, parts in zip(corrections, folds, strict=True)
     ]

@@ -190,7 +190,8 @@ def make_folds(
             codes[test]
     except (TypeError, ValueError, IndexError) as error:
         if isinstance(cv, StratifiedKFold | FastStratifiedGroupKFold):
-            raise  # of the labels, in scikit-learn's words
+            # The error is about the labels, in the words of scikit-learn.
+            raise
         raise invalid_input(
             expected=_EXPECTED_CV,
             got=repr(cv)[:60],
@@ -213,7 +214,8 @@ def check_fold_count(cv: int, codes: IntArray) -> None:
 
 def check_cv_pairs(cv: CV) -> None:
     """Reject an empty list as `cv`, and one of anything but pairs (train, test)."""
-    known = hasattr(cv, "__len__") and np.iterable(cv)  # an iterator can be read once
+    # An iterator can be read only once, so it is not read here.
+    known = hasattr(cv, "__len__") and np.iterable(cv)
     pairs: Any = cv if known and not hasattr(cv, "split") else ()
     if known and len(cv) == 0:  # type: ignore[arg-type]
         raise invalid_input(

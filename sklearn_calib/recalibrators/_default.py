@@ -26,7 +26,7 @@ from ._structured_vector import StructuredVectorScaling
 
 # Labels of these rows follow the scores.
 _PRIOR_ROWS_PER_CLASS = 2
-# for each class beyond two that the offsets must save on the calibration rows
+# For each class beyond two, the offsets must save so many nats on the calibration rows.
 _MIN_OFFSET_GAIN_NATS_PER_CLASS = 2.0
 _BINARY_PENALTY = 2.0
 #: Nats that a map must save on the calibration rows, compared with unchanged scores.
@@ -164,9 +164,10 @@ class DefaultCalibration(Recalibrator):
         # Maps are mixed by their likelihood, not selected, so that small changes of the
         # data change the result little.
         weights = softmax(scores)
-        # unchanged scores alone may be exact zeros
+        # The weight of unchanged scores may underflow; they stay in the mixture.
         weights[0] = max(weights[0], _MIN_WEIGHT)
-        if is_binary:  # a mean of maps that rise and that fall may do neither
+        # The mean of an increasing and a decreasing map may be neither.
+        if is_binary:
             weights[np.array(slopes) * slopes[weights.argmax()] < 0] = 0.0
         kept = np.flatnonzero(weights >= _MIN_WEIGHT)
         self.maps_ = [candidates[number][0] for number in kept]
@@ -282,7 +283,9 @@ class _TwoSteps(FittedSoftmax):
             fit_slope_and_intercept(log_odds, codes, weight, 2 * _PRIOR_ROWS_PER_CLASS)
         )
         log_odds = self.inverse_temperature_ * log_odds + np.diff(self.offsets_)
-        if self.scale == "logit":  # the data allow less for nearly perfect models
+        # The data of a nearly perfect model contain few errors and allow a smaller
+        # share.
+        if self.scale == "logit":
             expected_errors = float(weight @ expit(-np.abs(log_odds)))
             share = self.uniform_share_ * min(1.0, expected_errors)
             self.uniform_share_ = max(share, _MIN_UNIFORM_WEIGHT)
@@ -348,7 +351,7 @@ class _TwoSteps(FittedSoftmax):
         """Fit the temperature, or temperature and offsets if that is clearly better."""
         fit = fit_temperature(log, codes, weight)
         k = log.shape[1]
-        # no finite optimum without an invented row of all labels
+        # Separable data have no finite optimum without an invented row of each label.
         if fit.status == "separable":
             fit = fit_temperature(log, codes, weight, self.uniform_share_)
         start = fit.beta if fit.status == "inside" else 0.0

@@ -36,7 +36,8 @@ class DeviceMap:
         self._scores = scores
         self._k = n_classes
         self._xp = scores.xp
-        self._constants: dict[Any, Any] = {}  # arrays of the map on the device
+        # The arrays of the map, copied to the device.
+        self._constants: dict[Any, Any] = {}
 
     def compute_proba(self) -> Any:
         """Compute calibrated probabilities of shape (n_samples, n_classes)."""

@@ -149,6 +149,7 @@ class DirichletCalibration(FittedSoftmax):
         return tuned.fit, beta
 
     def _make_map(self):
-        # the fit takes the logarithm of the probabilities, also of logits
+        # The fit uses the logarithms of the probabilities, also if the scores are
+        # logits.
         affine = maps.SoftmaxAffine(coef=self.coef_, intercept=self.intercept_)
         return maps.make_chain(maps.Identity(), affine)

@@ -78,13 +78,14 @@ def _read_columns(groups, what):
 
 
 def _is_mask(value):
-    kind = str(getattr(value, "dtype", "")).lower()  # of numpy, pandas and polars
+    # The names of the types of numpy, pandas and polars.
+    kind = str(getattr(value, "dtype", "")).lower()
     return kind in ("bool", "boolean") and np.ndim(value) == 1
 
 
 def _read_column(column, name):
     """Convert a column to an array: float64 for numbers and dates, else objects."""
-    # of pandas
+    # The dtype of a categorical column of pandas.
     named = getattr(getattr(column, "dtype", None), "name", "") == "category"
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
@@ -148,7 +149,8 @@ def encode_groups(groups: ArrayLike, n_rows: int) -> IntArray:
     """
     try:
         values = np.asarray(groups)
-    except ValueError:  # rows of several lengths
+    except ValueError:
+        # Rows of several lengths.
         values = np.empty((len(groups), 0))  # type: ignore[arg-type]
     if values.shape != (n_rows,):
         raise invalid_input(
@@ -162,7 +164,8 @@ def encode_groups(groups: ArrayLike, n_rows: int) -> IntArray:
         )
         missing = values == "\0"
     else:
-        missing = values != values  # NaN, NaT
+        # NaN and NaT differ from themselves.
+        missing = values != values
     if missing.any():
         raise invalid_input(
             expected="a group for every row",
@@ -231,7 +234,8 @@ def _read_numbers(column, name):
                 hint="Pass the column as it was at fit",
             )
         return np.full(len(column), np.nan)
-    return np.clip(column, -1e300, 1e300)  # so that the middle of two is finite
+    # The limits keep the middle of two numbers finite.
+    return np.clip(column, -1e300, 1e300)
 
 
 def _encode_categories(column, known, name):

@@ -203,7 +203,8 @@ class GroupRecalibration(ByGroup):
     def _predict_second(
         self, proba: FloatArray, columns: dict[Any, AnyArray]
     ) -> FloatArray:
-        # rejects numbers as text, which would be new groups
+        # Numbers passed as text would be new groups; the encoding raises an error for
+        # them.
         self._schema.encode_columns(columns)
         group = self._find_group(_make_keys(select_columns(columns, self.group_names_)))
         # Index -1 selects the appended entry: new groups get the line of all rows.

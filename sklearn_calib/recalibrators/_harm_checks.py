@@ -27,9 +27,9 @@ _MIN_TIED_ROWS = 5
 _MIN_TIED_SCORES = 20
 # The base rate is tested on a sample of at most this many rows.
 _MAX_RATE_ROWS = 20_000
-# with more an overfitted map is not to be expected, and refits cost
+# With more rows an overfitted map is unlikely, and refits take long.
 _MAX_LOSS_ROWS = 4_000
-# with fewer, 3 standard errors of skewed differences are not evidence
+# With fewer rows, 3 standard errors of skewed differences are not evidence.
 _MIN_LOSS_ROWS = 500
 _MAX_STANDARD_ERRORS = 3.0
 # A map that learns nothing costs its parameters / (2 n) nats.
@@ -68,7 +68,8 @@ _BASE_RATE_HINT = (
 def warn_constant_scores(method: object, proba: FloatArray) -> None:
     """Warn if all rows of scores are equal."""
     first = np.asarray(proba)[0]
-    ends_differ = bool((proba[-1] != first).any())  # which is seen at once
+    # A comparison of the first row with the last one is fast and usually decides.
+    ends_differ = bool((proba[-1] != first).any())
     if len(proba) == 1 or ends_differ or (proba != first).any():
         return
     warn_calibration(
@@ -102,7 +103,7 @@ def negative_rank_correlation(
     """
     plain = np.asarray(proba)
     two = plain.shape[1] == 2
-    # mean position
+    # With more than two classes the score is the mean of the class numbers.
     score = plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)
     share = weight / weight.max()
     outcome = share * y_encoded
@@ -174,7 +175,7 @@ def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
         hits = np.bincount(tie, weights=y_encoded == column)[large]
         value = np.zeros(len(large))
         value[tie] = digits[:, column]
-        # of equal columns the rising order
+        # Columns with equal values are taken in the increasing order of their rates.
         order = np.lexsort((hits / count, value[large]))
         if _have_alternating_labels(count[order], hits[order], len(columns)):
             return True
@@ -269,7 +270,7 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
         return None
     sizes = np.bincount(groups)
     got = f"{len(sizes)} different rows of X among {n}, nearly equal ones counted once"
-    # or clusters of their own
+    # The groups are too few or too large for the folds, or are clusters of their own.
     if len(sizes) < 2 * n_folds or sizes.max() > n / (2 * n_folds):
         if equal:
             warn_leaky_folds(got)
@@ -330,7 +331,8 @@ def warn_if_harmful(
         return
     positive = np.flatnonzero(weight > 0)
     if len(np.unique(y_encoded[positive])) < len(classes):
-        # an absent class keeps its probability, of which the recalibrator has warned
+        # An absent class keeps its probability, and the recalibrator has already warned
+        # of it.
         return
     name = type(recalibrator).__name__
     some = _select_evenly(positive, _MAX_RATE_ROWS)
@@ -358,7 +360,7 @@ def warn_if_harmful(
     scores = scores[positive]
     y_encoded = y_encoded[positive]
     n = len(positive)
-    # halves with the same number of rows of each class
+    # Both halves get the same number of rows of each class.
     second = np.empty(n, dtype=bool)
     second[np.argsort(y_encoded, kind="stable")] = np.arange(n) % 2 == 1
     for half in (second, ~second):
@@ -476,7 +478,8 @@ def _find_lost_base_rate(recalibrator, scores, y_encoded, weight, classes, n_tes
     # rejects too often.
     spread = np.sqrt(weight**2 @ (proba * (1.0 - proba)) + weight.max() ** 2)
     errors = np.abs(gap) / spread
-    # of two, which are equal but for the last digits, the second
+    # With two classes both errors are equal up to the last digits; the second class is
+    # reported.
     worst = int(np.flatnonzero(~(errors < (1.0 - 1e-9) * errors.max()))[-1])
     # Bonferroni's correction for looking at the worst of all classes and labels.
     if errors[worst] <= norm.isf(

@@ -134,8 +134,8 @@ class HistogramBinning(Recalibrator):
         else:
             self._cuts = _find_equal_mass_cuts(score, weight, self.n_bins_)
             self.bin_edges_ = expit(self._cuts)
-        # equal mass: bins that ties left empty vanish; equal width: they stay, with
-        # their middle
+        # With equal masses, bins that ties left empty are removed. With equal widths
+        # they stay, with their middle as the value.
         number = np.searchsorted(self._cuts, score, side="left")
         second = weight * np.asarray(proba)[:, 1]
         sums = sum_bins(number, len(self._cuts) + 1, weight, weight * codes, second)
@@ -151,7 +151,7 @@ class HistogramBinning(Recalibrator):
         self.bin_weights_ = total
 
     def _make_map(self):
-        # bins contain their right edges, steps their left ones
+        # Bins contain their right edges, steps their left ones.
         if self.strategy == "uniform":
             return maps.make_steps(
                 "proba", np.nextafter(self._cuts, np.inf), self.bin_values_

@@ -98,7 +98,8 @@ class IsotonicCalibration(Recalibrator):
         values = np.clip(isotonic_regression(share, sample_weight=mass), 0.0, 1.0)
         if self.centred:
             knots, values = _center_blocks(knots, values, mass)
-        else:  # the ends of each flat piece are sufficient
+        else:
+            # The two ends of each flat piece are sufficient.
             inside = np.zeros(len(values), dtype=bool)
             inside[1:-1] = (values[1:-1] == values[:-2]) & (values[1:-1] == values[2:])
             knots = knots[~inside]
@@ -131,8 +132,8 @@ def _center_blocks(knots, values, mass):
     )
     with np.errstate(divide="ignore"):
         centre = np.clip(np.log(ones) - np.log(zeros), low, high)
-    # a block at the limits cannot shrink: outside it there would be values below 0 or
-    # above 1
+    # A block at the limits of the probabilities cannot shrink to a point, because the
+    # line to its neighbour would leave [0, 1] outside of it.
     flat = (value <= 0) | (value >= 1)
     knots = np.concatenate([np.where(flat, low, centre), high[flat]])
     values = np.concatenate([value, value[flat]])

@@ -163,7 +163,8 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     cv_losses_: FloatArray
     feature_gains_: dict[Any, float]
 
-    _turned = 0  # 1 if the trees see the classes in the other order
+    # This is 1 if the trees see the classes in the other order.
+    _turned = 0
 
     def _fit(self, data: FitInput) -> None:
         _check_group_column_count(data)

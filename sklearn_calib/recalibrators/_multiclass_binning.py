@@ -169,7 +169,8 @@ class MulticlassBinning(Recalibrator):
     brier_before_: float
     brier_after_: float
 
-    _completes_rows = False  # the rows are split before others stand for absent classes
+    # The rows are split before others stand for absent classes.
+    _completes_rows = False
     capabilities = Capabilities(
         multiclass="native",
         nonparametric_shape=True,

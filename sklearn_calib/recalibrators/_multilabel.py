@@ -390,7 +390,8 @@ class _MultilabelInput(NamedTuple):
 
     def fit_identity(self, label):
         pair = self.pairs[label]
-        with ignore_calibration_warnings():  # it learns nothing
+        # The identity learns nothing, so warnings about the data do not apply.
+        with ignore_calibration_warnings():
             return Identity().fit(
                 pair, np.zeros(len(pair), np.intp), classes=BINARY_CLASSES
             )

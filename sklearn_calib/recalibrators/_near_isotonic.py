@@ -130,7 +130,7 @@ class NearIsotonicCalibration(OnLogOdds):
         if isinstance(self.penalty, str):
             tried = select_evenly_by_rank(np.append(0.0, found), MAX_PENALTIES)
             costs = np.array([self._compute_cost(path, lam) for lam in tried])
-            # if every fit is impossible for some row, the isotonic one
+            # If every fit is impossible for some row, the isotonic one is taken.
             best = (
                 tried[int(np.argmin(costs))] if np.isfinite(costs).any() else tried[-1]
             )

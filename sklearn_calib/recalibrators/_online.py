@@ -150,7 +150,8 @@ class OnlineCalibration(Recalibrator):
         n_classes = len(rows.classes)
         with restore_if_raised(self):
             self._set_input_features(X, proba, reset=known is None)
-            self.__dict__.pop("_derived", None)  # the map as it was
+            # The map before these rows is dropped.
+            self.__dict__.pop("_derived", None)
             if known is None:
                 self.classes_ = rows.classes
                 self._begin_learning(n_classes)

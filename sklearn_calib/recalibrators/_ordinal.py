@@ -138,7 +138,8 @@ class OrdinalCalibration(Recalibrator):
 
     def _find_decreasing_correlation(self, proba, codes, weight):
         if self._follow_scale(proba, codes):
-            return None  # `_fit` has the details
+            # `_fit` checks the scale and reports its details.
+            return None
         rank = np.argsort(self._order_columns())
         return negative_rank_correlation(
             take_columns(proba, np.argsort(rank)), rank[codes], weight
@@ -190,7 +191,7 @@ class OrdinalCalibration(Recalibrator):
         self.shifts_ = fit.shifts
 
     def _get_fitted_columns(self):
-        # older pickles have none
+        # Pickles of older versions do not have the attribute.
         return getattr(self, "_columns", np.arange(len(self.classes_)))
 
     def _make_scale_map(self):

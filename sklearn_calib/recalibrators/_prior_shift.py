@@ -38,7 +38,8 @@ from ._base import Capabilities, Recalibrator
 
 # The sum of frequencies may differ from 1 by this much.
 _FREQUENCY_SUM_TOLERANCE = 1e-6
-# largest to smallest: a part of rows that were resampled to equal ones
+# The largest ratio of class counts that looks like a part of rows resampled to equal
+# counts.
 MAX_EQUAL_COUNT_RATIO = 1.05
 # The distance of a mean from its target, relative to it.
 MEAN_TOLERANCE = 1e-9
@@ -538,7 +539,7 @@ class PriorShift(Recalibrator):
         check_level(level)
         check_indexes(X, sample_weight)
         proba = self._rows_to_map(X)
-        # rejects other names of columns
+        # This rejects tables with other column names.
         self._set_input_features(X, proba, reset=False)
         weight = canonical_weight(sample_weight, len(proba))
         proba = proba[weight > 0]
@@ -555,7 +556,8 @@ class PriorShift(Recalibrator):
                 hint="Call fit again after set_params",
             )
         self._check_present(self.training_prior_)
-        for name in ("prior_se_", "prior_interval_"):  # of an earlier adaptation
+        # These belong to an earlier adaptation.
+        for name in ("prior_se_", "prior_interval_"):
             adapted.__dict__.pop(name, None)
         estimate = (
             adapted._estimate_by_likelihood
@@ -627,7 +629,8 @@ class PriorShift(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         k = proba.shape[1]
-        weight = weight / weight.max()  # keeps squares finite
+        # The largest weight is 1, so that squares stay finite.
+        weight = weight / weight.max()
         if self.mean is not None:
             self._meet_mean(proba, weight)
             return
@@ -664,7 +667,8 @@ class PriorShift(Recalibrator):
         # A class of frequency 0 in training has no density to weigh.
         if self.prior_ is not source:
             self._check_present(source)
-        self.prior_ = self.prior_.copy()  # each array its own
+        # A copy, so that changing one array does not change the other.
+        self.prior_ = self.prior_.copy()
 
     def _fit_in_passes(self, X, y, sample_weight, classes):
         if y is not None or self.mean is None:
@@ -741,7 +745,7 @@ class PriorShift(Recalibrator):
             return self.map_(proba)
         if self._changes_nothing():
             return np.array(proba)
-        # in which zeros stay zeros
+        # In this formula zeros stay zeros.
         return shift_posterior(proba, self._compute_offsets())
 
     def _make_map(self):

@@ -17,7 +17,7 @@ from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
-# the ones that cross-validation tries
+# Cross-validation tries these.
 _DEFAULT_DEGREES = (
     1,
     2,
@@ -233,7 +233,8 @@ class RestrictedPolynomialRegression(Recalibrator):
                 x, share, mass, degrees, bounds, own
             )
         self.degree_ = int(min(self.degree_, len(points) - 1))
-        # y^2 of 0/1 labels is y: the pooled rows keep the spread within ties
+        # For labels of 0 and 1, y^2 is y: the moment of the labels keeps the spread
+        # within ties.
         mean_t, mean_y, _ = compute_moments(x, share, mass, self.degree_)
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
         [[fit]] = self._fit_candidates(data, self.degree_, [bound], own)
@@ -301,13 +302,15 @@ class RestrictedPolynomialRegression(Recalibrator):
         degrees = _DEFAULT_DEGREES if isinstance(self.degree, str) else self.degree
         try:
             degrees = np.unique(np.asarray(degrees))
-        except (TypeError, ValueError):  # neither numbers nor texts alone
+        except (TypeError, ValueError):
+            # The entries are neither all numbers nor all texts.
             degrees = np.empty(0)
         try:
             bounds = np.unique(
                 np.asarray(np.inf if self.l1 is None else self.l1, dtype=np.float64)
             )
-        except (TypeError, ValueError):  # no numbers
+        except (TypeError, ValueError):
+            # The entries are not numbers.
             bounds = np.empty(0)
         if (
             degrees.dtype.kind != "i"
@@ -351,7 +354,8 @@ class RestrictedPolynomialRegression(Recalibrator):
         from .._kernels._monotone_program import compute_moments
 
         fold = np.arange(len(x)) % self.cv
-        smallest = len(x) - -(-len(x) // self.cv) - 1  # the first fold is the largest
+        # The first fold is the largest, so fits without it have the fewest rows.
+        smallest = len(x) - -(-len(x) // self.cv) - 1
         degrees = [degree for degree in degrees if degree <= smallest]
         if len(x) < 2 * self.cv or not degrees:
             return self._smallest_degree(x, share, mass, bounds[-1], own), bounds[-1]
@@ -383,7 +387,7 @@ class RestrictedPolynomialRegression(Recalibrator):
                     else:
                         losses[i, j] += _compute_largest_error(fit.coef, *held)
         i, j = np.unravel_index(losses.argmin(), losses.shape)
-        # if the highest degree cannot either, `_fit` warns
+        # If the highest degree has no finite loss either, `_fit` warns.
         if not np.isfinite(losses[i, j]):
             return degrees[-1], bounds[-1]
         return degrees[i], bounds[j]
@@ -421,7 +425,8 @@ class RestrictedPolynomialRegression(Recalibrator):
         known = _Known(*columns[:-1], tuple(columns[-1].tolist()))
         for i, j in np.argwhere(known.low[:, None] > known.high):
             same = known.slope[i] == known.slope[j]
-            # of values, which rise
+            # The values increase, so a lower bound also applies to all points behind
+            # it.
             ahead = known.at[i] <= known.at[j] and not known.slope[i]
             if same and (ahead or known.at[i] == known.at[j]):
                 raise invalid_input(

@@ -67,7 +67,7 @@ class SmoothIsotonicCalibration(Recalibrator):
         fit = np.clip(isotonic_regression(share, sample_weight=mass), 0.0, 1.0)
         block = number_runs(fit)
         first, second = _average_blocks(knots, mass, block)
-        # blocks too near for a slope between them become one
+        # Blocks that are too close for a slope between them become one.
         apart = np.where(second[1:] < 0.5, np.diff(second), -np.diff(first))
         near = np.append(0, np.cumsum(apart > _VALUE_TOLERANCE))[block]
         self.values_ = np.clip(

@@ -54,7 +54,8 @@ class SoftmaxRegression(FittedSoftmax):
 
     temperature_scaling_: TemperatureScaling
 
-    # mix the temperature-scaled probabilities with the uniform ones first
+    # If true, the temperature-scaled probabilities are first mixed with the uniform
+    # ones.
     _laplace = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [Interval(Real, 0, None, closed="left")],

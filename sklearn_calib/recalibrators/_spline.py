@@ -144,7 +144,8 @@ class SplineCalibration(Recalibrator):
 
         score = np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
         self.domain_ = np.array([score.min(), score.max()])
-        score = round_to_36_bits(score, 0)  # equal rows are ties
+        # Rows that are equal up to rounding become ties.
+        score = round_to_36_bits(score, 0)
         spread = np.average(
             (score - np.average(score, weights=weight)) ** 2, weights=weight
         )

@@ -58,7 +58,7 @@ def name_chains(recalibrators: object) -> Chains:
         parts = [step for _, step in one.steps] if isinstance(one, Pipeline) else []
         known = parts and all(isinstance(part, Recalibrator) for part in parts)
         if known:
-            # not copies, so that what is shared can be seen
+            # The parts are not copied, so that shared ones can be recognised.
             chains[name] = tuple(parts)
         else:
             chains[name] = (whole if isinstance(one, str) else one,)
@@ -89,7 +89,8 @@ def compute_fold_masses(
         ]
     whole = are_counts(weight)
     key, place = _hash_rows(proba, codes, weight if whole else np.ones(len(codes)))
-    order = np.lexsort((weight, place, key, codes))  # equal rows become neighbours
+    # Equal rows become neighbours.
+    order = np.lexsort((weight, place, key, codes))
     unit = weight[order]
     count = unit if whole else np.ones(len(unit))
     if len(codes) > most or count.sum() > most:
@@ -103,16 +104,17 @@ def compute_fold_masses(
         unit = np.full(len(unit), end[-1] / most)
     if whole:
         unit = np.ones(len(unit))
-    # places in `order`
+    # The indices into `order`.
     copies = np.repeat(np.arange(len(order)), count.astype(np.intp))
     key = key[order][copies]
     label = codes[order][copies]
-    place = np.arange(len(key))  # the copies of a row get keys of their own
+    # The copies of a row get keys of their own.
+    place = np.arange(len(key))
     first = np.append(True, (np.diff(key) != 0) | (np.diff(label) != 0))
     number = place - np.maximum.accumulate(np.where(first, place, 0))
     key = mix_bits(key + number.astype(np.uint64) * GOLDEN_RATIO_INCREMENT)
     first = np.full(codes.max() + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
-    # classes in their own order, regardless of their numbers
+    # The classes are ordered by their smallest keys, regardless of their numbers.
     np.minimum.at(first, label, key)
     deal = np.lexsort((key, label, first[label]))
     fold = np.empty(len(deal), dtype=np.intp)
@@ -124,7 +126,7 @@ def compute_fold_masses(
                 got=f"{n_folds}",
                 hint="Pass for instance cv=5",
             )
-        # on from class to class: none stays empty
+        # Rows are dealt on from class to class, so that no fold stays empty.
         fold[deal] = np.arange(len(deal)) % n_folds
     else:
         own = groups[order][copies]
@@ -180,7 +182,7 @@ def _hash_rows(proba, codes, count):
     neither depends on the order of the classes. Equal rows with different labels get
     different numbers: they must not be dealt out in parallel.
     """
-    # without rounding noise
+    # Rounding noise does not change the whole number.
     digits = np.rint(np.asarray(proba) * 2.0**36).astype(np.uint64)
     count = count.astype(np.uint64)
     key, place = np.zeros((2, len(proba)), dtype=np.uint64)
@@ -233,7 +235,8 @@ def fit_chains(
                         known[key] = part, after
                 parts.append(known[key][0])
             fitted[name] = tuple(parts)
-        except Exception as error:  # a candidate may raise anything
+        except Exception as error:
+            # A candidate may raise any exception.
             failed[name] = error
     return fitted, failed
 
@@ -258,7 +261,8 @@ def predict_chains(
                 raise ValueError(
                     "probabilities that are not finite, or of another shape"
                 )
-        except Exception as error:  # as above
+        except Exception as error:
+            # A candidate may raise any exception.
             yield name, error
         else:
             yield name, found

@@ -29,9 +29,8 @@ from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind
 
-# Larger memory maps are read in blocks of rows,
+# Larger memory maps, and larger tensors on their device, are read in blocks of rows.
 _MAX_MEMORY_MAP_ENTRIES = 10_000_000
-# and so are larger tensors on their device.
 _MAX_DEVICE_ENTRIES = 1_000_000
 
 

@@ -16,7 +16,7 @@ from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Ranges, Rows
 
 ScoreKind = Literal["proba", "logits"]
-# of what `canonical_proba` takes
+# The range of the scores that `canonical_proba` accepts.
 _RANGE_BY_INPUT = {
     "proba": (0.0, 1.0),
     "logits": (-1e150, 1e150),
@@ -155,7 +155,8 @@ def find_thresholds(
         return value(given if floor is None else clip_to_floor(given, floor))
 
     low, high = _RANGE_BY_INPUT[input]
-    if dtype == "float32":  # the largest of its numbers
+    # The largest numbers of float32 limit the range further.
+    if dtype == "float32":
         low, high = np.clip(
             [low, high], *np.finfo(np.float32).max * np.array([-1.0, 1.0])
         )

@@ -30,7 +30,8 @@ MAX_POINT_CELLS = 10_000
 class TrendLine(NamedTuple):
     """A continuous piecewise linear function and what it cost."""
 
-    knots: FloatArray  # both ends and every change of slope
+    # Both ends and every change of slope.
+    knots: FloatArray
     values: FloatArray
     lam: float
     df: int

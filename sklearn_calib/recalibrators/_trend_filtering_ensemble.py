@@ -77,9 +77,9 @@ class TrendFilteringEnsemble(Recalibrator):
     def _fit(self, proba, codes, weight):
         models = list(iter_fits(proba, codes, weight, self.criterion))
         price = np.array([model.criterion for model in models])
-        if not np.isfinite(
-            price
-        ).any():  # fewer rows than a line has degrees of freedom
+        # No criterion is finite if there are fewer rows than a line has degrees of
+        # freedom.
+        if not np.isfinite(price).any():
             price = np.append(0.0, np.full(len(models) - 1, np.inf))
         weights = compute_model_weights(price)
         kept = weights >= _MIN_MEMBER_WEIGHT

@@ -263,7 +263,7 @@ def classifier_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
     piped = isinstance(estimator, Pipeline)
     learner = estimator[-1] if piped else estimator
     staging = _find_adapter(learner)
-    # no need to transform
+    # Without such a method the features need not be transformed.
     if staging is None or type(staging).logits is Staging.logits:
         return None
     return staging.logits(learner, _transform_features(estimator, X) if piped else X)
@@ -276,7 +276,8 @@ def _transform_features(pipeline, X):
 
 def _find_adapter(learner):
     kind = type(learner)
-    if kind not in _STAGING_CACHE:  # a walk through all its bases
+    # The names of all base classes are compared, so the result is kept.
+    if kind not in _STAGING_CACHE:
         names = [
             f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__
         ]
@@ -326,7 +327,7 @@ class _PipelineStaging(Staging):
         return self.inner.staged_scores(fitted[-1], _transform_features(fitted, X))
 
     def staged_proba(self, fitted, X):
-        # no need to transform
+        # Without such a method the features need not be transformed.
         if type(self.inner).staged_proba is Staging.staged_proba:
             return None
         return self.inner.staged_proba(fitted[-1], _transform_features(fitted, X))

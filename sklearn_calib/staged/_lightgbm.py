@@ -47,7 +47,8 @@ class LightGBMStaging(Staging):
                 X,
                 raw_score=True,
                 start_iteration=stage - 1,
-                num_iteration=1,  # costs one round of trees
+                # One iteration costs one round of trees.
+                num_iteration=1,
             )
             total = total + factor * added
             yield "logits", (total / stage if averaged else total)
@@ -64,7 +65,8 @@ class LightGBMStaging(Staging):
         )
 
     def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
-        if _is_dart(estimator):  # the weights of its trees depend on later rounds
+        # The weights of DART's trees depend on later rounds.
+        if _is_dart(estimator):
             return estimator
         return clone(estimator).set_params(n_estimators=int(stage))
 

@@ -60,7 +60,8 @@ class PartialFitStaging(Staging):
             early_stopping=False,
         )
         classes = np.unique(y)
-        # partial_fit cannot know it
+        # `partial_fit` does not see all labels, so balanced weights are computed from
+        # these.
         if getattr(estimator, "class_weight", None) == "balanced":
             parameters["class_weight"] = "balanced"
             balanced = compute_class_weight("balanced", classes=classes, y=y)
@@ -103,7 +104,8 @@ class PartialFitStaging(Staging):
 
     def truncate(self, fitted: Estimator, stage: int) -> Estimator:
         shorter = copy_with_attributes(fitted, **fitted._staged_snapshots[stage - 1])
-        del shorter._staged_snapshots  # the other epochs
+        # The snapshots are of the other epochs.
+        del shorter._staged_snapshots
         return shorter
 
     def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
@@ -115,8 +117,8 @@ def _copy_estimator(value):
 
 
 register_staging("sklearn.MLPClassifier", PartialFitStaging(("coefs_", "intercepts_")))
-# max_iter = 1000 is a safeguard for SGD, whose own rule stops after some dozens of
-# epochs
+# max_iter = 1000 is a safeguard for SGD, whose own stopping rule ends after some dozens
+# of epochs.
 register_staging(
     "sklearn.SGDClassifier", PartialFitStaging(("coef_", "intercept_"), most=100)
 )

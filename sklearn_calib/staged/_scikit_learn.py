@@ -29,7 +29,7 @@ class AdaBoostStaging(ScikitLearnBoosting):
     def staged_proba(
         self, fitted: Estimator, X: Features
     ) -> Iterable[ArrayLike] | None:
-        # its probabilities divide the scores by the number of other classes
+        # Its probabilities divide the scores by the number of other classes.
         return fitted.staged_predict_proba(X) if len(fitted.classes_) > 2 else None
 
     def truncate(self, fitted: Estimator, stage: int) -> Estimator:
@@ -49,7 +49,7 @@ class GradientBoostingStaging(ScikitLearnBoosting):
     def staged_proba(
         self, fitted: Estimator, X: Features
     ) -> Iterable[ArrayLike] | None:
-        # the decision function of the exponential loss is half the log-odds
+        # The decision function of the exponential loss is half the log-odds.
         return fitted.staged_predict_proba(X) if fitted.loss == "exponential" else None
 
     def truncate(self, fitted: Estimator, stage: int) -> Estimator:

@@ -25,7 +25,8 @@ class XGBoostStaging(Staging):
     def n_stages(self, estimator: Estimator) -> int:
         if hasattr(estimator, "classes_"):
             return estimator.get_booster().num_boosted_rounds()
-        return estimator.n_estimators or 100  # None: XGBoost's default
+        # XGBoost replaces None by this default.
+        return estimator.n_estimators or 100
 
     def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
         got = _find_dropout(estimator)
@@ -59,13 +60,14 @@ class XGBoostStaging(Staging):
         )
 
     def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
-        if _find_dropout(estimator):  # the weights of its trees depend on later rounds
+        # With dropout, the weights of the trees depend on later rounds.
+        if _find_dropout(estimator):
             return estimator
         return clone(estimator).set_params(n_estimators=int(stage))
 
     def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
-        # binary:logitraw is the logistic loss without the sigmoid: its margins are
-        # log-odds too
+        # "binary:logitraw" is the logistic loss without the sigmoid: its margins are
+        # log-odds too.
         if fitted.objective in LOGIT_OBJECTIVES | {"binary:logitraw"}:
             return fitted.predict(X, output_margin=True)
         return None
