@@ -169,7 +169,11 @@ def weighted_shift(weight):
 
 
 def text_of(text):
-    """The numbers of a text of code, and a checksum of the rest."""
+    """The numbers of a text of code, and a checksum of the rest.
+
+    The checksums in the text change with the last digit of a number.
+    """
+    text = re.sub(r'"(map_)?sha256": "[0-9a-f]{64}"', "", text)
     rest = re.sub(r"\d+\.?\d*(e-?\d+)?", "#", text)
     return np.append(numbers_in(text), 0.5), f"{zlib.crc32(rest.encode()):08x}"
 

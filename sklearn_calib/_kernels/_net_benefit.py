@@ -224,9 +224,10 @@ def draw_critical_value(covariance, level, n_draws, rng):
     )
     values, vectors = np.linalg.eigh(scaled)
     # A root by eigenvalues: neighbouring thresholds have nearly equal columns, on which
-    # Cholesky fails.
-    factor = vectors * np.sqrt(np.maximum(values, 0))
-    largest = np.abs(rng.normal(size=(n_draws, len(values))) @ factor.T).max(
+    # Cholesky fails. The symmetric root does not depend on the signs of eigenvectors,
+    # which differ between processors, so that a seed draws the same everywhere.
+    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    largest = np.abs(rng.normal(size=(n_draws, len(values))) @ root).max(
         axis=1, initial=0.0
     )
     if not has_variance.all():
