@@ -18,6 +18,8 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import decisions, decomposition, groups, inference, metrics, report
+from sklearn_calib._cli._drawn import _estimate_mean_error
+from sklearn_calib._cli._fit import _cross_validate_rows
 from sklearn_calib._kernels import _log_odds_cells as cells
 from sklearn_calib._kernels._classical_tests import compute_rank_correlation
 from sklearn_calib._kernels._logistic_grid import COARSE_GRID
@@ -28,8 +30,9 @@ from sklearn_calib.linear import logistic_intervals
 from sklearn_calib.linear._fit import LOSS_FUNCTIONS
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.monitoring._result import e_benjamini_hochberg
-from sklearn_calib.recalibrators import IsotonicCalibration
-from sklearn_calib.report._advice import _ClusterSource, _Source
+from sklearn_calib.recalibrators import IsotonicCalibration, cross_fitted_proba
+from sklearn_calib.report._advice import _CellSource, _ClusterSource, _Source
+from sklearn_calib.summary import CalibrationSummary
 from sklearn_calib.theory import GaussianLogisticModel
 
 N, LEVEL = 150, 0.8
@@ -1012,6 +1015,68 @@ def test_errors_of_gains_of_an_advice(clustered):
         variance = 2 * (weight**2 * deviations**2).sum()
     found = source.compute_error(SimpleNamespace(weight=weight), deviations)
     assert found == pytest.approx(np.sqrt(variance) / weight.sum())
+
+
+@pytest.mark.parametrize("weight", [None, 0.6 + P.round(1)], ids=["rows", "weights"])
+def test_cells_of_an_advice_stand_for_all_rows(weight):
+    """Of every row one count, whatever it weighs; the rows of a cell weigh the same."""
+    summary = CalibrationSummary().update(Y, P.round(1), weight)
+    source = _CellSource(SimpleNamespace(summary=summary))
+    assert source.draw_folds(np.random.default_rng(0))
+    found = source.make_summary(source.predict_held_out("identity"))
+    total = N if weight is None else weight.sum()
+    check([found.n_samples, source.n_rows, found.weight], [N, N, total], "rows")
+    check(found.totals.log_loss, summary.totals.log_loss, "loss", 1e-6)
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_the_error_of_a_mean_of_drawn_rows(drawn):
+    """Of all rows as a sample; and of drawn ones, by stratum, without replacement."""
+    stratum, share = np.arange(N) % 3, np.array([1.0, 0.4, 0.25])[np.arange(N) % 3]
+    kept = np.flatnonzero(np.arange(N) % 7 > 0)
+    w, squares, far = WEIGHT[kept], WEIGHT[kept] ** 2 * 1.3, OTHER[kept] - 0.4
+    held = SimpleNamespace(
+        rows=kept, squares=squares, predictions=SimpleNamespace(weight=w)
+    )
+    sample = SimpleNamespace(share=share, stratum=stratum + 5) if drawn else object()
+    found = _estimate_mean_error(sample, held, OTHER[kept], 0.4)
+    variance = squares @ far**2
+    if drawn:
+        variance = squares / share[kept] @ far**2
+        for one in range(3):
+            here = stratum[kept] == one
+            own = np.average(far[here], weights=w[here])
+            apart = (far[here] - own) ** 2 * here.sum() / (here.sum() - 1)
+            variance += (1 - 1 / share[kept][here][0]) * (w[here] ** 2 @ apart)
+    check(found, np.sqrt(variance) / w.sum(), "error")
+
+
+@pytest.mark.parametrize("clusters", [None, CLUSTER], ids=["rows", "clusters"])
+def test_the_gain_of_a_fit_by_rows(clusters):
+    """Twice the variance of the differences row by row, or cluster by cluster."""
+    given = {"sample_weight": WEIGHT, "classes": [0, 1], "groups": clusters}
+    proba = np.column_stack([1 - P, P])
+    found = _cross_validate_rows("temperature", proba, Y, **given)
+    after = cross_fitted_proba("temperature", proba, Y, cv=5, **given)
+    own = np.arange(N), Y
+    moved = np.log(proba[own]) - np.log(after[own])
+    far = WEIGHT * (moved - SHARE @ moved)
+    check(
+        [found.first, found.difference],
+        [-SHARE @ np.log(proba[own]), SHARE @ moved],
+        "gain",
+    )
+    n = kish(WEIGHT)
+    error = np.sqrt(n / (n - 1) * (far @ far)) / WEIGHT.sum()
+    quantile = stats.norm.ppf((1 + found.level) / 2)
+    if clusters is not None:
+        sums = sums_of(far)
+        n = len(sums)
+        error = np.sqrt(n / (n - 1) * (sums @ sums)) / WEIGHT.sum()
+        quantile = stats.t.ppf((1 + found.level) / 2, n - 1)
+    half = np.sqrt(2) * quantile * error
+    check(found.high - found.difference, half, "half of the interval")
+    check(found.difference - found.low, half, "half of the interval")
 
 
 def test_the_likelihood_that_is_lost_where_grades_join():

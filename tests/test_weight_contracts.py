@@ -17,9 +17,20 @@ import test_methods
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from stored_numbers import KINDS_AT_AN_END, fields_of, rows_at_an_end
-from test_functions import FUNCTIONS, SLOW, TWO_CLASSES, call, options
+from test_functions import (
+    COUNTING_ROWS,
+    FUNCTIONS,
+    NOT_REPEATED,
+    OF_DRAWS,
+    OF_PAIRS,
+    SLOW,
+    STANDARDISED,
+    TWO_CLASSES,
+    call,
+    options,
+)
 from test_functions import rows as rows_of
-from words import numbers
+from words import numbers, same
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, inference
 from sklearn_calib._kernels._loess import Loess
@@ -131,6 +142,48 @@ def test_a_common_factor_of_fractional_weights_changes_only_sums_of_weights(name
             if (name, field.rpartition(".")[2]) in TOTALS:
                 found[field] = found[field] / FACTOR
         check_equal(name, option, found, expected)
+
+
+#: Fields for which labels of the rows are drawn, so that parts are other rows.
+OF_SIMULATED_ROWS = {"confidence_interval": (".estimate",)}
+
+
+def parts_of_rows():
+    """Numbers of rows, some of them two or three times, and the share of each part."""
+    parts = 1 + np.arange(N) % 5 % 3
+    at = np.repeat(np.arange(N), parts)
+    size = 1.0 + np.arange(len(at)) % 4
+    return at, size / np.bincount(at, size)[at]
+
+
+@pytest.mark.parametrize("name", weighted(COUNTING_ROWS))
+def test_a_row_in_parts_of_fractional_weights_is_the_row(name):
+    """Of what is no error, interval or p-value: these depend on how many rows there are."""
+    function = FUNCTIONS[name]
+    at, share = parts_of_rows()
+    for option, k in itertools.product(
+        options(name), (2,) if name in TWO_CLASSES else (2, 3)
+    ):
+        if set(option) & set(NOT_REPEATED) or set(option.items()) & set(NOT_REPEATED):
+            continue
+        data = rows_of(k)
+        in_parts = {key: value[at] for key, value in data.items()}
+        given, again = dict(option), dict(option)
+        if "cv" in inspect.signature(function).parameters:
+            given["cv"] = FOLDS
+            again["cv"] = [
+                [np.flatnonzero(np.isin(at, one)) for one in pair] for pair in FOLDS
+            ]
+        try:
+            expected = call(function, data, sample_weight=WEIGHT, **given)
+        except (ValueError, TypeError) as error:
+            assert "expected" in str(error), f"{name}, {option}, {k} classes: {error!r}"
+            continue
+        found = call(function, in_parts, sample_weight=WEIGHT[at] * share, **again)
+        but = [".statistic"] if name in STANDARDISED else OF_DRAWS.get(name, ())
+        pairs = OF_SIMULATED_ROWS.get(name, OF_PAIRS.get(name, "-"))
+        but = [*but, *(n for n, _ in numbers(expected) if n.startswith(pairs))]
+        same(found, expected, rtol=1e-5, but=but)
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in TOTALS}))
@@ -453,6 +506,14 @@ IN_UNITS = {
 }
 
 
+#: Methods for which a row in two parts is not the row, each with its reason.
+OF_WHOLE_ROWS = {
+    "DefaultCalibration": "its splines leave rows out",
+    "SplineCalibration": "leaves rows out",
+    "StackedCalibration": "deals rows out to folds",
+}
+
+
 def fits_of_maps():
     """Each method that takes weights, with every value of every option."""
     for one in test_methods.instances():
@@ -489,22 +550,28 @@ def attributes(cls, option, proba, y, weight, **more):
 def test_nothing_that_a_map_finds_depends_on_rows_of_weight_0_or_the_unit(
     cls, option, k
 ):
-    """From 0.002 to 300; also with shares as labels."""
+    """From 0.002 to 300; also with shares as labels, and with some rows in two parts."""
     proba, y = test_methods.rows(k)
     weight = np.exp(np.arange(len(y)) % 7 * 2.0 - 6.3) + 0.013
     known = getattr(cls, "capabilities", None)
     in_units = known is not None and known.weights == "counts"
     in_units |= any((cls.__name__, name) in IN_UNITS for name, _ in option)
     factor = 1.0 if in_units else FACTOR
-    more_rows = np.vstack([proba, np.roll(proba[:18], 1, axis=1)])
-    more_weight = np.append(factor * weight, np.zeros(18))
+    split = known is not None and known.weights != "rows" and not known.order_dependent
+    named = set(test_methods.keys(cls, option))
+    split &= not named & {*OF_WHOLE_ROWS, *test_methods.NOT_REPEATED}
+    share = np.where(np.arange(len(y)) % 9 == 4, 0.3, 1.0) if split else 1.0
+    more_rows = np.vstack([proba, np.roll(proba[:18], 1, axis=1), proba])
+    more_weight = np.concatenate(
+        [factor * weight * share, np.zeros(18), factor * weight * (1 - share)]
+    )
     shares = 0.6 * np.eye(k)[y] + 0.4 * np.roll(proba, 3, axis=0)
     kinds = [(y, {})]
     if not option and known is not None and not known.order_dependent:
         kinds.append((shares, {"soft_labels": True}))
     for labels, more in kinds:
         expected = attributes(cls, option, proba, labels, weight, **more)
-        again = np.concatenate([labels, labels[::-1][:18]])
+        again = np.concatenate([labels, labels[::-1][:18], labels])
         found = attributes(cls, option, more_rows, again, more_weight, **more)
         where = f"{cls.__name__}, {dict(option)}, {k} classes, {more}"
         assert found.keys() == expected.keys(), where

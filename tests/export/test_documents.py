@@ -24,6 +24,8 @@ from sklearn_calib.export import (
     to_dict,
     to_json,
 )
+from sklearn_calib.export._simplify import _fewer_knots
+from sklearn_calib.maps import PiecewiseLinear
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,
     MulticlassBinning,
@@ -529,6 +531,33 @@ def test_steps_are_as_few_as_possible(tolerance, pieces):
         "values"
     ]
     assert len(found) == pieces
+
+
+@pytest.mark.parametrize("ends", [None, np.array([-3.0, 3.0])], ids=["lines", "ends"])
+@pytest.mark.parametrize(("link", "slack"), [(None, 0.02), ("sigmoid", 0.08)])
+def test_each_line_reaches_the_farthest_knot_it_can(ends, link, slack):
+    """A sigmoid changes by a quarter of its log-odds at most; two of the pieces are long."""
+    rng = np.random.default_rng(4)
+    x = np.linspace(-3, 3, 400)
+    wild = np.where(np.abs(x) < 1, 0.05, 0.004) * rng.normal(size=400)
+    node = PiecewiseLinear(
+        input="logit", link=link, domain=ends, knots=x, values=np.tanh(x) + wild
+    )
+    found = _fewer_knots(node, 0.02)
+    first, last = ([0, 1], 398) if ends is None else ([0], 399)
+    kept = list(first)
+    while kept[-1] < last:
+        start = kept[-1]
+        within = []
+        for end in range(start + 1, min(start + 150, last) + 1):
+            line = np.interp(x[start:end], x[[start, end]], node.values[[start, end]])
+            if np.abs(line - node.values[start:end]).max() <= slack:
+                within.append(end)
+        kept.append(max(within))
+    kept = np.unique([*kept, 399])
+    assert len(kept) < 390 and max(np.diff(kept)) > (64 if link else 16)
+    np.testing.assert_array_equal(found.knots, x[kept])
+    np.testing.assert_array_equal(found.values, node.values[kept])
 
 
 def test_tolerances_are_checked():

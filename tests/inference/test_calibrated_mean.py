@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from refused import refuses
+from scipy import stats
 from scipy.special import expit, logit, ndtr, stdtrit
 from scipy.stats import beta, binom
 from scipy.stats import t as student
@@ -610,6 +611,38 @@ def test_the_test_of_selection_is_that_of_draws_without_replacement():
     statistic = gap @ np.linalg.solve(spread, gap)
     # chi-squared, 2 degrees
     assert found == pytest.approx(np.exp(-statistic / 2), rel=1e-9)
+
+
+def test_the_test_of_selection_of_verdicts_is_of_the_two_most_frequent():
+    p, y = make_judged(n_rows=400)
+    verdict = np.array(["bad", "fair", "good"])[np.digitize(p, [0.28, 0.4])]
+    found = calibrated_mean(y[:90], verdict[:90], verdict[90:]).selection_pvalue
+    names, count = np.unique(verdict, return_counts=True)
+    assert len(set(count)) == 3
+    both = verdict[:, None] == names[count.argsort()[:0:-1]]
+    gap = both[:90].mean(axis=0) - both.mean(axis=0)
+    spread = np.cov(both.T) * (1 / 90 - 1 / 400)
+    statistic = gap @ np.linalg.solve(spread, gap)
+    assert found == pytest.approx(np.exp(-statistic / 2), rel=1e-9)
+
+
+def test_the_test_of_selection_of_clusters_is_that_of_an_estimated_variance():
+    p, y = make_judged(n_rows=400)
+    n, total, cluster = 120, 400, np.arange(400) * 7 % 100
+    cluster[100:105] = cluster[0]
+    groups = {"groups": cluster[:n], "groups_unlabelled": cluster[n:]}
+    found = calibrated_mean(y[:n], p[:n], p[n:], **groups).selection_pvalue
+    rank = stats.rankdata(p) / total - 0.5
+    both = np.column_stack([rank, rank**2])
+    both -= both.mean(axis=0)
+    gap = both[:n].mean(axis=0)
+    moved = both * (np.arange(total)[:, None] < n) / n - both / total
+    sums = np.array([moved[cluster == one].sum(axis=0) for one in range(100)])
+    statistic = gap @ np.linalg.solve(sums.T @ sums, gap)
+    units = n / np.bincount(cluster[:n]).max()  # as many as if all were the largest
+    scale = (units - 2) / (2 * (units - 1))
+    expected = stats.f.sf(statistic * scale, 2, units - 2)
+    assert found == pytest.approx(expected, rel=1e-9)
 
 
 def test_false_alarms_come_as_rarely_as_stated():

@@ -162,6 +162,11 @@ def test_weights_of_the_curve():
 # -- edge cases -----------------------------------------------------------------------------------
 
 
+def test_the_belt_at_certainty():
+    low, high = polynomial_test(*golden_set(60)).belt([0.0, 1.0])
+    assert (low >= 0).all() and (low <= high).all() and (high <= 1).all()
+
+
 def test_separated_outcomes():
     p = np.linspace(0.05, 0.95, 20)
     found = polynomial_test((p > 0.5).astype(int), p)
@@ -214,6 +219,7 @@ def test_certain_predictions():
     ("call", "message"),
     [
         (lambda found: found.belt([0.5, 1.2]), r"probabilities in \[0, 1\], got 1\.2"),
+        (lambda found: found.belt([-0.1]), r"probabilities in \[0, 1\], got -0\.1"),
         (lambda found: found.belt([np.nan]), r"probabilities in \[0, 1\], got nan"),
         (lambda found: found.belt([0.5], level=95), "a level between 0 and 1, got 95"),
     ],
