@@ -1,7 +1,9 @@
 """Weights of any size, equal weights and repetitions: every recalibrator, every measure."""
 
+import re
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,6 +31,7 @@ RECALIBRATORS = [
     if cls.capabilities.sample_weight
 ]
 QUICK = (1e-300, 1e306)
+CONCEPTS = Path(__file__).parents[1] / "doc" / "user_guide" / "concepts.rst"
 ALL = (
     1e-300,
     1e-200,
@@ -216,3 +219,20 @@ def test_a_method_without_weights_takes_equal_ones_alone():
     ) as refused:
         Unweighted().fit(proba, y, sample_weight=weight)
     assert refused.value.argument == "sample_weight"
+
+
+@pytest.mark.parametrize("kind", ["rows", "counts"])
+def test_the_table_of_weights_names_each_class(kind):
+    """Each class that declares it is in the row of the table; options may add others."""
+    page = CONCEPTS.read_text(encoding="utf-8")
+    row = (
+        page.partition(f'* - ``"{kind}"``')[2].partition("* -")[0].partition("\n\n")[0]
+    )
+    named = set(re.findall(r"``(\w+)", row))
+    declared = {
+        cls.__name__
+        for cls in all_recalibrators().values()
+        if cls.capabilities.weights == kind
+    }
+    assert len(declared) > 5
+    assert declared <= named, f"not in the row of {kind}: {declared - named}"
