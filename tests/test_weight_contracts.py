@@ -158,7 +158,7 @@ def parts_of_rows():
 
 @pytest.mark.parametrize("name", weighted(COUNTING_ROWS))
 def test_a_row_in_parts_of_fractional_weights_is_the_row(name):
-    """Of what is no error, interval or p-value: these depend on how many rows there are."""
+    """Errors, intervals and p-values are left out: they depend on the number of rows."""
     function = FUNCTIONS[name]
     at, share = parts_of_rows()
     for option, k in itertools.product(
