@@ -55,7 +55,8 @@ def fit_logistic(
     collinear). Along the step Armijo's rule shortens, and a slope that hardly flattens
     lengthens: a row of huge features costs a few evaluations. If rounding hides what
     the loss gains, whole steps go on until the decrement is rounding too: the end does
-    not depend on the order of the rows. Begins at `start` if that is better than 0.
+    not depend on the order of the rows. Begins at `start` if its loss is below that of
+    the second-order model at 0.
     """
     columns = np.ascontiguousarray(np.asarray(features, dtype=float).T)
     weight_fraction = weight / weight.sum()
@@ -66,17 +67,27 @@ def fit_logistic(
             coef, *compute_logistic_terms(coef @ columns, target, weight_fraction)
         )
 
-    point = evaluate_at(
-        np.zeros(len(columns)) if start is None else np.array(start, float)
+    point = _FitPoint(
+        np.zeros(len(columns)),
+        np.log(2.0),
+        weight_fraction * (0.5 - target),
+        weight_fraction / 4,
     )
-    gap = np.inf
-    # A start that is worse than the constant 1/2 helps less than zeros.
-    if not point.loss < np.log(2.0):
-        point = evaluate_at(np.zeros(len(columns)))
     model = _LogisticModel(columns)
+    step, decrement = model.find_step(point, nonnegative)
+    started = None if start is None else evaluate_at(np.array(start, float))
+    if started is not None and started.loss < point.loss - decrement / 2:
+        point = started
+        step, decrement = model.find_step(point, nonnegative)
+    else:
+        # Divided by the squares that least squares leave, the step from zeros leads to
+        # the slopes of a linear discriminant analysis.
+        lengthening = 1 / max(1 - decrement, 0.1)
+        step *= lengthening
+        decrement *= lengthening
+    gap = np.inf
     before = np.inf
     for _ in range(max_iter):
-        step, decrement = model.find_step(point, nonnegative)
         gap = decrement / 2
         # Relative to the loss, but not below 1e-3: nearly separated classes have a loss
         # near 0.
@@ -125,6 +136,7 @@ def fit_logistic(
         point = reached
         if last:
             break
+        step, decrement = model.find_step(point, nonnegative)
     return LogisticFit(point.coef, float(point.loss), float(gap))
 
 
@@ -397,9 +409,10 @@ def compute_platt_targets(y_encoded, weight):
     Platt (1999), section 2.2. N+ and N- are sums of weights.
     """
     # The posterior means of the two label probabilities under a uniform prior.
-    positive = weight[y_encoded == 1].sum()
-    negative = weight[y_encoded == 0].sum()
-    return np.where(y_encoded == 1, (positive + 1) / (positive + 2), 1 / (negative + 2))
+    is_positive = y_encoded == 1
+    positive = weight @ is_positive
+    negative = weight @ ~is_positive
+    return np.where(is_positive, (positive + 1) / (positive + 2), 1 / (negative + 2))
 
 
 # -- infinite estimates: some direction is wrong in no row and right in one -----------------------

@@ -160,10 +160,11 @@ def _find_levels(plain):
 
 def _keep_fitting_levels(levels, values):
     """Return those of the N for which all of the values are multiples of 1 / N."""
-    # The first value is a multiple of few 1 / N, which leaves little work for the
-    # others.
-    for some in (values[:1], values[1:]):
-        scaled = np.multiply.outer(levels, some)
-        away = np.abs(scaled - np.rint(scaled)).max(axis=1, initial=0.0)
+    # The first value is a multiple of hardly any.
+    for value in values.tolist():
+        if len(levels) == 0:
+            break
+        scaled = levels * value
+        away = np.abs(scaled - np.rint(scaled))
         levels = levels[away <= FRACTION_TOLERANCE * levels]
     return levels

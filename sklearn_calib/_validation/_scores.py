@@ -201,12 +201,10 @@ def _read_few_rows(scores, kind):
         # The comparison is false for NaN.
         sound = np.abs(scores).max() <= MAX_ABS_LOGIT
         return apply_softmax(scores.reshape(len(scores), -1)) if sound else None
-    if (
-        scores.ndim == 1
-        or scores.shape[1] == 1
-        or not (scores.min() >= 0 and scores.max() <= 1)
-    ):
+    if not (scores.min() >= 0 and scores.max() <= 1):
         return None
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        return add_first_class_column(scores.reshape(-1, 1))
     return (
         scores
         if np.abs(np.einsum("ij->i", scores) - 1.0).max() <= ROW_SUM_TOLERANCE

@@ -37,9 +37,10 @@ class SigmoidPoly(FunctionOfScore):
             )
 
     def value(self, x: Any) -> Any:
-        z = (x - self.centre) / self.spread
+        is_shifted = self.centre != 0.0 or self.spread != 1.0
+        z = (x - self.centre) / self.spread if is_shifted else x
         *lower, highest = self.coef.tolist()
-        total = 0.0 * x + highest
+        total = highest if lower else 0.0 * x + highest
         for coefficient in reversed(lower):
             total = total * z + coefficient
         return total

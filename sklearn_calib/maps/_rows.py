@@ -4,7 +4,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from .._kernels._log_odds import LOG_OF_ZERO, round_to_36_bits
 from .._kernels._probability_floor import clip_to_floor
@@ -136,10 +135,12 @@ class Rows:
 
     def from_log_odds(self, log_odds: FloatArray) -> "Rows":
         """Return rows of two classes from the log-odds of the second."""
-        columns = np.empty((2, len(log_odds)))
-        expit(-log_odds, out=columns[0])
-        expit(log_odds, out=columns[1])
-        return Rows(columns.T)
+        columns = np.stack([log_odds, -log_odds])
+        # NumPy's exponential takes a fifth of the time of SciPy's `expit`; 1 / inf is 0.
+        with np.errstate(over="ignore"):
+            np.exp(columns, out=columns)
+        columns += 1.0
+        return Rows(np.divide(1.0, columns, out=columns).T)
 
     def softmax(self, logits: FloatArray, *, is_centred: bool = False) -> "Rows":
         """Return rows from logits, whose maxima are 0 if they are centred."""
