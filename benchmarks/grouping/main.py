@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from sklearn_calib.decomposition._grouping import (
-    corrected,
+    decompose_by_features,
+    feature_columns,
     make_row_folds,
-    parts_of,
 )
 from sklearn_calib.metrics import get_loss, validate_predictions
+from sklearn_calib.recalibrators import MulticalibratedScores, get_recalibrator
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
@@ -46,23 +47,41 @@ LEVEL = 0.9
 RECALIBRATOR = "default"  # a sixtieth of the time of "auto"
 
 
+def maps_of_new_rows(case, columns, folds):
+    """Scores of the rows that no fold has: given, recalibrated, and by the features too.
+
+    Each part of these rows is mapped by the fits of one fold.
+    """
+    n_rows = len(case.codes)
+    classes = np.arange(len(case.classes))
+    mapped, used = [], []
+    new = np.arange(n_rows - FRESH, n_rows)
+    for (train, _), part in zip(folds, np.array_split(new, len(folds)), strict=True):
+        labels = {"y": case.codes[train], "classes": classes}
+        method = get_recalibrator(RECALIBRATOR).fit(case.proba[train], **labels)
+        mapped.append(method.predict_proba(case.proba[part]))
+        trees = MulticalibratedScores()
+        own = {name: column[train] for name, column in columns.items()}
+        trees.fit(method.predict_proba(case.proba[train]), groups=own, **labels)
+        theirs = {name: column[part] for name, column in columns.items()}
+        used.append(trees.predict_proba(mapped[-1], groups=theirs))
+    return case.proba[new], np.concatenate(mapped), np.concatenate(used)
+
+
 def measured(law, n, seed, loss="log"):
     """What is found in n rows, and the expected gains of the very maps on new ones."""
     rng = np.random.default_rng([n, seed])
     columns, y, p, truth = law(n + FRESH, rng)
     case = validate_predictions(y, p, None, range(p.shape[1]))
-    folds = make_row_folds(case.take(np.arange(n)), 5)
-    fresh = np.array_split(np.arange(n, n + FRESH), len(folds))
-    both = [
-        (train, np.r_[test, more])
-        for (train, test), more in zip(folds, fresh, strict=True)
-    ]
+    columns = feature_columns(columns, case)
+    some = case.take(np.arange(n))
+    folds = make_row_folds(some, 5)
+    features = {name: column[:n] for name, column in columns.items()}
+    parts = decompose_by_features(some, features, loss, RECALIBRATOR, folds)
     rule = get_loss(loss)
-    found = corrected(case, columns, rule, RECALIBRATOR, both)
-    parts = parts_of(case.take(np.arange(n)), found.take(n), loss)
     given, mapped, used = (
-        rule.expected(proba[n:], truth[n:])
-        for proba in (p, found.recalibrated, found.by_features)
+        rule.expected(proba, truth[n:])
+        for proba in maps_of_new_rows(case, columns, folds)
     )
     expected = {
         "calibration": np.mean(given - mapped),
