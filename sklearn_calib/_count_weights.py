@@ -9,6 +9,8 @@ _MAX_COUNT = 2.0**53
 _COUNT_TOLERANCE = 1e-6
 #: Weights that mostly show of which kind all are.
 _SAMPLE_WEIGHTS = 100
+#: Weights that are looked at together.
+_BLOCK_WEIGHTS = 1 << 16
 
 
 def are_counts(weight: FloatArray) -> bool:
@@ -23,7 +25,8 @@ def are_counts(weight: FloatArray) -> bool:
     """
     if not (_is_whole(weight[:_SAMPLE_WEIGHTS]).all() and weight.max() <= _MAX_COUNT):
         return False
-    return bool(_is_whole(weight).all())
+    blocks = range(0, len(weight), _BLOCK_WEIGHTS)
+    return all(_is_whole(weight[i : i + _BLOCK_WEIGHTS]).all() for i in blocks)
 
 
 def _is_whole(weight):

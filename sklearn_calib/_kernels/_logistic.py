@@ -85,6 +85,7 @@ def fit_logistic(
         lengthening = 1 / max(1 - decrement, 0.1)
         step *= lengthening
         decrement *= lengthening
+    del started
     gap = np.inf
     before = np.inf
     for _ in range(max_iter):
@@ -324,7 +325,7 @@ def fit_slope_and_intercept(score, y_encoded, weight, prior_rows):
     pseudo_log_odds = get_pseudo_log_odds(score, weight)
     centre = np.clip(0.0, score.min(), score.max())
     score = np.append(score, pseudo_log_odds)
-    features = np.column_stack([score - centre, np.ones_like(score)])
+    features = np.stack([score - centre, np.ones_like(score)]).T
     target = np.append(y_encoded.astype(float), expit(pseudo_log_odds))
     weight = np.append(weight, np.full(2, prior_rows / 2))
     start = None

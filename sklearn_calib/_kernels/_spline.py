@@ -140,7 +140,9 @@ def make_cells(score, y_encoded, weight):
     label weigh at its score, the mean weighted by the weights themselves.
     """
     values, row_value = find_distinct(score)
-    index = 2 * row_value + y_encoded
+    index = row_value
+    index *= 2
+    index += y_encoded
     size = 2 * len(values)
     mass = np.bincount(index, weight, size)
     unit = np.ones(size)

@@ -98,19 +98,17 @@ def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
     return slope, new_a
 
 
-def compute_venn_abers_table(weight, positive):
+def compute_venn_abers_table(W, Y):
     """Return isotonic values after adding one point, for every position it can have.
 
-    `weight` and `positive` hold, for each distinct score in increasing order, the sum
-    of weights and the sum of weights of the positives. Row 2 i is a query in the gap
-    below score i, row 2 i + 1 is a query on score i; columns are the labels 0 and 1 of
-    the added point, of weight 1.
+    `W` and `Y` hold, for the first 0, 1, ..., m distinct scores in increasing order, the
+    sum of weights and the sum of weights of the positives. Row 2 i is a query in the
+    gap below score i, row 2 i + 1 is a query on score i; columns are the labels 0 and 1
+    of the added point, of weight 1.
     """
-    m = len(weight)
-    W = np.append(0.0, np.cumsum(weight))
-    Y = np.append(0.0, np.cumsum(positive))
-    table = np.empty((2 * m + 1, 2))
-    _fill_table(W, Y, *np.zeros((4, m + 1), np.int64), table)
+    table = np.empty((2 * len(W) - 1, 2))
+    # Half the memory of int64; there are fewer than 2^31 scores.
+    _fill_table(W, Y, *np.zeros((4, len(W)), np.int32), table)
     return table
 
 

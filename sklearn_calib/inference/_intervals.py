@@ -530,6 +530,7 @@ def _invert_test(line, predictions, law, observed, tail, progress):
         # elsewhere, so it can give a smaller lower end.
         half = line(_restrict_law_to_farther_half(predictions, law))
         low = min(low, half.compute_limit(half.find_first(make_rejection(tail))))
+        del half  # it holds tables as large as the predictions
     # An unbiased estimate may be near 0, or below, although the truth is not.
     shift = _shift_predictions(predictions, max(observed, 0.1 / np.sqrt(len(law))))
     highs = (
@@ -579,12 +580,15 @@ class _Line:
         self.predictions = predictions
         self.evaluate_population = evaluate_population
         self.plain = np.asarray(predictions.proba)
-        self.step = law - self.plain
+        self.law = law
         self.simulated = cache(lambda t: simulate(self.compute_truth(t)))
 
     def compute_truth(self, t):
-        truth = np.clip(self.plain + t * self.step, 0, None)
-        return truth / truth.sum(axis=1, keepdims=True)
+        truth = t * (self.law - self.plain)
+        truth += self.plain
+        np.maximum(truth, 0.0, out=truth)
+        truth /= truth.sum(axis=1, keepdims=True)
+        return truth
 
     def compute_limit(self, t):
         """Compute the value of the sample's cells: each row with every label, weighted."""

@@ -390,6 +390,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 self._fit_weights(
                     self._drop_failed_chains(chains, outside), outside, per_weight
                 )
+                # Tables of the folds are not held during the last fits.
+                del folds, calls, outside
                 self._refit_chains(chains, proba, codes, weight, n_rows)
 
     def _make_chains(self, proba, n_rows):

@@ -105,11 +105,9 @@ class BetaCalibration(Recalibrator):
             slopes = [slopes[0] + slopes[1]]
         identity = [1.0] * len(slopes)
         if self.parameters == "ab":
-            fit = fit_logistic(
-                np.column_stack(slopes), target, weight, (0, 1), identity
-            )
+            fit = fit_logistic(np.stack(slopes).T, target, weight, (0, 1), identity)
         else:
-            features = np.column_stack([*slopes, np.ones_like(score)])
+            features = np.stack([*slopes, np.ones_like(score)]).T
             nonnegative = tuple(range(len(slopes)))
             fit = fit_logistic(
                 features, target, weight, nonnegative, [*identity, sum(centre)]

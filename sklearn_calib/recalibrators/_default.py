@@ -1,6 +1,7 @@
 """The method that is taken when none is named."""
 
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 from scipy.special import expit, logit, logsumexp, softmax
@@ -14,7 +15,7 @@ from .._kernels._softmax_regression import (
 )
 from .._kernels._temperature import fit_temperature, mix_with_uniform, scale_proba
 from .._kernels._two_class_problems import iter_one_vs_rest
-from .._simplex_array import apply_sigmoid, log_proba, stack_rows
+from .._simplex_array import apply_sigmoid, compute_log_odds, log_proba
 from .._typing import FloatArray
 from .._warnings import warn_calibration
 from ._base import Recalibrator
@@ -153,12 +154,16 @@ class DefaultCalibration(Recalibrator):
     def _fit(self, proba, codes, weight):
         is_binary = proba.shape[1] == 2
         fit_maps = self._fit_two_classes if is_binary else self._fit_several_classes
-        candidates = [*fit_maps(proba, codes, weight), (Identity(), 0.0, proba)]
+        unchanged = [(Identity(), 0.0, proba)]
+        candidates = []
         scores = []
         slopes = []
-        for one, price, found in candidates:
+        for one, price, found in chain(fit_maps(proba, codes, weight), unchanged):
             true = np.asarray(found)[np.arange(len(codes)), codes]
+            # Large tables are not held while the next map is fitted.
+            del found
             fit = weight @ np.log(np.maximum(true, MIN_ROW_LIKELIHOOD))
+            candidates.append(one)
             scores.append(float(fit) - price)
             slopes.append(getattr(one, "inverse_temperature_", 1.0))
         # Maps are mixed by their likelihood, not selected, so that small changes of the
@@ -170,7 +175,7 @@ class DefaultCalibration(Recalibrator):
         if is_binary:
             weights[np.array(slopes) * slopes[weights.argmax()] < 0] = 0.0
         kept = np.flatnonzero(weights >= _MIN_WEIGHT)
-        self.maps_ = [candidates[number][0] for number in kept]
+        self.maps_ = [candidates[number] for number in kept]
         self.weights_ = weights[kept] / weights[kept].sum()
 
     def _fit_two_classes(self, proba, codes, weight):
@@ -194,8 +199,9 @@ class DefaultCalibration(Recalibrator):
         if proba.shape[1] >= _MANY_CLASSES_LIMIT:
             return
         compressed = _TwoSteps("compressed")
-        compressed_proba = compressed._fit(given, codes, weight)
-        yield compressed, price + _COMPRESSED_EXTRA, compressed_proba
+        extra = _COMPRESSED_EXTRA
+        yield compressed, price + extra, compressed._fit(given, codes, weight)
+        del given
         if weight.sum() < _MIN_SPLINE_ROWS:
             return
         splined = _Splined(matrix)
@@ -220,10 +226,15 @@ class _Splined(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         n_classes = proba.shape[1]
-        pairs = stack_rows(list(iter_one_vs_rest(proba)))
-        is_class = np.concatenate([codes == column for column in range(n_classes)])
+        is_class = [codes == column for column in range(n_classes)]
         self.spline_ = SplineCalibration()
-        self.spline_._fit(pairs, is_class.astype(np.intp), np.tile(weight, n_classes))
+        self.spline_._fit_log_odds(
+            np.concatenate(
+                [compute_log_odds(pair) for pair in iter_one_vs_rest(proba)]
+            ),
+            np.concatenate(is_class),
+            np.tile(weight, n_classes),
+        )
 
     def _make_last_map(self):
         return maps.OneVsRest(parts=(self.spline_._make_map(),))

@@ -125,7 +125,7 @@ class PlattScaling(Recalibrator):
         # Centring within the scores keeps the columns well conditioned if all scores
         # are far from 0.
         centre = np.clip(0.0, score.min(), score.max())
-        features = np.column_stack([np.ones_like(score), score - centre])
+        features = np.stack([np.ones_like(score), score - centre]).T
         fit = fit_logistic(features, target, weight)
         check_converged("PlattScaling", fit.gap, fit.loss)
         self.slope_ = float(fit.coef[1])

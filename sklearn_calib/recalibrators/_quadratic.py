@@ -71,9 +71,8 @@ class QuadraticScaling(Recalibrator):
         centre = np.clip(0.0, score.min(), score.max())
         spread = max(np.abs(score - centre).max(), 1e-150)
         unit = (score - centre) / spread
-        fit = fit_logistic(
-            np.column_stack([np.ones_like(unit), unit, unit * unit]), target, weight
-        )
+        features = np.stack([np.ones_like(unit), unit, unit * unit]).T
+        fit = fit_logistic(features, target, weight)
         check_converged("QuadraticScaling", fit.gap, fit.loss)
         self._centred = fit.coef.tolist()
         self._centre = float(centre)

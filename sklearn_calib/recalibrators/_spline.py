@@ -140,9 +140,13 @@ class SplineCalibration(Recalibrator):
         self.monotone = monotone
 
     def _fit(self, proba, codes, weight):
+        self._fit_log_odds(compute_log_odds(proba), codes, weight)
+
+    def _fit_log_odds(self, score, codes, weight):
+        """Learn from log-odds of the second class."""
         from .._kernels import _spline as kernel
 
-        score = np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
+        score = np.clip(score, -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
         self.domain_ = np.array([score.min(), score.max()])
         # Rows that are equal up to rounding become ties.
         score = round_to_36_bits(score, 0)

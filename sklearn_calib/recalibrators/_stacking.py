@@ -204,9 +204,10 @@ def fit_chains(
     known to the stack, which judges by the losses: it is not repeated.
     """
     kept = weight > 0
-    proba = proba[kept]
-    codes = codes[kept]
-    weight = weight[kept]
+    if not kept.all():
+        proba = proba[kept]
+        codes = codes[kept]
+        weight = weight[kept]
     classes = np.arange(proba.shape[1])
     inner = {
         tuple(map(id, steps[:end]))

@@ -92,9 +92,12 @@ class VennAbers(Recalibrator):
         from .._kernels._venn_abers import compute_venn_abers_table
 
         self.scores_, row_score = find_distinct(compute_rank_score(proba))
-        mass = np.bincount(row_score, weights=weight)
-        positive = np.bincount(row_score, weights=weight * codes)
-        self.table_ = np.clip(compute_venn_abers_table(mass, positive), 0.0, 1.0)
+        row_score += 1  # the sums begin with 0
+        mass = np.cumsum(np.bincount(row_score, weights=weight))
+        positive = np.cumsum(np.bincount(row_score, weights=weight * codes))
+        del row_score  # as large as the tables that are made next
+        table = compute_venn_abers_table(mass, positive)
+        self.table_ = np.clip(table, 0.0, 1.0, out=table)
 
     def _make_map(self):
         lower, upper = self.table_.T
