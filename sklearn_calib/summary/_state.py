@@ -83,7 +83,8 @@ class CellTable:
         self._room = room
         self._filled = len(cells)
         self._slots = make_empty_slots(room, cells.shape[1])
-        insert_cells(self._slots, cells, self._shift)
+        if len(cells):
+            insert_cells(self._slots, cells, self._shift)
 
     def _make_room(self) -> None:
         raise NotImplementedError
