@@ -5,6 +5,7 @@ in company means beside the positive class that sorts first, and beside weights.
 """
 
 import argparse
+import functools
 import io
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -163,17 +164,23 @@ def folder(tmp_path_factory):
 
 def run(command, *more, given=None):
     """Everything that the command prints, and what it writes."""
+    files = [Path("new.json"), Path("new.onnx")]
+    # What an earlier command has written is not the result of this one.
+    for file in files:
+        file.unlink(missing_ok=True)
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
     given = GIVEN[command] if given is None else given
     with redirect_stdout(out), redirect_stderr(err):
         code = main([command, *given, *more])
-    written = [
-        Path(name).read_bytes()
-        for name in ("new.json", "new.onnx")
-        if Path(name).exists()
-    ]
+    written = [file.read_bytes() for file in files if file.exists()]
     said = [(one.flush(), one.buffer.getvalue().decode())[1] for one in (out, err)]
     return code, *said, written
+
+
+@functools.cache
+def run_once(command, *more):
+    """What the command gives without the option of a test, for all tests."""
+    return run(command, *more)
 
 
 def arguments(command, option):
@@ -187,6 +194,14 @@ def test_every_option_has_a_value():
     assert [one for one in OPTIONS if not {one, one[1]} & named] == []
     assert named <= {*OPTIONS, *(option for _, option in OPTIONS)}
     assert {*WITH} <= {*OPTIONS}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_gives_the_same_again(command, folder, monkeypatch):
+    """Otherwise every option would seem to change something."""
+    monkeypatch.chdir(folder)
+    assert run(command) == run_once(command)
 
 
 def beside(company):
@@ -203,7 +218,8 @@ def beside(company):
 
 def check_changes(command, option, more):
     more = [*more, *WITH.get((command, option), [])]
-    one, other = run(command, *more), run(command, *more, *arguments(command, option))
+    one = run_once(command, *more)
+    other = run(command, *more, *arguments(command, option))
     assert {one[0], other[0]} <= {0, 3}, one[2] + other[2]
     assert one != other, "the option changes nothing"
 
