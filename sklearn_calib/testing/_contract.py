@@ -88,8 +88,11 @@ def contract_checks(
     """
     kind, numbers = _find_kind(thing)
     module = import_module(f"{__package__}._{kind}")
+    # The checks are the private functions of that module with this name.
     checks = {
-        name: one for name, one in vars(module).items() if name.startswith("check_")
+        name[1:]: one
+        for name, one in vars(module).items()
+        if name.startswith("_check_")
     }
     if kind == "displays":
         return [(name, partial(one, copy(thing))) for name, one in checks.items()]

@@ -4,7 +4,6 @@ import copy
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import partial
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -142,7 +141,7 @@ def _get_inputs(display):
 # -- the checks -----------------------------------------------------------------------------------
 
 
-def check_inputs_untouched(display: Any) -> None:
+def _check_inputs_untouched(display):
     before = digest(_get_inputs(display))
     _plot_bare(display)
     changes = "plot changes what the constructor was given"
@@ -154,7 +153,7 @@ def check_inputs_untouched(display: Any) -> None:
         raise AssertionError(changes) from error
 
 
-def check_plotted_data(display: Any) -> None:
+def _check_plotted_data(display):
     panels = display.get_plotted_data()
     assert _n_panels(display) == len(panels), "the number of panels changes"
     for panel in panels:
@@ -175,12 +174,12 @@ def check_plotted_data(display: Any) -> None:
     assert told, "no panel has points whose x and y differ; nothing would be checked"
 
 
-def check_returns_itself(display: Any) -> None:
+def _check_returns_itself(display):
     axes = _make_bare_axes(_n_panels(display))
     assert _plot_display(display, axes) is display, "plot does not return the display"
 
 
-def check_attributes(display: Any) -> None:
+def _check_attributes(display):
     axes = _make_bare_axes(_n_panels(display))
     mine = copy.copy(display)
     for name in ("figure_", "axes_", "ax_"):
@@ -198,12 +197,12 @@ def check_attributes(display: Any) -> None:
     )
 
 
-def check_shows_plotted_data(display: Any) -> None:
+def _check_shows_plotted_data(display):
     axes = _plot_bare(display)
     _assert_shows(axes, display.get_plotted_data())
 
 
-def check_given_axes_only(display: Any) -> None:
+def _check_given_axes_only(display):
     with _open_pyplot() as plt:
         n = _n_panels(display)
         _, current = plt.subplots()
@@ -219,7 +218,7 @@ def check_given_axes_only(display: Any) -> None:
         )
 
 
-def check_own_figure(display: Any) -> None:
+def _check_own_figure(display):
     with _open_pyplot() as plt:
         before = [plt.subplots()[0].number, *plt.get_fignums()]
         display.plot()
@@ -232,7 +231,7 @@ def check_own_figure(display: Any) -> None:
         _assert_shows(_get_axes(display), display.get_plotted_data())
 
 
-def check_draws_again(display: Any) -> None:
+def _check_draws_again(display):
     first, second = (_make_bare_axes(_n_panels(display)) for _ in range(2))
     _plot_display(display, first)
     artists = [len(ax.get_children()) for ax in first]
@@ -243,7 +242,7 @@ def check_draws_again(display: Any) -> None:
     _assert_shows(second, display.get_plotted_data())
 
 
-def check_axes_count(display: Any) -> None:
+def _check_axes_count(display):
     right = _n_panels(display)
     for number in {right + 1, max(right - 1, 1)} - {right}:
         axes = _make_bare_axes(number)
@@ -256,7 +255,7 @@ def check_axes_count(display: Any) -> None:
         assert all(_is_empty(ax) for ax in axes), "draws before it refuses"
 
 
-def check_settings_untouched(display: Any) -> None:
+def _check_settings_untouched(display):
     with _open_pyplot() as plt:
         settings = dict(plt.rcParams)
         backend = plt.get_backend()
@@ -272,7 +271,7 @@ def check_settings_untouched(display: Any) -> None:
         assert plt.get_backend() == backend, "changes the backend"
 
 
-def check_names(display: Any) -> None:
+def _check_names(display):
     """Check every text in the picture that is a name in the inputs, with a hostile name."""
     axes = _plot_bare(display)
     for name in sorted(_input_texts(display) & set(_visible_texts(axes[0].figure))):

@@ -10,7 +10,7 @@ from .._typing import FloatArray
 from .._validation import canonical_proba
 from ..datasets import make_overconfident
 from ..decomposition import decompose_loss, refinement_error
-from ..metrics import Predictions, ProperLoss, get_loss
+from ..metrics import Predictions, get_loss
 from ._contract import assert_refused
 
 
@@ -23,7 +23,7 @@ def make_rows(k: int) -> tuple[FloatArray, FloatArray]:
     return proba, np.vstack([np.random.default_rng(1).dirichlet(np.ones(k), 40), even])
 
 
-def check_loss_names(loss: ProperLoss, k: int, *_: FloatArray) -> None:
+def _check_loss_names(loss, k, *_):
     """Check the words and numbers that are shown."""
     assert isinstance(loss.name, str) and loss.name.isidentifier(), "a name in one word"
     assert loss.title and loss.title in loss.label, "the label of an axis has the title"
@@ -32,9 +32,7 @@ def check_loss_names(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     )
 
 
-def check_label_losses(
-    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
-) -> None:
+def _check_label_losses(loss, k, proba, truths):
     """Check finite losses for each label.
 
     Rows alone, in a table and with logarithms agree.
@@ -53,9 +51,7 @@ def check_label_losses(
     )
 
 
-def check_row_losses(
-    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
-) -> None:
+def _check_row_losses(loss, k, proba, truths):
     """Check that `of_rows`, `of_logits` and `mean` agree with `of_labels`."""
     codes = np.arange(len(proba)) % k
     expected = loss.of_labels(proba)[np.arange(len(proba)), codes]
@@ -72,9 +68,7 @@ def check_row_losses(
     assert abs(mean - weight @ expected / weight.sum()) < 1e-9 * (1 + abs(mean)), "mean"
 
 
-def check_loss_range(
-    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
-) -> None:
+def _check_loss_range(loss, k, proba, truths):
     """Check that values are inside the range, whose lower end is that of certain, right rows."""
     losses = loss.of_labels(proba)
     low, high = loss.range
@@ -86,9 +80,7 @@ def check_loss_range(
     )
 
 
-def check_properness(
-    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
-) -> None:
+def _check_properness(loss, k, proba, truths):
     """Check that the truth has the smallest expected loss.
 
     If strict, the only smallest one.
@@ -110,9 +102,7 @@ def check_properness(
         )
 
 
-def check_divergence(
-    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
-) -> None:
+def _check_divergence(loss, k, proba, truths):
     """Check that divergences are at least 0, and 0 from a prediction to itself."""
     proba = np.roll(truths, 1, axis=0)
     assert loss.divergence(proba, truths).min() >= -1e-12
@@ -123,9 +113,7 @@ def check_divergence(
     assert np.allclose(loss.divergence(proba, truths), gap, rtol=1e-9, atol=1e-12)
 
 
-def check_slope(
-    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
-) -> None:
+def _check_slope(loss, k, proba, truths):
     """Check the slope against central differences; its expectation at the row is 0."""
     rng = np.random.default_rng(5)
     step = 1e-5
@@ -146,7 +134,7 @@ def check_slope(
     assert drift < 1e-6, "its expectation at the truth is not 0"
 
 
-def check_undecided(loss: ProperLoss, k: int, *_: FloatArray) -> None:
+def _check_undecided(loss, k, *_):
     """Check that all labels cost the same at the undecided prediction."""
     even = loss.undecided(k)
     assert even.shape == (k,) and abs(even.sum() - 1) < 1e-9 and (even > 0).all()
@@ -156,24 +144,20 @@ def check_undecided(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     )
 
 
-def check_likelihood(
-    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
-) -> None:
+def _check_likelihood(loss, k, proba, truths):
     """Check that a loss with `is_likelihood` is the log loss."""
     if loss.is_likelihood:
         assert np.allclose(loss.of_labels(truths), -np.log(truths)), "not the log loss"
 
 
-def check_without_floor(
-    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
-) -> None:
+def _check_without_floor(loss, k, proba, truths):
     """Check that the loss is the same if no probability is near 0."""
     assert np.allclose(
         loss.without_floor().of_labels(truths), loss.of_labels(truths), atol=1e-12
     )
 
 
-def check_class_count(loss: ProperLoss, k: int, *_: FloatArray) -> None:
+def _check_class_count(loss, k, *_):
     """Check that another number of classes than the loss declares raises an error."""
     if loss.n_classes is None:
         return
@@ -182,16 +166,14 @@ def check_class_count(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     assert_refused(lambda: decompose_loss(y, proba, loss=loss), f"{k} classes")
 
 
-def check_copies(
-    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
-) -> None:
+def _check_copies(loss, k, proba, truths):
     """Check copies: estimators are cloned and sent to other processes with their loss."""
     for copy in (deepcopy(loss), pickle.loads(pickle.dumps(loss))):
         assert type(copy) is type(loss)
         assert np.array_equal(copy.of_labels(proba), loss.of_labels(proba))
 
 
-def check_decomposition(loss: ProperLoss, k: int, *_: FloatArray) -> None:
+def _check_decomposition(loss, k, *_):
     """Check that the terms add up, agree with `refinement_error`, and have finite intervals."""
     proba, y = make_overconfident(k, 300)
     parts = decompose_loss(y, proba, loss=loss)

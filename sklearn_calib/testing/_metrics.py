@@ -7,23 +7,22 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier
 
-from .._typing import AnyArray
 from ..datasets import make_overconfident
-from ..metrics import Measure, Predictions, get_scorer
+from ..metrics import Predictions, get_scorer
 from ._contract import assert_refused
 
 #: The rows that each check is given.
 make_rows = make_overconfident
 
 
-def check_value(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
+def _check_value(metric, k, proba, y):
     value = metric(y, proba)
     low, high = metric.spec.range
     assert isinstance(value, float) and np.isfinite(value)
     assert low <= value <= high, f"{value} outside [{low}, {high}]"
 
 
-def check_range(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
+def _check_range(metric, k, proba, y):
     """Check that predictions of every kind stay in the declared range."""
     low, high = metric.spec.range
     values = []
@@ -56,9 +55,7 @@ def _iter_predictions(k, proba, y):
     yield np.zeros(5, dtype=int), np.tile(certain[-1], (5, 1))
 
 
-def check_multiclass_options(
-    metric: Measure, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_multiclass_options(metric, k, proba, y):
     """Check each declared treatment of several classes.
 
     Others raise an error with their name.
@@ -73,7 +70,7 @@ def check_multiclass_options(
         assert_refused(partial(metric, y, proba, multiclass=option), "multiclass")
 
 
-def check_proper(metric: Measure, k: int, *_: AnyArray) -> None:
+def _check_proper(metric, k, *_):
     """Check that a measure with `proper` is smallest in expectation at the true probabilities."""
     if not metric.spec.proper:
         return
@@ -93,9 +90,7 @@ def check_proper(metric: Measure, k: int, *_: AnyArray) -> None:
             )
 
 
-def check_argument_in_errors(
-    metric: Measure, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_argument_in_errors(metric, k, proba, y):
     """Check that each option rejects a wrong value, and that every error names its argument."""
     wrong: Any = object()
     calls: dict[str, Callable[[], object]] = {
@@ -116,7 +111,7 @@ def check_argument_in_errors(
             raise AssertionError("a wrong option was accepted")
 
 
-def check_cells(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
+def _check_cells(metric, k, proba, y):
     """Check that a measure with `cells` has equal values for rows pooled by score."""
     if not metric.spec.poolable:
         return
@@ -134,13 +129,13 @@ def check_cells(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     assert difference < 1e-7, f"pooled rows differ by {difference:.3g}"
 
 
-def check_perfect_value(metric: Measure, k: int, *_: AnyArray) -> None:
+def _check_perfect_value(metric, k, *_):
     y = np.tile(np.arange(k), 10)
     value = metric(y, np.eye(k)[y])
     assert abs(value - metric.spec.perfect) < 1e-9, f"{value} for perfect predictions"
 
 
-def check_weight_scaling(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
+def _check_weight_scaling(metric, k, proba, y):
     weight = np.random.default_rng(5).random(len(y)) + 0.1
     first, second = (
         metric(y, proba, sample_weight=factor * weight) for factor in (1, 7)
@@ -148,7 +143,7 @@ def check_weight_scaling(metric: Measure, k: int, proba: AnyArray, y: AnyArray) 
     assert abs(first - second) < 1e-12
 
 
-def check_weights_repeat(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
+def _check_weights_repeat(metric, k, proba, y):
     weight = np.random.default_rng(6).integers(0, 4, len(y))
     repeated = metric(
         np.repeat(y, weight), np.repeat(proba, weight, axis=0), labels=range(k)
@@ -156,12 +151,12 @@ def check_weights_repeat(metric: Measure, k: int, proba: AnyArray, y: AnyArray) 
     assert abs(metric(y, proba, sample_weight=weight) - repeated) < 1e-10
 
 
-def check_order(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
+def _check_order(metric, k, proba, y):
     order = np.random.default_rng(7).permutation(len(y))
     assert abs(metric(y, proba) - metric(y[order], proba[order])) < 1e-12
 
 
-def check_label_types(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
+def _check_label_types(metric, k, proba, y):
     expected = metric(y, proba)
     for labels in (
         np.array(["a", "b", "c", "d"]),
@@ -176,9 +171,7 @@ def check_label_types(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> 
     assert np.isfinite(metric(y[kept], proba[kept], labels=range(k)))
 
 
-def check_metric_bad_input(
-    metric: Measure, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_metric_bad_input(metric, k, proba, y):
     bad = proba.copy()
     bad[3, 0] = np.nan
     assert_refused(lambda: metric(y, bad), "finite", "row 3")
@@ -189,7 +182,7 @@ def check_metric_bad_input(
     assert_refused(lambda: metric(np.zeros(len(y), int), proba), "labels=")
 
 
-def check_scorer(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
+def _check_scorer(metric, k, proba, y):
     names = np.array(["a", "b", "c", "d"])
     labels = names[y]
     scale = {"order": names[:k]} if "order" in metric.option_names else {}

@@ -11,21 +11,17 @@ from functools import partial
 import numpy as np
 from sklearn.base import clone
 
-from .._typing import AnyArray
 from .._validation import canonical_proba
 from .._warnings import ignore_calibration_warnings
 from ..datasets import make_overconfident
 from ..metrics import log_loss
-from ..recalibrators import Recalibrator
 from ._contract import assert_refused, assert_same, assert_simplex, fit_quietly
 
 #: The rows that each check is given.
 make_rows = make_overconfident
 
 
-def check_simplex(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_simplex(recalibrator, k, proba, y):
     fitted = fit_quietly(recalibrator, proba, y)
     assert_simplex(fitted.predict_proba(proba), proba.shape)
     assert np.array_equal(fitted.transform(proba), fitted.predict_proba(proba))
@@ -34,9 +30,7 @@ def check_simplex(
     )
 
 
-def check_weights_are_repetition(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_weights_are_repetition(recalibrator, k, proba, y):
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     if not recalibrator.capabilities.sample_weight:
         assert_refused(
@@ -58,9 +52,7 @@ def check_weights_are_repetition(
     assert_same(weighted.predict_proba(proba), repeated.predict_proba(proba))
 
 
-def check_weight_scale(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_weight_scale(recalibrator, k, proba, y):
     """Check that a common factor of fractional weights changes nothing, unless declared."""
     capabilities = recalibrator.capabilities
     if not capabilities.sample_weight or capabilities.weights == "counts":
@@ -80,9 +72,7 @@ def check_weight_scale(
         )
 
 
-def check_order_invariance(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_order_invariance(recalibrator, k, proba, y):
     if recalibrator.capabilities.order_dependent:
         return
     proba = proba.round(1) + np.r_[np.zeros(k - 1), 1] * (
@@ -95,26 +85,20 @@ def check_order_invariance(
     assert_same(first.predict_proba(proba), second.predict_proba(proba))
 
 
-def check_class_permutation(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_class_permutation(recalibrator, k, proba, y):
     order = np.roll(np.arange(k), 1)
     first = fit_quietly(recalibrator, proba, y).predict_proba(proba)
     second = fit_quietly(recalibrator, proba[:, order], np.argsort(order)[y])
     assert_same(first[:, order], second.predict_proba(proba[:, order]))
 
 
-def check_row_alone(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_row_alone(recalibrator, k, proba, y):
     fitted = fit_quietly(recalibrator, proba, y)
     alone = np.vstack([fitted.predict_proba(proba[i : i + 1]) for i in range(20)])
     assert_same(alone, fitted.predict_proba(proba)[:20], 1e-14)
 
 
-def check_missing_class(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_missing_class(recalibrator, k, proba, y):
     kept = y != k - 1
     fitted = fit_quietly(recalibrator, proba[kept], y[kept], classes=range(k))
     assert fitted.classes_.tolist() == list(range(k))
@@ -125,9 +109,7 @@ def check_missing_class(
         )
 
 
-def check_zeros_and_ones(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_zeros_and_ones(recalibrator, k, proba, y):
     hard = np.eye(k)
     with_zeros = np.vstack([proba, hard, np.full((1, k), 1 / k)])
     labels = np.r_[y, np.arange(k), 0]
@@ -140,7 +122,7 @@ def check_zeros_and_ones(
         assert_simplex(fitted.predict_proba(near), (k, k))
 
 
-def check_constant_scores(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_constant_scores(recalibrator, k, *_):
     proba = np.tile(np.arange(1.0, k + 1) / np.arange(1.0, k + 1).sum(), (40, 1))
     y = np.arange(40) % k
     with warnings.catch_warnings(record=True) as caught:
@@ -150,9 +132,7 @@ def check_constant_scores(recalibrator: Recalibrator, k: int, *_: AnyArray) -> N
     assert_simplex(fitted.predict_proba(make_overconfident(k)[0]), (158, k))
 
 
-def check_one_class(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_one_class(recalibrator, k, proba, y):
     y = np.zeros(len(proba), dtype=int)
     assert_refused(
         lambda: fit_quietly(recalibrator, proba, y), "two classes", "classes="
@@ -163,9 +143,7 @@ def check_one_class(
     )
 
 
-def check_tiny(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_tiny(recalibrator, k, proba, y):
     for n in (k, k + 1):
         fitted = fit_quietly(recalibrator, proba[:n], np.arange(n) % k)
         assert_simplex(fitted.predict_proba(proba), proba.shape)
@@ -173,14 +151,12 @@ def check_tiny(
     assert_simplex(fitted.predict_proba(proba), proba.shape)
 
 
-def check_separable(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_separable(recalibrator, k, proba, y):
     fitted = fit_quietly(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
     assert_simplex(fitted.predict_proba(proba), proba.shape)
 
 
-def check_extreme_logits(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_extreme_logits(recalibrator, k, *_):
     rng = np.random.default_rng(3)
     for size in (1e-4, 1e5, 1e12):
         logits = canonical_proba(size * rng.normal(size=(80, k)), kind="logits")
@@ -190,9 +166,7 @@ def check_extreme_logits(recalibrator: Recalibrator, k: int, *_: AnyArray) -> No
         assert_simplex(fitted.predict_proba(logits), (80, k))
 
 
-def check_dtypes(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_dtypes(recalibrator, k, proba, y):
     for dtype in (np.float32, np.float16):
         short = proba.astype(dtype)
         if dtype is np.float16:
@@ -205,9 +179,7 @@ def check_dtypes(
         assert_same(first.predict_proba(short), second.predict_proba(double))
 
 
-def check_containers(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_containers(recalibrator, k, proba, y):
     expected = fit_quietly(recalibrator, proba, y).predict_proba(proba)
     from_lists = fit_quietly(recalibrator, proba.tolist(), y.tolist())
     assert_same(from_lists.predict_proba(proba.tolist()), expected)
@@ -228,9 +200,7 @@ def check_containers(
     assert out.index.equals(frame.index)
 
 
-def check_labels(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_labels(recalibrator, k, proba, y):
     expected = fit_quietly(recalibrator, proba, y).predict_proba(proba)
     alphabets = [
         np.arange(1, k + 1),
@@ -250,9 +220,7 @@ def check_labels(
         assert np.isin(fitted.predict(proba), labels).all()
 
 
-def check_inputs_untouched(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_inputs_untouched(recalibrator, k, proba, y):
     weight = np.ones(len(y))
     copies = proba.copy(), y.copy()
     for array in (proba, y, weight):
@@ -266,7 +234,7 @@ def check_inputs_untouched(
     assert repr(fitted.get_params()) == before, "fit changed a constructor argument"
 
 
-def check_no_side_effects(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_no_side_effects(recalibrator, k, *_):
     proba, y = make_overconfident(k, 5000)
     random = _global_random_state()
     errors = np.geterr()
@@ -290,7 +258,7 @@ def _global_random_state():
     return key.tolist(), position, rest
 
 
-def check_pickle(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_pickle(recalibrator, k, *_):
     proba, y = make_overconfident(k, 5000)
     fitted = fit_quietly(recalibrator, proba, y)
     text = pickle.dumps(fitted)
@@ -300,7 +268,7 @@ def check_pickle(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
         assert len(text) < 100_000, f"pickle of {len(text)} bytes: it holds data"
 
 
-def check_monotone(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_monotone(recalibrator, k, *_):
     if k != 2 or not recalibrator.capabilities.monotone:
         return
     proba, y = make_overconfident(2)
@@ -310,9 +278,7 @@ def check_monotone(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     assert np.diff(out).min() >= -1e-12, f"falls by {-np.diff(out).min():.3g}"
 
 
-def check_bad_input(
-    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
-) -> None:
+def _check_bad_input(recalibrator, k, proba, y):
     fitted = fit_quietly(recalibrator, proba, y)
 
     def change_entry(value, row=17, column=0):
@@ -342,7 +308,7 @@ def check_bad_input(
     assert_refused(lambda: fitted.predict_proba(wrong), "columns")
 
 
-def check_constructor(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_constructor(recalibrator, k, *_):
     """Check that the constructor stores its arguments untouched, and that each has a constraint."""
     cls = type(recalibrator)
     given = recalibrator.get_params(deep=False)
@@ -355,7 +321,7 @@ def check_constructor(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     assert not unchecked, f"parameters without a constraint: {unchecked}"
 
 
-def check_documented(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_documented(recalibrator, k, *_):
     """Check that the docstring of the class describes each parameter and fitted attribute."""
     text = inspect.getdoc(type(recalibrator)) or ""
     fitted = _fit_default(recalibrator, k)
@@ -366,7 +332,7 @@ def check_documented(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
         assert re.search(entry, text), f"{name} has no entry in the docstring"
 
 
-def check_refit(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_refit(recalibrator, k, *_):
     """Check that a second fit forgets the first."""
     first, y_first = make_overconfident(k, random_state=11)
     second, y_second = make_overconfident(k, 90, random_state=12, sharpness=0.7)
@@ -385,9 +351,7 @@ def check_refit(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     assert np.abs(again - once).max() < 1e-6, "the second fit remembers the first"
 
 
-def check_prediction_leaves_the_state(
-    recalibrator: Recalibrator, k: int, *_: AnyArray
-) -> None:
+def _check_prediction_leaves_the_state(recalibrator, k, *_):
     """Check that predictions change nothing in the estimator, and can be repeated."""
     fitted = _fit_default(recalibrator, k)
     before = pickle.dumps(fitted)
@@ -399,7 +363,7 @@ def check_prediction_leaves_the_state(
     assert pickle.dumps(fitted) == before, "predict_proba changes the estimator"
 
 
-def check_direction(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_direction(recalibrator, k, *_):
     """Check that easy, overconfident data are predicted no worse than without recalibration."""
     new, labels = make_overconfident(k, 1500, random_state=21)
     fitted = fit_quietly(recalibrator, *make_overconfident(k, 1500, random_state=20))
@@ -411,7 +375,7 @@ def check_direction(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     )
 
 
-def check_learns(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_learns(recalibrator, k, *_):
     """Check that other labels give other predictions."""
     proba, y = make_overconfident(k, 400)
     first = fit_quietly(recalibrator, proba, y).predict_proba(proba)
@@ -419,7 +383,7 @@ def check_learns(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     assert np.abs(first - second).max() > 1e-3, "the labels make no difference"
 
 
-def check_double_precision(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_double_precision(recalibrator, k, *_):
     """Check that nothing inside is rounded to single precision."""
     proba = make_overconfident(k, 300)[0]
     fitted = _fit_default(recalibrator, k)
@@ -443,7 +407,7 @@ def check_double_precision(recalibrator: Recalibrator, k: int, *_: AnyArray) -> 
     )
 
 
-def check_capabilities(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_capabilities(recalibrator, k, *_):
     """Check the declared capabilities: growth of the state, multiclass form, stated cost."""
     declared = recalibrator.capabilities
     assert declared.multiclass in ("native", "one-vs-rest"), (
@@ -474,7 +438,7 @@ def check_capabilities(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None
     )
 
 
-def check_shape(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def _check_shape(recalibrator, k, *_):
     """Check `continuous` and `nonparametric_shape` on a map of three steps."""
     if k != 2:
         return

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
-from .._typing import AnyArray, Estimator
+from .._typing import AnyArray
 from .._validation import canonical_proba
 from ..staged import Staging, classifier_logits, find_staging
 from ._contract import PROBA_TOLERANCE, assert_same
@@ -75,9 +75,7 @@ def _some_stages(n_stages):
     return sorted({1, (n_stages + 1) // 2, n_stages})
 
 
-def check_unit_and_number(
-    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
-) -> None:
+def _check_unit_and_number(estimator, k, X, y):
     assert isinstance(_find_adapter(estimator), Staging), "the adapter is not a Staging"
     assert (
         isinstance(_find_adapter(estimator).unit, str) and _find_adapter(estimator).unit
@@ -104,17 +102,13 @@ def check_unit_and_number(
         assert values.shape == (len(X), k), f"scores of shape {values.shape}"
 
 
-def check_last_stage_is_the_model(
-    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
-) -> None:
+def _check_last_stage_is_the_model(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X[:160], y[:160])
     scores, own = _stage_scores(staging, model, X)
     _assert_predicts(model, X, scores[-1], own[-1])
 
 
-def check_stages_are_truncations(
-    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
-) -> None:
+def _check_stages_are_truncations(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X[:160], y[:160])
     scores, own = _stage_scores(staging, model, X)
     for stage in _some_stages(len(scores)):
@@ -127,15 +121,13 @@ def check_stages_are_truncations(
         _assert_predicts(short, X, scores[stage - 1], own[stage - 1])
 
 
-def check_stages_differ(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+def _check_stages_differ(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X[:160], y[:160])
     scores, _ = _stage_scores(staging, model, X)
     assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
 
 
-def check_fit_with_so_many_stages(
-    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
-) -> None:
+def _check_fit_with_so_many_stages(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X, y)
     _, twin = _fit_learner(estimator, X, y)
     ours = _stage_scores(staging, model, X)[0]
@@ -153,9 +145,7 @@ def check_fit_with_so_many_stages(
         assert_same(short, ours[stage - 1])
 
 
-def check_truncation_leaves_the_model_alone(
-    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
-) -> None:
+def _check_truncation_leaves_the_model_alone(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X, y)
     before = model.predict(X)
     params = repr(model.get_params())
@@ -179,9 +169,7 @@ def check_truncation_leaves_the_model_alone(
     )
 
 
-def check_preparation_leaves_the_estimator_alone(
-    estimator: Estimator, k: int, *_: AnyArray
-) -> None:
+def _check_preparation_leaves_the_estimator_alone(estimator, k, *_):
     mine = clone(estimator)
     before = repr(mine.get_params())
     attributes = set(vars(mine))
@@ -195,9 +183,7 @@ def check_preparation_leaves_the_estimator_alone(
     )
 
 
-def check_truncated_models_travel(
-    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
-) -> None:
+def _check_truncated_models_travel(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X, y)
     short = staging.truncate(model, 2)
     assert np.array_equal(short.classes_, model.classes_), (
@@ -209,7 +195,7 @@ def check_truncated_models_travel(
     )
 
 
-def check_rows_alone(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+def _check_rows_alone(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X, y)
     scores = _stage_scores(staging, model, X)[0]
     some = _stage_scores(staging, model, X[:3])[0]
@@ -217,9 +203,7 @@ def check_rows_alone(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> 
         assert_same(whole[:3], part)
 
 
-def check_tables_and_pipelines(
-    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
-) -> None:
+def _check_tables_and_pipelines(estimator, k, X, y):
     shapes = [(estimator, X), (make_pipeline(FunctionTransformer(), estimator), X)]
     if get_tags(estimator).input_tags.sparse:
         shapes.append((estimator, sparse.csr_matrix(X)))

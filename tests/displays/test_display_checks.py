@@ -37,7 +37,7 @@ def test_every_display_is_a_display():
 
 
 @pytest.mark.parametrize(
-    "check", [name for name in vars(checks) if name.startswith("check_")]
+    "check", [name[1:] for name in vars(checks) if name.startswith("_check_")]
 )
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_display(cls, check, made):
