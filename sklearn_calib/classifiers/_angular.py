@@ -121,7 +121,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
 
     recalibrator = "angular"
     cv = None
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "estimator": [HasMethods(["fit", "decision_function"])],
         "link": [StrOptions({"logit", "probit", "clipped_relu"}), callable],
         "link_slope": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],

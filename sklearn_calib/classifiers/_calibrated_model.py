@@ -181,7 +181,7 @@ class CalibratedModel(CalibratedClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "estimator": ESTIMATOR_CONSTRAINTS,
         "recalibrator": "no_validation",
         "cv": ["cv_object", StrOptions({"alo"})],

@@ -202,7 +202,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     cv_results_: dict[str, Any]
     refinement_curve_: RefinementCurve
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "estimator": ESTIMATOR_CONSTRAINTS,
         "param_grid": [dict, list, None],
         "n_iter": [Interval(Integral, 1, None, closed="left"), None],

@@ -187,7 +187,7 @@ class CostSensitiveClassifier(DecidingClassifier):
     0.3
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "estimator": "no_validation",
         "costs": ["array-like", callable, None],
         "actions": ["array-like", np.ndarray, None],

@@ -181,7 +181,7 @@ class SelectiveClassifier(DecidingClassifier):
     risk_bounds_: dict[Hashable, float]
     coverage_intervals_: dict[Hashable, tuple[float, float]]
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "estimator": "no_validation",
         "max_risk": [Real, None],
         "delta": [Real],

@@ -115,7 +115,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     """
 
     recalibrator = "identity"  # none beside the correction
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         **BoosterOptions._parameter_constraints,
         "estimator": ESTIMATOR_CONSTRAINTS,
         "groups": [str, "array-like", Integral, callable],

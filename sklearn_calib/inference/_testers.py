@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -87,7 +87,7 @@ class CalibrationTester(BaseEstimator):
     False
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "epsilon": [Real],
         "tolerance": [Real],
         "method": [StrOptions({"smooth", "distance"})],

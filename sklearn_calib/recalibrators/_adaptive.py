@@ -104,7 +104,7 @@ class AdaptiveCalibration(Recalibrator):
         weights="rows",
         cost="O(k n log n)",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "neighborhood": [StrOptions({"nearest", "interval"})],
         "share": [Interval(Real, 0, 1, closed="right")],
         "level": [Interval(Real, 0, 1, closed="neither")],

@@ -2,7 +2,7 @@
 
 from itertools import compress, product
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -123,7 +123,7 @@ class AngularCalibration(Recalibrator):
         needs_positive_proba=True,
         max_classes=200,
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "cos_theta": [Interval(Real, -1, 1, closed="both"), None],
         "norm": [Interval(Real, 0, None, closed="neither"), None],
         "center": [Interval(Real, None, None, closed="neither"), None],

@@ -196,7 +196,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         allows_absent_classes=True,
         cost="cv + 1 fits of each",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "recalibrators": "no_validation",
         "cv": ["cv_object"],
         "monotone": ["boolean"],

@@ -1,6 +1,6 @@
 """Bayesian binning into quantiles."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -89,7 +89,7 @@ class BBQ(Recalibrator):
         weights="rows",
         cost="O(k n log n)",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "criterion": [StrOptions({"bdeu2", "bdeu"})],
     }
 

@@ -1,6 +1,6 @@
 """Beta calibration."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -75,7 +75,7 @@ class BetaCalibration(Recalibrator):
         continuous=True,
         needs_positive_proba=True,
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "parameters": [StrOptions({"abm", "am", "ab"})],
     }
 

@@ -29,7 +29,7 @@ MIN_LOSS_GAIN_NATS = 1e-6
 class BoosterOptions:
     """Base of the estimators that are corrected by rounds of trees: their parameters."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "n_rounds": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, 1, closed="right")],

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -95,7 +95,7 @@ class DirichletCalibration(FittedSoftmax):
     leave_one_out_loss_: float
 
     capabilities = replace(FittedSoftmax.capabilities, weights="rows", max_classes=100)
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "intercept_penalty": [Interval(Real, 0, None, closed="left"), None],
     }

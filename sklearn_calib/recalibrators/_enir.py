@@ -1,6 +1,6 @@
 """Ensemble of nearly-isotonic regressions."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -79,7 +79,7 @@ class ENIR(OnLogOdds):
     penalties_: FloatArray
     weights_: FloatArray
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "criterion": [StrOptions({"bic", "aic"})],
     }
 

@@ -114,7 +114,7 @@ class GroupRecalibration(ByGroup):
     floor_: float
     pooled_line_: tuple[float, float]
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "recalibrator": "no_validation",
         "strength": [Interval(Real, 0, None, closed="neither")],
     }

@@ -1,7 +1,7 @@
 """Histogram binning."""
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -107,7 +107,7 @@ class HistogramBinning(Recalibrator):
     capabilities = Capabilities(
         nonparametric_shape=True, weights="rows", cost="O(k n log n)"
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"bdeu"})],
         "strategy": [StrOptions({"quantile", "uniform"})],
         "prior_weight": [Interval(Real, 0, None, closed="left")],

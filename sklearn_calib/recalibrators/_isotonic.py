@@ -1,6 +1,6 @@
 """Isotonic calibration."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -77,7 +77,7 @@ class IsotonicCalibration(Recalibrator):
         nonparametric=True,
         cost="O(k n log n)",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "prediction": [StrOptions({"linear", "step"})],
         "centred": ["boolean"],
     }

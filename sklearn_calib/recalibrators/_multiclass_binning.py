@@ -178,7 +178,7 @@ class MulticlassBinning(Recalibrator):
         weights="counts",
         cost="O(n k + n log n)",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "p": [Interval(Real, 1, np.inf, closed="right")],
         "epsilon": [Interval(Real, 0, 1, closed="neither")],
         "n_levels": [Interval(Integral, 1, MAX_LEVELS, closed="both"), None],

@@ -125,7 +125,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     classes_: list[AnyArray]
     n_features_in_: int
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "recalibrator": "no_validation",
         "pooling": [StrOptions({"none", "all", "shrink"})],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, None, closed="both")],

@@ -1,7 +1,7 @@
 """Nearly-isotonic regression."""
 
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -110,7 +110,7 @@ class NearIsotonicCalibration(OnLogOdds):
     penalty_: float
     breakpoints_: FloatArray
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "penalty": [
             Interval(Real, 0, None, closed="left"),
             StrOptions({"bic", "bdeu"}),

@@ -68,7 +68,7 @@ class OneVsRest(CombinedRecalibrator):
         weights="counts",
         cost="k fits",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "recalibrator": "no_validation",
         "shared": ["boolean"],
     }

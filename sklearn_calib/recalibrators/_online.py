@@ -1,7 +1,7 @@
 """Online recalibration: a mixture of logistic maps that learns row by row."""
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -96,7 +96,7 @@ class OnlineCalibration(Recalibrator):
         weights="counts",
         cost="O(k n)",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "share": [Interval(Real, 0, 1, closed="both")],
     }
 

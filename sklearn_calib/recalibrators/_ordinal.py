@@ -1,7 +1,7 @@
 """Recalibration of classes that have an order."""
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -122,7 +122,7 @@ class OrdinalCalibration(Recalibrator):
         cost="O(n k)",
         max_classes=500,
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "prior_weight": [Interval(Real, 0, None, closed="neither")],
         "order": ["array-like", None],
     }

@@ -1,7 +1,7 @@
 """Platt scaling."""
 
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -92,7 +92,7 @@ class PlattScaling(Recalibrator):
         needs_positive_proba=True,
         weights="counts",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "scale": [StrOptions({"logit", "proba"})],
         "smooth_targets": ["boolean"],
         "prior_weight": [Interval(Real, 0, None, closed="left")],

@@ -320,7 +320,7 @@ class PriorShift(Recalibrator):
         cost="O(n k)",
         array_api=True,
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "prior": [
             StrOptions({*ESTIMATED_PRIORS, "undo_resampling", "uniform"}),
             "array-like",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -165,7 +165,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         cost="O(k n)",
         max_classes=200,
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "degree": [
             Interval(Integral, 1, 60, closed="both"),
             StrOptions({"cv"}),

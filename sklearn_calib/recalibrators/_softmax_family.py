@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -57,7 +57,7 @@ class SoftmaxRegression(FittedSoftmax):
     # If true, the temperature-scaled probabilities are first mixed with the uniform
     # ones.
     _laplace = False
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "penalty": [Interval(Real, 0, None, closed="left")],
     }
 

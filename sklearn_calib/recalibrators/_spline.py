@@ -1,7 +1,7 @@
 """Natural cubic splines on the log-odds."""
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
@@ -122,7 +122,7 @@ class SplineCalibration(Recalibrator):
         weights="counts",
         cost="O(k n log n)",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "n_knots": [Interval(Integral, 3, 500, closed="both")],
         "prior": [Interval(Real, 0, None, closed="left")],
         "monotone": ["boolean"],

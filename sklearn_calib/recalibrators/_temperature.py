@@ -136,7 +136,7 @@ class TemperatureScaling(Recalibrator):
         allows_absent_classes=True,
         array_api=True,
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "laplace": ["boolean"],
         "warm_start": ["boolean"],
         "criterion": [StrOptions({"log_loss", "expectation_consistency"})],

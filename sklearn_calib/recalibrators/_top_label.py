@@ -80,7 +80,7 @@ class TopLabel(CombinedRecalibrator):
         weights="counts",
         cost="1 or k fits",
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "recalibrator": "no_validation",
         "per_class": ["boolean"],
         "rest": [StrOptions({"temperature", "proportional"})],

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -137,7 +137,7 @@ class TrendFiltering(Recalibrator):
         cost="O(k n log n)",
         max_classes=200,
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "penalty": [
             Interval(Real, 0, None, closed="left"),
             StrOptions({"aicc", "bic"}),

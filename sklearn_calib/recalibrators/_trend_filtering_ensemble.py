@@ -1,6 +1,6 @@
 """Ensemble of linear trend estimations."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -67,7 +67,7 @@ class TrendFilteringEnsemble(Recalibrator):
     lines_: list[TrendLine]
 
     capabilities = TrendFiltering.capabilities
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar = {
         "criterion": [StrOptions({"aicc", "bic"})],
     }
 
