@@ -60,10 +60,11 @@ def _message(call, module, texts):
     if name not in KINDS:
         return None
     values = {keyword.arg: keyword.value for keyword in call.keywords}
-    if "expected" not in values or "category" in values:
+    text = values.get("sentence", values.get("expected"))
+    if text is None or "category" in values:
         return None  # the text is elsewhere, or the category of another package
     hint = _text(values["hint"], texts) if "hint" in values else ""
-    text = _text(values.get("sentence", values["expected"]), texts)
+    text = _text(text, texts)
     return Message(KINDS[name], module, text, hint)
 
 

@@ -83,8 +83,8 @@ def read_messages(tree):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             given = {word.arg: read_literal(word.value) for word in node.keywords}
-            if name in names and "expected" in given:
-                rule = f"expected {given['expected']}, got {given.get('got', '…')}"
+            if name in names and {"expected", "sentence"} & {*given}:
+                rule = f"expected {given.get('expected')}, got {given.get('got', '…')}"
                 yield given.get("sentence", rule)
                 yield given.get("hint", "")
 

@@ -36,7 +36,7 @@ from ._messages import (
     invalid_option,
     translate_message,
 )
-from ._options import Parser, format_examples
+from ._options import Parser
 from ._outputs import check_writable
 
 _COMMANDS = (
@@ -83,16 +83,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The program that reads the output has read enough.
         return EXIT_SUCCESS
-    # Errors of files that the user names have been translated before: what is left are
-    # temporary files.
-    except OSError as error:
-        if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
-            raise
-        print_note(_describe_file_system_error(error))
-        return EXIT_USER_ERROR
     except Exception as error:
         if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
             raise
+        # Errors of files that the user names have been translated before: what is left
+        # are temporary files.
+        if isinstance(error, OSError):
+            print_note(_describe_file_system_error(error))
+            return EXIT_USER_ERROR
         print_note(
             f"unexpected {type(error).__name__}: {plain(error, 200)}. "
             "Please report it; SKLEARN_CALIB_TRACEBACK=1 shows where it comes from."
@@ -159,7 +157,7 @@ def _parse_options(argv):
 
 
 def _run_command(options):
-    _check_modules(*options.modules)
+    _check_modules(options.modules)
     options.check_combinations()
     if options.out is not None and not options.no_page:
         check_writable(options.out)  # before the work
@@ -201,12 +199,10 @@ def _flush_streams():
         discard_stream(sys.stdout)
 
 
-def _check_modules(*modules):
+def _check_modules(modules):
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
         raise invalid_option(
-            expected="the extras of the command line",
-            got=", ".join(missing),
             sentence=(
                 "Packages that the command line needs are not installed: "
                 f"{', '.join(missing)}"
@@ -223,12 +219,12 @@ def build_parser(command: str = "") -> Parser:
     whole = Parser(
         prog="sklearn-calib",
         description="Measure and repair predicted probabilities.",
-        epilog=format_examples(
+        examples=(
             "sklearn-calib demo",
             "sklearn-calib audit predictions.csv --label outcome --prob p",
             "sklearn-calib fit cal.csv --label outcome --prob p --out map.json",
-        )
-        + "\n\nCOMMAND --help has the options and examples of a command.",
+        ),
+        epilog="\n\nCOMMAND --help has the options and examples of a command.",
     )
     whole.add_argument(
         "--version", action="version", version=__version__, help=argparse.SUPPRESS

@@ -12,9 +12,8 @@ from .._typing import FloatArray
 from ..exceptions import add_error_context
 from ._classes import match_named_classes
 from ._console import Screen, show_progress
-from ._map import EDITED_HELP, add_map, check_score_kind, label_names, load_map
+from ._map import EDITED_HELP, check_score_kind, label_names, load_map
 from ._messages import KEEP_MISSING_HINTS, invalid_option
-from ._options import format_examples
 from ._outputs import check_writable
 from ._remote import local_files
 from ._request import Request, check_column_roles_differ, parse_columns, parse_names
@@ -43,9 +42,9 @@ def add_to(commands: Any) -> None:
         description="Add calibrated probabilities to a table, using a map that was "
         "written by fit or sklearn_calib.export.to_json. All columns stay as they "
         "are; tables can be larger than the memory.",
-        epilog=format_examples(*EXAMPLES),
+        examples=EXAMPLES,
     )
-    add_map(parser)
+    parser.add_shared_options("map")
     parser.add_files(
         "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or a "
         "pattern of these, all with the same columns; - is the standard input",
@@ -53,11 +52,10 @@ def add_to(commands: Any) -> None:
     columns = parser.add_argument_group("columns")
     columns.add_scores("the classes of the map", "the second")
     columns.add_scale(logits=True)
-    columns.add_argument(
+    columns.add_repeatable_option(
         "--name",
-        action="append",
-        metavar="NAME,...",
-        help="names of the new columns, one for each of --prob (default: p_calibrated "
+        "NAME,...",
+        "names of the new columns, one for each of --prob (default: p_calibrated "
         "for p, or p_calibrated_2 and so on if the table has such a column)",
     )
     parser.add_reading(missing=("keep", "absent"), edited=EDITED_HELP)
@@ -73,7 +71,6 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(
         run=run_apply,
         words=KEEP_MISSING_HINTS,
-        modules=("rich", "pandas"),
         no_page=True,
     )
 
@@ -91,7 +88,7 @@ def run_apply(options: Request) -> int:
     check_score_kind(found, options.score_kind, options.map)
     if options.scale_ends is None:
         options.scale = found.document.get("scale")
-    with local_files(options.files, options.allow_remote) as files:
+    with local_files(options) as files:
         if options.out != "-":
             check_writable(options.out, [options.map, *files, *options.files])
         present = column_names(

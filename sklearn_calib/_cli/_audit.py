@@ -9,14 +9,14 @@ import numpy as np
 from .._files.opened import json_text
 from .._show import plain, quoted
 from ..exceptions import add_error_context
-from ._console import REQUIRED_EXTRAS, Screen, show_progress
+from ._console import Screen, show_progress
 from ._messages import invalid_option
-from ._options import format_examples, parse_any_number, suggest_plain_number
+from ._options import parse_any_number, suggest_plain_number
 from ._outputs import check_outputs
 from ._prediction_batches import load_rows, name_files
 from ._remote import local_files
 from ._request import Request, parse_names
-from ._result import add_report, collect_report_settings, emit_report, parse_conditions
+from ._result import collect_report_settings, emit_report, parse_conditions
 from ._tables import remark_on_identifiers
 
 EXAMPLES = (
@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
         help="report on a table of predictions",
         description="Report on a table of predictions: its measures with intervals, and whether "
         "recalibration would help. Writes a page for a browser.",
-        epilog=format_examples(*EXAMPLES),
+        examples=EXAMPLES,
     )
     parser.add_files(
         "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or a "
@@ -45,19 +45,17 @@ def add_to(commands: Any) -> None:
     )
     columns = parser.add_columns()
     columns.add_scale(logits=True)
-    columns.add_prediction()
-    columns.add_argument(
+    columns.add_shared_options("--prediction")
+    columns.add_repeatable_option(
         "--by",
-        action="append",
-        metavar="COLUMN,...",
-        help="also audit the groups of each column and of any two columns, with one "
+        "COLUMN,...",
+        "also audit the groups of each column and of any two columns, with one "
         "exact p-value for all; folder names such as day=2026-01-31 are columns",
     )
-    columns.add_argument(
+    columns.add_repeatable_option(
         "--features",
-        action="append",
-        metavar="COLUMN,...",
-        help="also find out whether to recalibrate or to retrain, from the gain of a "
+        "COLUMN,...",
+        "also find out whether to recalibrate or to retrain, from the gain of a "
         "better use of these columns (computed from at most 20,000 rows); all: "
         "every other column",
     )
@@ -71,11 +69,11 @@ def add_to(commands: Any) -> None:
     parser.add_reading(mends=True, order=order)
     _add_computation_options(parser.add_argument_group("work"))
     _add_results(parser.add_argument_group("results"))
-    parser.set_defaults(run=run_audit, modules=REQUIRED_EXTRAS)
+    parser.set_defaults(run=run_audit)
 
 
 def _add_computation_options(group):
-    group.add_draws()
+    group.add_shared_options("--resamples", "--level")
     group.add_argument(
         "--recalibrate",
         action="store_true",
@@ -87,12 +85,11 @@ def _add_computation_options(group):
         action="store_true",
         help="do not test whether recalibration would help (faster)",
     )
-    group.add_query()
-    group.add_dask()
+    group.add_shared_options("--query", "--dask")
 
 
 def _add_results(group):
-    add_report(group)
+    group.add_report()
     group.add_argument(
         "--save",
         metavar="FILE",
@@ -112,8 +109,7 @@ def run_audit(options: Request) -> int:
     # Conditions that cannot be read are rejected before the work.
     conditions = parse_conditions(options.fail_if)
     options.grades = _read_grades(options.grades)
-    how: dict[str, Any] = {"workers": options.dask, "query": options.query}
-    with local_files(options.files, options.allow_remote, **how) as files:
+    with local_files(options) as files:
         check_outputs(options, files)
         remark_on_identifiers(files, options)
         if find_options_needing_all_rows(options):

@@ -9,9 +9,8 @@ from .._files.columns import Block, label_column
 from .._files.tables import is_unpacked_size_above
 from .._show import get_sections, plain, quoted
 from ..exceptions import add_error_context
-from ._console import REQUIRED_EXTRAS, Screen, show_progress
+from ._console import Screen, show_progress
 from ._messages import invalid_option
-from ._options import format_examples
 from ._outputs import check_outputs, write_report, write_results
 from ._prediction_batches import (
     PredictionBatch,
@@ -22,7 +21,6 @@ from ._prediction_batches import (
 from ._remote import local_files
 from ._request import Request, check_column_roles_differ, parse_columns
 from ._result import (
-    add_report,
     collect_report_settings,
     judge_conditions,
     parse_conditions,
@@ -48,7 +46,7 @@ def add_to(commands: Any) -> None:
         description="Report on a table with many labels per row, each with a column "
         "of 0 and 1 and a column of probabilities: the measures of each label and "
         "their means. Writes a page for a browser.",
-        epilog=format_examples(*EXAMPLES),
+        examples=EXAMPLES,
     )
     parser.add_files()
     columns = parser.add_argument_group("columns")
@@ -62,20 +60,20 @@ def add_to(commands: Any) -> None:
         columns.add_argument(
             option, action="append", required=True, metavar="COLUMN,...", help=text
         )
-    columns.add_weight()
+    columns.add_shared_options("--weight")
     columns.add_scale(marks=False)
     order = "report even if other columns fit the labels far better"
     parser.add_reading(missing=("drop",), sums=False, order=order)
-    parser.add_argument_group("work").add_draws()
-    add_report(parser.add_argument_group("results"))
-    parser.set_defaults(run=audit_labels, modules=REQUIRED_EXTRAS)
+    parser.add_argument_group("work").add_shared_options("--resamples", "--level")
+    parser.add_argument_group("results").add_report()
+    parser.set_defaults(run=audit_labels)
 
 
 def audit_labels(options: Request) -> int:
     """Report on the labels of all rows; returns the exit code."""
     # Conditions that cannot be read are rejected before the work.
     conditions = parse_conditions(options.fail_if)
-    with local_files(options.files, options.allow_remote) as files:
+    with local_files(options) as files:
         check_outputs(options, files)
         return _report_labels(files, options, conditions)
 

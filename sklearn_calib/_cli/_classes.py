@@ -57,8 +57,6 @@ def match_named_classes(
     if options.positive is not None:
         if n_columns > 2:
             raise invalid_option(
-                expected="--positive with two classes",
-                got=f"{n_columns} columns of --prob",
                 sentence=f"--positive applies to two classes, but --prob names {n_columns} columns",
                 hint="Leave it out",
             )
@@ -137,11 +135,13 @@ def find_class_order(
         return ClassOrder(get_soft_label_classes(options, label_names, n_columns))
     if options.prediction is not None:
         return ClassOrder(np.arange(2))
-    how: dict[str, Any] = {
-        "csv": options.csv_options,
-        "drop_missing": options.drop_missing,
-    }
-    found = find_distinct_labels(files, label=options.label, _enough=n_enough, **how)
+    found = find_distinct_labels(
+        files,
+        label=options.label,
+        csv=options.csv_options,
+        drop_missing=options.drop_missing,
+        _enough=n_enough,
+    )
     named, positive = match_named_classes(options, pd.Series(found), n_columns)
     given: Any = found if named is None else named
     classes, _ = read_labels(given, classes=given)
@@ -168,8 +168,6 @@ def get_soft_label_classes(
             )
         if options.classes is not None:
             raise invalid_option(
-                expected="--soft-labels without --classes for a single column of --label",
-                got="both",
                 sentence=(
                     "--classes does not apply to a single column of shares, which are those of the "
                     "class 1"
@@ -259,8 +257,6 @@ def find_falling_error(
             else ", or leave it"
         )
     return invalid_option(
-        expected=f"one column that rises with {quoted(second)}, the second class",
-        got=f"AUC {1 - ranks.auc:.3f}",
         sentence=(
             f"The column ranks {quoted(first)} above {quoted(second)}, the second class "
             f"(AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the probability of "

@@ -8,9 +8,8 @@ import numpy as np
 from .._show import Section, Table, get_sections, join_truncated, plain
 from .._warnings import ignore_calibration_warnings
 from ._console import Screen, print_note, show_progress
-from ._drawn import check_scores_not_reversed
-from ._messages import invalid_option
-from ._options import format_examples, make_integer_parser
+from ._drawn import check_scores_not_reversed, reject_empty_summary
+from ._options import make_integer_parser
 from ._outputs import check_outputs, write_json, write_report
 from ._pairs import Pairs, name_models
 from ._prediction_batches import PredictionBatch, join_batches
@@ -42,7 +41,7 @@ def add_to(commands: Any) -> None:
         help="compare two models on the same rows",
         description="Compare the predictions of two models for the same rows: the difference of "
         "each measure with its interval, and which model is better.",
-        epilog=format_examples(*EXAMPLES),
+        examples=EXAMPLES,
     )
     parser.add_files(
         "two tables with the rows of both models, or one table with the columns of "
@@ -57,7 +56,7 @@ def add_to(commands: Any) -> None:
     )
     columns.add_soft_labels()
     columns.add_scale()
-    columns.add_prediction()
+    columns.add_shared_options("--prediction")
     columns.add_clusters("intervals count these clusters instead of rows")
     parser.add_reading()
     work = parser.add_argument_group("work")
@@ -68,13 +67,12 @@ def add_to(commands: Any) -> None:
         metavar="N",
         help="simulations for the interval of the calibration error (default: %(default)s)",
     )
-    work.add_level()
+    work.add_shared_options("--level")
     results = parser.add_argument_group("results")
-    results.add_argument(
+    results.add_repeatable_option(
         "--name",
-        action="append",
-        metavar="TEXT",
-        help="name of a model; give it twice for the first and the second (default: "
+        "TEXT",
+        "name of a model; give it twice for the first and the second (default: "
         "the names of the files, or of the columns of one file)",
     )
     results.add_argument(
@@ -82,13 +80,13 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="a page to write, with the differences and a report on both models",
     )
-    results.add_argument("--json", metavar="FILE", help="write all numbers")
-    parser.set_defaults(run=run_compare, modules=("rich", "pandas"))
+    results.add_shared_options("--json")
+    parser.set_defaults(run=run_compare)
 
 
 def run_compare(options: Request) -> int:
     """Compare two models on the same rows."""
-    with local_files(options.files, options.allow_remote, beside=True) as files:
+    with local_files(options, beside=True) as files:
         check_outputs(options, files)
         if not options.soft_labels and len(files) == len(options.label_columns()) == 2:
             options.label, options.second_label = options.label
@@ -107,9 +105,9 @@ def _compare_pairs(files, options):
         )
     pairs.tables.print_left_out(text_labels=False)
     screen = Screen()
-    together = (
-        "" if options.group is None else f", clusters by {plain(options.group, 40)}"
-    )
+    together = ""
+    if options.group is not None:
+        together = f", clusters by {plain(options.group, 40)}"
     subject = f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}"
     screen.print(subject)
     differences = _show_differences(names, found, options.level)
@@ -192,10 +190,7 @@ def _measure_differences(pairs, options, advance):
         few = summaries[0].n_samples <= _MAX_KEPT_ROWS
         if few or batch.together is not None:
             kept.append(batch)
-    if not summaries[0].n_samples:
-        raise invalid_option(
-            expected="rows of positive weight", got="none", hint="Check the files"
-        )
+    reject_empty_summary(summaries[0])
     if len(pairs.models[0].columns) == 1:
         for summary in summaries:
             check_scores_not_reversed(summary, options, pairs.classes)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ._options import format_examples
 from ._request import Request
 
 
@@ -13,7 +12,7 @@ def add_to(commands: Any) -> None:
         help="compile what the first use would compile",
         description="Compile in advance the code that the first use would compile, "
         "for instance when an image is built.",
-        epilog=format_examples("sklearn-calib compile"),
+        examples=("sklearn-calib compile",),
     )
     parser.set_defaults(run=compile_now, modules=())
 

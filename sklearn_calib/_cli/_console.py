@@ -10,9 +10,6 @@ from typing import Any, BinaryIO, TextIO
 from .._show import Section, iter_terminal, plain
 from ._messages import EXIT_USER_ERROR, invalid_option
 
-# A command that prints tables needs these packages.
-REQUIRED_EXTRAS = ("rich", "pandas")
-
 
 class Output:
     """The standard output; when it breaks, the work goes on and files are still written."""

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._show import Section, Table, format_best_rows
 from .._warnings import ignore_calibration_warnings
-from ._console import REQUIRED_EXTRAS, Screen, show_progress
-from ._options import format_examples
+from ._console import Screen, show_progress
 from ._outputs import write_report
 from ._request import Request
 
@@ -21,9 +20,7 @@ def add_to(commands: Any) -> None:
         description="Train naive Bayes, recalibrate it by every method, print the losses and a "
         "verdict, and write a page that compares before and after the default. No network "
         "is needed.",
-        epilog=format_examples(
-            "sklearn-calib demo", "sklearn-calib demo --data breast_cancer"
-        ),
+        examples=("sklearn-calib demo", "sklearn-calib demo --data breast_cancer"),
     )
     parser.add_argument(
         "--data",
@@ -37,7 +34,7 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="the page to write (default: %(default)s)",
     )
-    parser.set_defaults(run=run_demo, modules=REQUIRED_EXTRAS)
+    parser.set_defaults(run=run_demo)
 
 
 def run_demo(options: Request) -> int:

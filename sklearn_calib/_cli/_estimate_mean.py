@@ -9,9 +9,9 @@ import numpy as np
 
 from .._files.columns import Block, label_column, number_column, read_complete_column
 from .._show import get_sections, quoted, render_markdown
-from ._console import REQUIRED_EXTRAS, Screen, show_progress
+from ._console import Screen, show_progress
 from ._messages import invalid_option
-from ._options import format_examples, parse_any_number, parse_scale_ends, parse_share
+from ._options import parse_any_number, parse_scale_ends
 from ._outputs import check_outputs, write_results
 from ._remote import local_files
 from ._request import Request
@@ -29,7 +29,19 @@ EXAMPLES = (
     "sklearn-calib estimate-mean judged.csv --label correct --score judge "
     "--system model --cluster question",
 )
-_COLUMN_ROLES = ("label", "score", "weight", "cluster", "system")
+_COLUMN_HELP = {
+    "--label": "the labels, empty if a row has none: numbers, or two classes, to "
+    "estimate the share of one of them",
+    "--score": "the scores of the judge in every row: numbers, or verdicts such as good "
+    "and bad",
+    "--weight": "the inverse of the probability that a row is labelled, if it differs "
+    "between rows",
+    "--cluster": "rows with the same value belong together, such as several answers to "
+    "one question",
+    "--system": "print the mean for each value, and its difference from the first one, "
+    "item by item of --cluster",
+}
+_COLUMN_ROLES = [option.removeprefix("--") for option in _COLUMN_HELP]
 
 
 def add_to(commands: Any) -> None:
@@ -41,7 +53,7 @@ def add_to(commands: Any) -> None:
         "random, have a label (the cell of the others is empty), and all rows "
         "have the score of a judge. The labelled rows correct the judge: it may "
         "be wrong, and the interval is never wider than that of the labels alone.",
-        epilog=format_examples(*EXAMPLES),
+        examples=EXAMPLES,
     )
     parser.add_files()
     _add_columns(parser.add_argument_group("columns"))
@@ -55,13 +67,7 @@ def add_to(commands: Any) -> None:
         "isotonic, spline, auto (takes seconds) or another method, or none to use "
         "the scores as they are (default: line)",
     )
-    work.add_argument(
-        "--level",
-        type=parse_share,
-        default=0.95,
-        metavar="L",
-        help="level of the intervals (default: 0.95)",
-    )
+    work.add_shared_options("--level")
     work.add_argument(
         "--width",
         type=_parse_width,
@@ -69,24 +75,14 @@ def add_to(commands: Any) -> None:
         help="also print the number of labels needed for an interval of this width",
     )
     results = parser.add_argument_group("results")
-    results.add_numbers()
-    parser.set_defaults(run=run_mean, modules=REQUIRED_EXTRAS)
+    results.add_shared_options("--json", "--markdown")
+    parser.set_defaults(run=run_mean, level=0.95)
 
 
 def _add_columns(group):
-    group.add_argument(
-        "--label",
-        metavar="COLUMN",
-        required=True,
-        help="the labels, empty if a row has none: numbers, or two classes, to "
-        "estimate the share of one of them",
-    )
-    group.add_argument(
-        "--score",
-        metavar="COLUMN",
-        required=True,
-        help="the scores of the judge in every row: numbers, or verdicts such as good and bad",
-    )
+    for option, text in _COLUMN_HELP.items():
+        required = option in ("--label", "--score")
+        group.add_argument(option, metavar="COLUMN", required=required, help=text)
     group.add_argument(
         "--scale",
         type=_parse_scale,
@@ -95,32 +91,16 @@ def _add_columns(group):
         help="the lowest and the highest possible score, or any (default: 0,1)",
     )
     group.add_argument(
-        "--positive",
-        metavar="LABEL",
-        help="the class whose share is estimated, pos_label in Python (default: 1, or true; "
-        "other labels need it)",
-    )
-    group.add_argument(
         "--bounds",
         type=parse_scale_ends,
         metavar="LOW,HIGH",
         help="the lowest and the highest possible label, if labels are numbers",
     )
     group.add_argument(
-        "--weight",
-        metavar="COLUMN",
-        help="the inverse of the probability that a row is labelled, if it differs between rows",
-    )
-    group.add_argument(
-        "--cluster",
-        metavar="COLUMN",
-        help="rows with the same value belong together, such as several answers to one question",
-    )
-    group.add_argument(
-        "--system",
-        metavar="COLUMN",
-        help="print the mean for each value, and its difference from the first one, "
-        "item by item of --cluster",
+        "--positive",
+        metavar="LABEL",
+        help="the class whose share is estimated, pos_label in Python (default: 1, or true; "
+        "other labels need it)",
     )
 
 
@@ -140,7 +120,7 @@ def _parse_width(text):
 def run_mean(options: Request) -> int:
     """Print the means, and write them; returns the exit code."""
     _check_roles(options)
-    with local_files(options.files, options.allow_remote) as files:
+    with local_files(options) as files:
         check_outputs(options, files)
         rows = _load_columns(files, options)
     systems = list(dict.fromkeys(rows["system"])) if "system" in rows else [None]
@@ -168,8 +148,6 @@ def _check_roles(options):
             )
     if options.system is not None and options.cluster is None:
         raise invalid_option(
-            expected="--cluster with --system",
-            got="none",
             sentence="--system needs --cluster",
             hint="Name the column of the item, such as a question, that all systems answered",
         )
@@ -234,10 +212,6 @@ def _get_column(table, role, name, verdicts, options):
     if verdicts:
         filled = read_complete_column(table, name, "verdict").to_frame()
         return label_column(table._replace(columns=filled), name)
-    return pd.Series(_read_scores_in_scale(table, name, options))
-
-
-def _read_scores_in_scale(table, name, options):
     numbers = number_column(table, name)
     if options.scale is not None:
         hint = (
@@ -245,7 +219,7 @@ def _read_scores_in_scale(table, name, options):
             "--scale any"
         )
         check_scale(table, name, numbers, options.scale, hint)
-    return numbers
+    return pd.Series(numbers)
 
 
 def _estimate_mean(rows, system, options) -> "CalibratedMean":

@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from ._console import Output, standard_output
-from ._map import EDITED_HELP, SQL_DIALECTS, add_map, load_map
+from ._map import EDITED_HELP, SQL_DIALECTS, load_map
 from ._messages import invalid_option
-from ._options import format_examples
 from ._outputs import check_writable, write_text
 from ._request import Request, parse_names
 
@@ -37,9 +36,9 @@ def add_to(commands: Any) -> None:
         description="Export a map that was written by fit or "
         "sklearn_calib.export.to_json, as code that needs no Python, or no "
         "package.",
-        epilog=format_examples(*EXAMPLES),
+        examples=EXAMPLES,
     )
-    add_map(parser)
+    parser.add_shared_options("map")
     parser.add_argument(
         "--to",
         required=True,
@@ -56,22 +55,20 @@ def add_to(commands: Any) -> None:
     sql.add_argument(
         "--dialect", choices=SQL_DIALECTS, help="the database (default: ansi)"
     )
-    sql.add_argument(
+    sql.add_repeatable_option(
         "--prob",
-        action="append",
-        metavar="COLUMN,...",
-        help="the column of the positive class (default: p), which gives an expression for "
+        "COLUMN,...",
+        "the column of the positive class (default: p), which gives an expression for "
         "SELECT id, <expression> FROM scores, with its name at the end (see --into); or one "
         "column per class, which gives a query",
     )
     sql.add_argument(
         "--source", metavar="TABLE", help="the table of a query (default: scores)"
     )
-    sql.add_argument(
+    sql.add_repeatable_option(
         "--keep",
-        action="append",
-        metavar="COLUMN,...",
-        help="other columns of the table that the query returns, such as a key",
+        "COLUMN,...",
+        "other columns of the table that the query returns, such as a key",
     )
     sql.add_argument(
         "--into",
@@ -95,8 +92,6 @@ def run_export(options: Request) -> int:
     for option, targets in _TARGETS_BY_OPTION.items():
         if getattr(options, option) not in (None, False) and options.to not in targets:
             raise invalid_option(
-                expected=f"--{option} with --to {' or '.join(targets)}",
-                got=f"--to {options.to}",
                 sentence=f"--{option} needs --to {' or '.join(targets)}",
                 hint="Leave it out",
             )

@@ -20,7 +20,7 @@ from ._drawn import (
     get_sample,
 )
 from ._messages import EXIT_FINDING, invalid_option
-from ._options import format_examples, parse_any_number
+from ._options import parse_any_number
 from ._outputs import check_writable, write_text
 from ._prediction_batches import expand_soft_labels, load_rows, name_files
 from ._remote import local_files
@@ -57,13 +57,13 @@ def add_to(commands: Any) -> None:
         "JSON for apply, export and sklearn_calib.export.from_json. Prints the "
         "gain of the map on rows that were not used to fit it. If the log loss "
         "does not decrease, it writes nothing and ends with exit code 3.",
-        epilog=format_examples(*EXAMPLES),
+        examples=EXAMPLES,
     )
     parser.add_files()
     columns = parser.add_columns()
     columns.add_scale(logits=True)
     columns.add_soft_labels()
-    columns.add_prediction()
+    columns.add_shared_options("--prediction")
     columns.add_clusters(
         "no cluster is split between the folds that are used to choose and to evaluate the map",
     )
@@ -93,8 +93,7 @@ def add_to(commands: Any) -> None:
         help="make the tables of the map small; no probability of a table changes by "
         "more than T (above 0, at most 0.1)",
     )
-    work.add_query()
-    work.add_dask()
+    work.add_shared_options("--query", "--dask")
     results = parser.add_argument_group("results")
     results.add_argument(
         "--out", required=True, metavar="FILE", help="the map to write"
@@ -105,7 +104,7 @@ def add_to(commands: Any) -> None:
         help="a date for the map, such as that of the rows: 2026-11-23 (default: "
         "none, so that the same rows give the same file)",
     )
-    parser.set_defaults(run=run_fit, modules=("rich", "pandas"))
+    parser.set_defaults(run=run_fit)
 
 
 def run_fit(options: Request) -> int:
@@ -121,8 +120,7 @@ def run_fit(options: Request) -> int:
     _check_date(options.date)
     # An unknown method is rejected before the work.
     method = get_recalibrator(options.recalibrator)
-    how: dict[str, Any] = {"workers": options.dask, "query": options.query}
-    with local_files(options.files, options.allow_remote, **how) as files:
+    with local_files(options) as files:
         check_writable(options.out, [*files, *options.files])
         remark_on_identifiers(files, options)
         if options.soft_labels:
@@ -155,8 +153,6 @@ def run_fit(options: Request) -> int:
 def _check_soft_label_support(method, options):
     if method.capabilities.order_dependent:
         raise invalid_option(
-            expected=f"labels of rows in their order for {options.recalibrator}",
-            got="--soft-labels",
             sentence=(
                 f"{options.recalibrator} follows the order of the rows, so it cannot use "
                 "--soft-labels"

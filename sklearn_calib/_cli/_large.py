@@ -23,7 +23,7 @@ from ._drawn import (
     sample_soft_label_rows,
 )
 from ._messages import invalid_option
-from ._outputs import unwritable_output
+from ._outputs import translate_write_errors
 from ._request import Request, parse_columns, spell_option
 from ._result import Condition, collect_report_settings, emit_report
 from ._tables import parse_ordered_column, parse_texts
@@ -229,12 +229,8 @@ def audit_large(
     if options.features:
         report.features[name] = compute_feature_gains(summary, options)
     if options.save is not None:
-        try:
+        with translate_write_errors(options.save, "--save"):
             summary.to_parquet(options.save)
-        except OSError as error:
-            raise unwritable_output(
-                options.save, error.strerror or error, "--save"
-            ) from error
     return emit_report(screen, report, options, conditions)
 
 
@@ -248,8 +244,6 @@ def summarize_files(
     tables = [file for file in files if not _is_saved_summary(file)]
     if options.features and len(tables) < len(files):
         raise invalid_option(
-            expected="rows with features",
-            got="summaries",
             sentence="--features needs rows, but summaries were given",
             hint="Leave --features out",
         )
@@ -406,8 +400,6 @@ def _run_on_dask_workers(address, work):
             raise
         got = f"{type(error).__name__}: {plain(str(error), 200).rstrip('.')}"
         raise invalid_option(
-            expected=f"workers of {quoted(address)} that stay",
-            got=got,
             sentence=f"A worker of {quoted(address)} ended ({got})",
             hint=(
                 "Look for the reason (often too little memory), and run again; nothing "

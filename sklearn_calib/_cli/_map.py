@@ -17,11 +17,6 @@ SQL_DIALECTS = (
 )
 
 
-def add_map(parser: Any) -> None:
-    """Add the argument that names the file of a map."""
-    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
-
-
 #: What ``--allow edited`` does.
 EDITED_HELP = (
     "read a map that was changed by hand, although checksum or check rows do not match"

@@ -181,16 +181,18 @@ def _format_value(text):
 
 
 def invalid_option(
-    expected: str, got: str, hint: str, *, sentence: str = "", source: str = ""
+    *, expected: str = "", got: str = "", sentence: str = "", hint: str
 ) -> InvalidInputError:
-    """Return the error to raise about what was given on the command line."""
+    """Return the error to raise about what was given on the command line.
+
+    Its text is either a `sentence` or what was `expected` and what one `got`.
+    """
     return invalid_input(
-        expected=expected,
+        expected=expected or sentence,
         got=got,
-        hint=hint,
         sentence=sentence,
+        hint=hint,
         error=Exception,
-        source=source,
     )
 
 

@@ -20,8 +20,13 @@ from ..exceptions import CalibrationWarning, InvalidInputError
 from ._classes import check_column_order
 from ._console import Output, print_note
 from ._messages import EXIT_FINDING, EXIT_SUCCESS, MISSING_LABEL_HINTS, invalid_option
-from ._options import format_examples, make_number_parser, parse_share
-from ._outputs import check_writable, unwritable_output, write_text
+from ._options import make_number_parser, parse_share
+from ._outputs import (
+    check_writable,
+    is_device_or_pipe,
+    unwritable_output,
+    write_text,
+)
 from ._prediction_batches import (
     MixedTimes,
     PredictionBatches,
@@ -59,15 +64,15 @@ def add_to(commands: Any) -> None:
         "calibrated. Ends with exit code 3 after an alarm, for use with cron. It "
         "can run as often as you like; while the probabilities are calibrated, a "
         "false alarm comes after --run-length rows on average, or later.",
-        epilog=format_examples(*EXAMPLES),
+        examples=EXAMPLES,
     )
     parser.add_files()
     columns = parser.add_argument_group("columns")
-    columns.add_label()
+    columns.add_shared_options("--label")
     columns.add_scores()
     columns.add_scale(logits=True)
     columns.add_soft_labels(". Each row counts once, whatever its number of annotators")
-    columns.add_prediction()
+    columns.add_shared_options("--prediction")
     columns.add_argument(
         "--time",
         metavar="COLUMN",
@@ -140,7 +145,7 @@ def _add_results(parser: Any) -> None:
 def run_monitor(options: Request) -> int:
     """Add rows to a monitor, print its line and write its state; returns the exit code."""
     options.check_required_columns_named()
-    with local_files(options.files, options.allow_remote) as files:
+    with local_files(options) as files:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])
         # its errors are raised before the table is read
@@ -212,7 +217,7 @@ def _collect_checksums(files, options):
 def _check_state(state, files):
     """Reject a place that cannot hold a state, before anything waits for it."""
     check_writable(state, files, "--state")
-    if os.path.exists(state) and not os.path.isfile(state):
+    if is_device_or_pipe(state):
         raise unwritable_output(
             state, "a device or a pipe cannot be read back", "--state"
         )
@@ -234,8 +239,6 @@ def _lock_state(options: Request) -> Iterator[None]:
             yield
     except TimeoutError:
         raise invalid_option(
-            expected=f"the state {name} to be free",
-            got=f"{options.wait:g} seconds",
             sentence=(
                 f"Another process has held the lock of the state {name} for {options.wait:g} "
                 "seconds"

@@ -42,13 +42,9 @@ class _Once(argparse.Action):
         self, parser: Any, namespace: Any, values: Any, option: Any = None
     ) -> None:
         known = getattr(namespace, self.dest)
-        if known is None:
-            found = values
-        elif isinstance(known, str):
-            found = [known, values]
-        else:
-            found = [*known, values]
-        setattr(namespace, self.dest, found)
+        if isinstance(known, str):
+            known = [known]
+        setattr(namespace, self.dest, values if known is None else [*known, values])
 
 
 class _Meaning(argparse.Action):
@@ -71,6 +67,7 @@ class _Meaning(argparse.Action):
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), values])
 
 
+CONDITION_FORM = "MEASURE[.low|.high] > or < NUMBER"
 #: What --allow permits, and the attribute that it sets.
 _ATTRIBUTE_BY_ALLOWED_WORD = {
     "remote": "allow_remote",
@@ -125,6 +122,10 @@ class Options(argparse._ActionsContainer):
         self._action_groups.append(group)
         return group
 
+    def add_repeatable_option(self, name: str, metavar: str, text: str) -> None:
+        """Add an option that can be given several times, described by a text."""
+        self.add_argument(name, action="append", metavar=metavar, help=text)
+
     def add_files(
         self,
         what: str = "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder "
@@ -136,20 +137,15 @@ class Options(argparse._ActionsContainer):
     def add_columns(self) -> "_Group":
         """Add the options that name the columns; returns their group."""
         group = self.add_argument_group("columns")
-        group.add_label()
+        group.add_shared_options("--label")
         group.add_scores()
-        group.add_weight()
+        group.add_shared_options("--weight")
         return group
 
-    def add_label(self) -> None:
-        """Add the option that names the labels."""
-        self.add_argument(
-            "--label",
-            action=_Once,
-            metavar="COLUMN",
-            help="column of the true labels: numbers, text or booleans; with "
-            "--soft-labels, several columns can be named as in --prob",
-        )
+    def add_shared_options(self, *names: str) -> None:
+        """Add options that are the same in several commands."""
+        for name in names:
+            self.add_argument(name, **_SHARED_OPTIONS[name])
 
     def add_scores(
         self,
@@ -163,21 +159,19 @@ class Options(argparse._ActionsContainer):
         Without ``--classes`` they are in the `order` that this text names, and a single
         column belongs to the class `positive` without ``--positive``.
         """
-        self.add_argument(
+        self.add_repeatable_option(
             "--prob",
-            action="append",
-            metavar="COLUMN,...",
-            help="one column with the probability of the positive class, or one column per "
+            "COLUMN,...",
+            "one column with the probability of the positive class, or one column per "
             f"class, in the order of {order} or of --classes; can be given several times, "
             "which also allows names that contain a comma",
         )
         if not classes:
             return
-        self.add_argument(
+        self.add_repeatable_option(
             "--classes",
-            action="append",
-            metavar="LABEL,...",
-            help=f"the classes in the order of the columns, if it is not that of {order} or the "
+            "LABEL,...",
+            f"the classes in the order of the columns, if it is not that of {order} or the "
             "table lacks a class",
         )
         self.add_argument(
@@ -212,41 +206,11 @@ class Options(argparse._ActionsContainer):
             f"in the order of --prob, with shares or with numbers of annotators{weigh}",
         )
 
-    def add_weight(self) -> None:
-        """Add the option that names the weights."""
+    def add_report(self) -> None:
+        """Add the options of the results of a report."""
         self.add_argument(
-            "--weight", metavar="COLUMN", help="sample weights, at least 0"
+            "--name", metavar="TEXT", help="name of the model (default: its columns)"
         )
-
-    def add_draws(self) -> None:
-        """Add the options of intervals that are drawn."""
-        self.add_argument(
-            "--resamples",
-            type=make_integer_parser(2),
-            metavar="N",
-            help="resamples per interval (default: 200, fewer for many rows)",
-        )
-        self.add_level()
-
-    def add_level(self) -> None:
-        """Add the option of the level of intervals."""
-        self.add_argument(
-            "--level",
-            type=parse_share,
-            default=0.9,
-            metavar="L",
-            help="level of the intervals, between 0 and 1 (default: %(default)s)",
-        )
-
-    def add_numbers(self) -> None:
-        """Add the options that write the numbers and the tables."""
-        self.add_argument("--json", metavar="FILE", help="write all numbers")
-        self.add_argument(
-            "--markdown", metavar="FILE", help="write the tables as text for a wiki"
-        )
-
-    def add_page(self) -> None:
-        """Add the option that names the page of a report."""
         self.add_argument(
             "--out",
             dest="pages",
@@ -256,16 +220,13 @@ class Options(argparse._ActionsContainer):
             help="the page to write, or none (default: report.html)",
         )
         self.set_defaults(out="report.html")
-
-    def add_prediction(self) -> None:
-        """Add the option of tables that hold a predicted class and how sure the model was of it."""
-        self.add_argument(
-            "--prediction",
-            metavar="COLUMN",
-            help="column of the predicted class, if the one column of --prob is the "
-            "confidence in it, not the probability of one fixed answer: for that use "
-            "--positive; the outcome is then whether the prediction equals --label "
-            "(tables are held in memory)",
+        self.add_shared_options("--json", "--markdown")
+        self.add_repeatable_option(
+            "--fail-if",
+            "RULE",
+            f'exit with code 3 if this condition holds: "{CONDITION_FORM}", for '
+            'instance "smooth_calibration_error > null_mean" for more than chance, or '
+            '"accuracy < 0.7"; can be given several times',
         )
 
     def add_allow(self, **texts: str) -> None:
@@ -372,33 +333,23 @@ class Options(argparse._ActionsContainer):
         )
         group.add_allow(remote=_REMOTE_HELP, **allowed)
 
-    def add_query(self) -> None:
-        """Add the option that reads a database."""
-        self.add_argument(
-            "--query",
-            metavar="SQL",
-            help="read what this query of the database FILE returns",
-        )
-
-    def add_dask(self) -> None:
-        """Add the option that has others read the files."""
-        self.add_argument(
-            "--dask",
-            metavar="ADDRESS",
-            help="distribute the files to the workers of this dask scheduler",
-        )
-
 
 class _Group(Options, argparse._ArgumentGroup):
     """Options that the help lists together."""
 
 
 class Parser(Options, argparse.ArgumentParser):
-    """Examples keep their lines, options are written in full."""
+    """Examples keep their lines, options are written in full.
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    The help ends with the `examples`, and the `epilog` if there is one.
+    """
+
+    def __init__(
+        self, examples: Sequence[str] = (), epilog: str = "", **options: Any
+    ) -> None:
         options |= {"formatter_class": _Help, "allow_abbrev": False, "add_help": False}
-        super().__init__(*args, **options)
+        options["epilog"] = "\n  ".join(["examples:", *examples]) + epilog
+        super().__init__(**options)
         self.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -440,11 +391,6 @@ def _suggest_option_or_command(word, known):
     if meant is not None and meant.split()[0] in known:
         return meant
     return find_nearest_name(word, known)
-
-
-def format_examples(*lines: str) -> str:
-    """Return the end of a help text."""
-    return "\n  ".join(["examples:", *lines])
 
 
 def parse_scale_ends(text: str) -> tuple[float, float]:
@@ -538,3 +484,45 @@ def parse_any_number(text: str) -> float:
 parse_share = make_number_parser(
     "a number between 0 and 1", lambda number: 0 < number < 1, hint=suggest_plain_number
 )
+
+_SHARED_OPTIONS: dict[str, dict[str, Any]] = {
+    "map": {"metavar": "MAP", "help": "the map, as fit wrote it"},
+    "--label": {
+        "action": _Once,
+        "metavar": "COLUMN",
+        "help": "column of the true labels: numbers, text or booleans; with "
+        "--soft-labels, several columns can be named as in --prob",
+    },
+    "--weight": {"metavar": "COLUMN", "help": "sample weights, at least 0"},
+    "--prediction": {
+        "metavar": "COLUMN",
+        "help": "column of the predicted class, if the one column of --prob is the "
+        "confidence in it, not the probability of one fixed answer: for that use "
+        "--positive; the outcome is then whether the prediction equals --label "
+        "(tables are held in memory)",
+    },
+    "--resamples": {
+        "type": make_integer_parser(2),
+        "metavar": "N",
+        "help": "resamples per interval (default: 200, fewer for many rows)",
+    },
+    "--level": {
+        "type": parse_share,
+        "default": 0.9,
+        "metavar": "L",
+        "help": "level of the intervals, between 0 and 1 (default: %(default)s)",
+    },
+    "--query": {
+        "metavar": "SQL",
+        "help": "read what this query of the database FILE returns",
+    },
+    "--dask": {
+        "metavar": "ADDRESS",
+        "help": "distribute the files to the workers of this dask scheduler",
+    },
+    "--json": {"metavar": "FILE", "help": "write all numbers"},
+    "--markdown": {
+        "metavar": "FILE",
+        "help": "write the tables as text for a wiki",
+    },
+}

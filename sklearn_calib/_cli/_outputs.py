@@ -4,7 +4,8 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .._files.whole import write_whole
@@ -71,14 +72,14 @@ def check_outputs(options: Request, files: Sequence[str]) -> None:
             raise unwritable_output(out, "the standard output has the report", option)
         check_writable(out, [*files, *options.files], option)
         place = os.path.realpath(out)
-        if place in places and not _is_device_or_pipe(out):
+        if place in places and not is_device_or_pipe(out):
             raise unwritable_output(
                 out, f"it is also the file of {places[place]}", option
             )
         places[place] = option
 
 
-def _is_device_or_pipe(out):
+def is_device_or_pipe(out: str) -> bool:
     """Return whether it is a device or a pipe, such as /dev/null."""
     return os.path.exists(out) and not os.path.isfile(out)
 
@@ -87,19 +88,24 @@ def unwritable_output(
     out: str, got: object, option: str = "--out"
 ) -> InvalidInputError:
     return invalid_option(
-        expected=f"a place to write {quoted(out, 200)}",
-        got=plain(got, 200),
         sentence=f"{quoted(out, 200)} cannot be written: {plain(got, 200)}",
         hint=f"Choose one with {option}",
     )
 
 
-def write_text(text: str | bytes, out: str, option: str) -> None:
-    """Write a text whole or not at all."""
+@contextmanager
+def translate_write_errors(out: str, option: str = "--out") -> Iterator[None]:
+    """Turn errors of the system that are raised inside into one about an output."""
     try:
-        write_whole(out, text)
+        yield
     except OSError as error:
         raise unwritable_output(out, error.strerror or error, option) from error
+
+
+def write_text(text: str | bytes, out: str, option: str) -> None:
+    """Write a text whole or not at all."""
+    with translate_write_errors(out, option):
+        write_whole(out, text)
 
 
 def write_json(content: dict[str, Any], out: str) -> None:
@@ -121,8 +127,5 @@ def write_results(
 def write_report(
     report: "CalibrationReport | LabelReport | SectionPage", out: str, title: str
 ) -> str:
-    try:
-        with show_progress("pictures"):
-            return str(report.to_html(out, title=title))
-    except OSError as error:
-        raise unwritable_output(out, error.strerror or error) from error
+    with translate_write_errors(out), show_progress("pictures"):
+        return str(report.to_html(out, title=title))

@@ -353,8 +353,6 @@ def _build_key_index(table, name):
     if twice.any() or keys.hasnans:
         value = keys[int((twice | keys.isna()).argmax())]
         raise invalid_option(
-            expected=f"each value of {quoted(name)} once in {plain(table.file)}",
-            got=quoted(value),
             sentence=(
                 f"The values of {quoted(name)} in {plain(table.file)} do not identify the rows: "
                 f"{quoted(value)} occurs several times or is missing"

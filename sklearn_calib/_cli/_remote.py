@@ -7,9 +7,9 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPException
+from urllib import request
 from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
-from urllib.request import Request, url2pathname, urlopen
 
 from .._argument_checks import require
 from .._files.opened import ADDRESS_PATTERN, expand_paths, standard_input
@@ -18,29 +18,25 @@ from .._files.whole import DISK_FULL_ERRNOS, temporary_folder
 from .._show import display_paths_as, error_reason, plain, quoted, redact_secrets
 from ..exceptions import InvalidInputError, invalid_input
 from ._messages import invalid_option
+from ._request import Request
 
 _TIMEOUT_SECONDS = 60
 _STANDARD_INPUT_NAME = "standard input"
 
 
 @contextmanager
-def local_files(
-    patterns: Sequence[str],
-    allow_remote: bool,
-    *,
-    beside: bool = False,
-    workers: str | None = None,
-    query: str | None = None,
-) -> Iterator[list[str]]:
+def local_files(options: Request, *, beside: bool = False) -> Iterator[list[str]]:
     """Yield the paths of the files that are meant; ``-`` is the standard input.
 
-    With a `query` the pattern is the address of a database, and the file holds the
+    With ``--query`` the pattern is the address of a database, and the file holds the
     answer.
 
     Copies of remote files, and of the standard input, are removed at the end; named
-    pipes are rejected. `workers` on other machines, who do not see the copy, are rejected
+    pipes are rejected. Workers on other machines, who do not see the copy, are rejected
     with it. If it is `beside`, it may be one of several files.
     """
+    patterns = options.files
+    query = options.query
     remote = [pattern for pattern in patterns if ADDRESS_PATTERN.match(pattern)]
     if query is not None and not (len(remote) == len(patterns) == 1):
         raise invalid_option(
@@ -48,7 +44,7 @@ def local_files(
             got=", ".join(map(quoted, patterns)),
             hint="Write postgresql://host/name",
         )
-    if remote and not allow_remote and query is None:
+    if remote and not options.allow_remote and query is None:
         raise invalid_option(
             expected="the path of a local file",
             got=f"the address {quoted(remote[0])}",
@@ -56,22 +52,18 @@ def local_files(
         )
     if "-" in patterns and len(patterns) > 1 and not beside:
         raise invalid_option(
-            expected="the standard input alone",
-            got="also files",
             sentence="The standard input cannot be combined with files",
             hint="Name files alone",
         )
     if patterns.count("-") > 1:
         raise invalid_option(
-            expected="the standard input once",
-            got="two",
             sentence="The standard input is named twice",
             hint="Name a file",
         )
     for pattern in patterns:
         _refuse_pipe(pattern)
     here = "the standard input" if "-" in patterns else query and "the rows of a query"
-    if here and workers is not None:
+    if here and options.dask is not None:
         raise invalid_option(
             expected="files that the workers of --dask can read",
             got=here,
@@ -141,7 +133,7 @@ def _fetch_pattern(pattern, folder, query):
                 got=quoted(pattern),
                 hint="Write file:///path",
             )
-        return [url2pathname(parts.path)]  # decodes it
+        return [request.url2pathname(parts.path)]  # decodes it
     os.makedirs(folder)
     try:
         if parts.scheme in ("http", "https"):
@@ -196,8 +188,11 @@ def _make_file_name(path):
 
 
 def _download_file(address, path):
-    request = Request(address, headers={"User-Agent": "sklearn-calib"})
-    with urlopen(request, timeout=_TIMEOUT_SECONDS) as answer, open(path, "wb") as file:
+    asked = request.Request(address, headers={"User-Agent": "sklearn-calib"})
+    with (
+        request.urlopen(asked, timeout=_TIMEOUT_SECONDS) as answer,
+        open(path, "wb") as file,
+    ):
         shutil.copyfileobj(answer, file)
         expected = answer.headers.get("Content-Length")
         if expected is not None and file.tell() != int(expected):

@@ -28,7 +28,7 @@ class Request(argparse.Namespace):
     """
 
     run: Callable[..., int | None] | None = None
-    modules: Sequence[str] = ()  # what the command needs
+    modules: Sequence[str] = ("rich", "pandas")  # what the command needs
     words: dict[str, str] = field(default_factory=dict)  # as in `in_options`
     files: Sequence[str] = ()
     # columns
@@ -148,8 +148,6 @@ class Request(argparse.Namespace):
                 f"--{n}" for n in ("label", "prob") if getattr(self, n) is None
             )
             raise invalid_option(
-                expected=f"--label and --prob, the columns of {of}",
-                got=missing,
                 sentence=(
                     f"--label and --prob, the columns of {of}, are required; "
                     f"missing: {missing}"
@@ -158,8 +156,6 @@ class Request(argparse.Namespace):
             )
         if not isinstance(self.label, str) and not self.soft_labels:
             raise invalid_option(
-                expected="--label once",
-                got=f"{len(self.label)} columns",
                 sentence=f"--label was given {len(self.label)} times",
                 hint=(
                     "For shares of several classes add --soft-labels; many labels per row "
@@ -172,8 +168,6 @@ class Request(argparse.Namespace):
         for name in others:
             if getattr(self, name):
                 raise invalid_option(
-                    expected=f"{option} without {spell_option(name)}",
-                    got="both",
                     sentence=(
                         f"{option} and {spell_option(name)} cannot be combined: the "
                         "results would be wrong for "
@@ -186,8 +180,6 @@ class Request(argparse.Namespace):
         """Reject what would be wrong beside --scale, --prediction, --missing or --soft-labels."""
         if self.sums is not None and self.logits:
             raise invalid_option(
-                expected="--tolerance with probabilities",
-                got="--scale logits",
                 sentence="--tolerance and --scale logits cannot be combined",
                 hint="Leave one out",
             )

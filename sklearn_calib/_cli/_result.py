@@ -10,7 +10,7 @@ from .._show import get_sections, quote_for_shell, quoted
 from .._spelling import find_nearest_name, suggest_name
 from ._console import Screen, print_note, show_progress
 from ._messages import EXIT_FINDING, EXIT_SUCCESS, invalid_option
-from ._options import Parser, suggest_plain_number
+from ._options import CONDITION_FORM, Parser, suggest_plain_number
 from ._outputs import write_report, write_results
 from ._remote import describe_source
 from ._request import Request
@@ -28,7 +28,6 @@ _CONDITION_FIELDS = ("value", "low", "high", "null_mean")
 _CONDITION_PATTERN = re.compile(
     r"\s*(\w+)(?:\.(\w+))?\s*(>=|<=|>|<)\s*(\S+|\S+\s*%)\s*"
 )
-CONDITION_FORM = "MEASURE[.low|.high] > or < NUMBER"
 
 
 class Condition(NamedTuple):
@@ -131,7 +130,7 @@ def write_repair_commands(options: Request) -> str:
     apply = Parser()
     columns = fit.add_columns()
     columns.add_scale()
-    columns.add_prediction()
+    columns.add_shared_options("--prediction")
     columns.add_clusters("")
     columns.add_soft_labels()
     fit.add_reading()
@@ -191,23 +190,6 @@ _NO_ROWS_MESSAGE = (
 _TOO_FEW_ROWS_MESSAGE = (
     "too few rows of some class to say whether recalibration would help"
 )
-
-
-def add_report(group: Any) -> None:
-    """Add the options of the results of a report."""
-    group.add_argument(
-        "--name", metavar="TEXT", help="name of the model (default: its columns)"
-    )
-    group.add_page()
-    group.add_numbers()
-    group.add_argument(
-        "--fail-if",
-        action="append",
-        metavar="RULE",
-        help=f'exit with code 3 if this condition holds: "{CONDITION_FORM}", for instance '
-        '"smooth_calibration_error > null_mean" for more than chance, or '
-        '"accuracy < 0.7"; can be given several times',
-    )
 
 
 def collect_report_settings(

@@ -5,9 +5,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .._show import get_sections, plain, render_markdown
-from ._console import REQUIRED_EXTRAS, Screen, show_progress
+from ._console import Screen, show_progress
 from ._messages import invalid_option
-from ._options import format_examples, parse_any_number
+from ._options import parse_any_number
 from ._outputs import check_outputs, write_results
 from ._prediction_batches import load_columns
 from ._remote import local_files
@@ -31,12 +31,12 @@ def add_to(commands: Any) -> None:
         "rows are needed: for a verdict that finds a mean error with probability "
         "80 %, and for intervals of O/E, slope and C statistic that are short "
         "enough.",
-        epilog=format_examples(*EXAMPLES),
+        examples=EXAMPLES,
     )
     parser.add_files()
     columns = parser.add_argument_group("columns")
     columns.add_scores(classes=False)
-    columns.add_weight()
+    columns.add_shared_options("--weight")
     columns.add_scale()
     parser.add_reading(missing=("drop",))
     work = parser.add_argument_group("work")
@@ -47,10 +47,10 @@ def add_to(commands: Any) -> None:
         metavar="ERROR,...",
         help="the mean error to be found, such as 0.02",
     )
-    work.add_level()
+    work.add_shared_options("--level")
     results = parser.add_argument_group("results")
-    results.add_numbers()
-    parser.set_defaults(run=run_plan, modules=REQUIRED_EXTRAS)
+    results.add_shared_options("--json", "--markdown")
+    parser.set_defaults(run=run_plan)
 
 
 def parse_errors(text: str) -> list[float]:
@@ -72,7 +72,7 @@ def run_plan(options: Request) -> int:
             got="none",
             hint="Name it; a plan needs no labels",
         )
-    with local_files(options.files, options.allow_remote) as files:
+    with local_files(options) as files:
         _check_rows(files)
         check_outputs(options, files)
         size = _plan_size(files, options)

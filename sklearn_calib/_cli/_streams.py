@@ -24,7 +24,7 @@ from .._show import plain, quoted
 from .._typing import FloatArray, Progress
 from ._console import standard_output
 from ._messages import invalid_option
-from ._outputs import unwritable_output
+from ._outputs import is_device_or_pipe, unwritable_output
 
 _WHITESPACE = " \t\r\n"
 _PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
@@ -49,7 +49,7 @@ def get_format(out: str) -> str:
     """
     if out.lower().endswith(_PARQUET_SUFFIXES):
         return "parquet"
-    if out == "-" or (os.path.exists(out) and not os.path.isfile(out)):
+    if out == "-" or is_device_or_pipe(out):
         return "text"
     bare = _strip_compression(out)
     if bare.endswith((*_CSV_SUFFIXES, *_JSON_SUFFIXES)):
@@ -202,13 +202,13 @@ def _open_output(out: str) -> Iterator[BinaryIO]:
         with standard_output("table", "Name a file with --out") as stream:
             yield stream
         return
+    pack = _COMPRESSOR_BY_SUFFIX.get(os.path.splitext(out.lower())[1], nullcontext)
     try:
-        pack = _COMPRESSOR_BY_SUFFIX.get(os.path.splitext(out.lower())[1], nullcontext)
         with whole_file(out) as file, pack(file) as packed:
             yield packed
+    except BrokenPipeError:
+        raise
     except OSError as error:  # readers word their own
-        if isinstance(error, BrokenPipeError):
-            raise
         raise unwritable_output(out, error.strerror or error) from error
 
 

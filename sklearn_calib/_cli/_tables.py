@@ -246,9 +246,15 @@ def get_probability(table: Block, name: str, options: Request) -> FloatArray:
             error.set_fields(remark=hint)
         raise
     signed = is_written_in_percent(table, name)
-    if (scale := options.scale) is not None and not signed:
-        return _scale_to_unit(table, name, numbers, scale)
-    return numbers / 100 if options.percent and not signed else numbers
+    if signed or options.scale_ends is None:
+        return numbers
+    if options.percent:
+        return numbers / 100
+    # Marks become shares of the way from the lowest to the highest.
+    low, high = options.scale_ends
+    hint = "Name the ends of the scale with --scale"
+    check_scale(table, name, numbers, options.scale_ends, hint)
+    return (numbers - low) / (high - low)
 
 
 def get_scores(table: Block, names: Sequence[str], options: Request) -> FloatArray:
@@ -256,19 +262,13 @@ def get_scores(table: Block, names: Sequence[str], options: Request) -> FloatArr
     from .._validation import read_proba
 
     scores = np.column_stack([get_probability(table, name, options) for name in names])
-    how: dict[str, Any] = {
-        "kind": options.score_kind,
-        "tolerance": options.sum_tolerance,
-    }
     with add_error_context(source=table.source_name, row=table.get_file_row):
-        return read_proba(scores, absent=options.absent, **how)
-
-
-def _scale_to_unit(table, name, numbers, scale):
-    """Return marks as shares of the way from the lowest to the highest."""
-    check_scale(table, name, numbers, scale, "Name the ends of the scale with --scale")
-    low, high = scale
-    return (numbers - low) / (high - low)
+        return read_proba(
+            scores,
+            kind=options.score_kind,
+            tolerance=options.sum_tolerance,
+            absent=options.absent,
+        )
 
 
 def check_scale(
@@ -334,8 +334,6 @@ def _check_confidence(confidence, answers, name):
         return
     (low,) = rows_per_answer.index.drop(high)
     raise invalid_option(
-        expected="the confidence in the predicted class",
-        got=f"the probability of {quoted(str(high))}",
         sentence=(
             f"The column {quoted(name)} looks like the probability of {quoted(str(high))}, "
             "not the confidence in the answer: it is below 0.5 in every row with answer "

@@ -5,10 +5,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .._show import quoted
-from ._console import REQUIRED_EXTRAS, Screen, standard_output
-from ._map import EDITED_HELP, SQL_DIALECTS, add_map, load_map
+from ._console import Screen, standard_output
+from ._map import EDITED_HELP, SQL_DIALECTS, load_map
 from ._messages import invalid_option
-from ._options import format_examples, parse_any_number, suggest_plain_number
+from ._options import parse_any_number, suggest_plain_number
 from ._outputs import check_writable, write_json
 from ._request import Request, parse_names
 
@@ -32,9 +32,9 @@ def add_to(commands: Any) -> None:
         description="Find the scores to which a map of two classes gives at least the "
         "probabilities of --at: the rule for the raw score, to the last bit. Or "
         "write the bands between them as SQL that only compares the score.",
-        epilog=format_examples(*EXAMPLES),
+        examples=EXAMPLES,
     )
-    add_map(parser)
+    parser.add_shared_options("map")
     parser.add_argument(
         "--at",
         required=True,
@@ -67,16 +67,15 @@ def add_to(commands: Any) -> None:
     sql.add_argument(
         "--prob", metavar="COLUMN", help="the column of the score (default: p)"
     )
-    sql.add_argument(
+    sql.add_repeatable_option(
         "--names",
-        action="append",
-        metavar="NAME,...",
-        help="names of the bands, one more than --at, the lowest first (default: 0, 1, ...)",
+        "NAME,...",
+        "names of the bands, one more than --at, the lowest first (default: 0, 1, ...)",
     )
     sql.add_argument(
         "--into", metavar="NAME", help="the name of the result (default: band)"
     )
-    parser.set_defaults(run=run_threshold, modules=REQUIRED_EXTRAS)
+    parser.set_defaults(run=run_threshold)
 
 
 def run_threshold(options: Request) -> int:
@@ -100,16 +99,12 @@ def run_threshold(options: Request) -> int:
     for name in _SQL_OPTIONS:
         if getattr(options, name) is not None and options.sql is None:
             raise invalid_option(
-                expected=f"--{name} with --sql",
-                got="--sql is missing",
                 sentence=f"--{name} needs --sql",
                 hint="Add --sql DIALECT",
             )
     if options.sql is not None and (options.float32 or options.json is not None):
         got = "--float32" if options.float32 else "--json"
         raise invalid_option(
-            expected="--sql alone",
-            got=got,
             sentence=f"--sql and {got} cannot be combined",
             hint="Leave one out",
         )

@@ -69,7 +69,7 @@ class ExportedMap(Recalibrator):
     """
 
     capabilities = Capabilities(multiclass="native", cost="O(n), nothing is learned")
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"document": [dict]}
+    _parameter_constraints: ClassVar = {"document": [dict]}
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
