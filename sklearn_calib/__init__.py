@@ -13,26 +13,28 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ._version import __version__
 
 if _TYPE_CHECKING:  # at run time they are imported at first use
-    from . import classifiers as classifiers
-    from . import datasets as datasets
-    from . import decisions as decisions
-    from . import decomposition as decomposition
-    from . import displays as displays
-    from . import exceptions as exceptions
-    from . import export as export
-    from . import extending as extending
-    from . import groups as groups
-    from . import inference as inference
-    from . import linear as linear
-    from . import maps as maps
-    from . import metrics as metrics
-    from . import monitoring as monitoring
-    from . import recalibrators as recalibrators
-    from . import report as report
-    from . import staged as staged
-    from . import summary as summary
-    from . import testing as testing
-    from . import theory as theory
+    from . import (
+        classifiers as classifiers,
+        datasets as datasets,
+        decisions as decisions,
+        decomposition as decomposition,
+        displays as displays,
+        exceptions as exceptions,
+        export as export,
+        extending as extending,
+        groups as groups,
+        inference as inference,
+        linear as linear,
+        maps as maps,
+        metrics as metrics,
+        monitoring as monitoring,
+        recalibrators as recalibrators,
+        report as report,
+        staged as staged,
+        summary as summary,
+        testing as testing,
+        theory as theory,
+    )
     from ._ahead import compile_kernels
     from ._validation import canonical_labels, canonical_proba, log_proba
     from .classifiers import CalibratedModel, RefineThenCalibrateCV

@@ -12,8 +12,10 @@ from sklearn.utils._array_api import (
     get_namespace,
 )
 from sklearn.utils.metaestimators import _safe_split as safe_split
-from sklearn.utils.validation import _check_feature_names as check_feature_names
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import (
+    _check_feature_names as check_feature_names,
+    _check_method_params,
+)
 
 from ._typing import AnyArray
 

@@ -25,8 +25,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from stored_numbers import fields_of
-from test_functions import FUNCTIONS, SLOW, call
-from test_functions import rows as rows_of
+from test_functions import FUNCTIONS, SLOW, call, rows as rows_of
 from words import QUICKER, same
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, decisions, groups

@@ -19,8 +19,8 @@ from sklearn_calib import (
     inference,
     metrics,
     recalibrators,
+    report as reports,
 )
-from sklearn_calib import report as reports
 from sklearn_calib.decomposition import calibration_indices, decompose_loss
 from sklearn_calib.recalibrators import PlattScaling, PriorShift, get_recalibrator
 

@@ -10,8 +10,7 @@ import pytest
 from offered import names_of
 from refused import refuses
 from test_functions import FUNCTIONS, SLOW, call, rows
-from test_methods import CLASSES, GROUPS, build
-from test_methods import rows as rows_of_methods
+from test_methods import CLASSES, GROUPS, build, rows as rows_of_methods
 from words import same
 
 from sklearn_calib import displays as displays_

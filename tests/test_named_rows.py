@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from refused import refuses
 from test_functions import FUNCTIONS, SLOW, N, call, rows
-from test_methods import CLASSES, build
-from test_methods import rows as rows_of_methods
+from test_methods import CLASSES, build, rows as rows_of_methods
 from words import same
 
 from sklearn_calib._validation import check_indexes

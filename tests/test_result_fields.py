@@ -34,8 +34,8 @@ from sklearn_calib import (
     groups,
     inference,
     metrics,
+    recalibrators as maps,
 )
-from sklearn_calib import recalibrators as maps
 from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import prior_shift_test

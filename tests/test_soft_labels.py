@@ -13,8 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_functions import FUNCTIONS, rows
-from test_functions import call as call_function
+from test_functions import FUNCTIONS, call as call_function, rows
 from words import QUICKER, differ, same
 
 import sklearn_calib

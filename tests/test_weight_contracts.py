@@ -28,8 +28,8 @@ from test_functions import (
     TWO_CLASSES,
     call,
     options,
+    rows as rows_of,
 )
-from test_functions import rows as rows_of
 from words import numbers, same
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, inference
@@ -37,8 +37,11 @@ from sklearn_calib._kernels._loess import Loess
 from sklearn_calib.decisions import CostSensitiveClassifier
 from sklearn_calib.decomposition import decompose_loss, variational_calibration_error
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.groups import MulticalibratedModel, group_calibration
-from sklearn_calib.groups import _cells as groups_cells
+from sklearn_calib.groups import (
+    MulticalibratedModel,
+    _cells as groups_cells,
+    group_calibration,
+)
 from sklearn_calib.linear import approximate_leave_one_out, logistic_intervals
 from sklearn_calib.recalibrators import (
     MulticalibratedScores,

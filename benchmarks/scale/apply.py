@@ -46,8 +46,7 @@ def write(path, n_rows):
     """A table of a key and a probability."""
     import numpy as np
     import pyarrow as pa
-    from pyarrow import csv
-    from pyarrow import parquet as pq
+    from pyarrow import csv, parquet as pq
 
     schema = pa.schema([("id", pa.int64()), ("p", pa.float64())])
     writer = pq.ParquetWriter if path.endswith("parquet") else csv.CSVWriter

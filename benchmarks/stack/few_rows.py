@@ -35,8 +35,8 @@ from sklearn_calib.recalibrators import (
     StructuredMatrixScaling,
     StructuredVectorScaling,
     TemperatureScaling,
+    _auto as auto,
 )
-from sklearn_calib.recalibrators import _auto as auto
 from sklearn_calib.recalibrators._stacking import (
     compute_fold_masses,
     fit_chains,

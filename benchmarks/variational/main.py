@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, softmax
 
-from sklearn_calib.decomposition import _variational as kit
-from sklearn_calib.decomposition import variational_calibration_interval
+from sklearn_calib.decomposition import (
+    _variational as kit,
+    variational_calibration_interval,
+)
 from sklearn_calib.decomposition._intervals import estimate_mean_law
 from sklearn_calib.metrics import validate_predictions
 

@@ -162,15 +162,6 @@ def _find_columns(options, present):
     labels, columns = (
         parse_columns(given, present) for given in (options.label, options.prob)
     )
-    check_column_roles_differ([], labels, "--label")
-    check_column_roles_differ([], columns)
-    both = next((name for name in labels if name in columns), None)
-    if both is not None:
-        raise invalid_option(
-            expected="different columns for --label and --prob",
-            got=f"{quoted(both)} for both",
-            hint="Name the columns of the probabilities with --prob",
-        )
     if len(labels) != len(columns):
         raise invalid_option(
             expected=(
@@ -180,6 +171,7 @@ def _find_columns(options, present):
             got=f"{len(columns)}",
             hint="Name as many",
         )
+    check_column_roles_differ(labels, columns)
     return labels, columns
 
 

@@ -95,7 +95,7 @@ def run_compare(options: Request) -> int:
 
 
 def _compare_pairs(files, options):
-    from ..report import SectionPage
+    from ..report import SectionPage, calibration_report
 
     pairs = Pairs(name_models(files, options), options)
     names = [plain(model.name, 40) for model in pairs.models]
@@ -121,7 +121,11 @@ def _compare_pairs(files, options):
         sections = [verdict, differences]
         # a report on summaries takes the rows for independent
         if not together and not options.soft_labels:
-            sections += _report_on_models(names, summaries, options.level)
+            models = dict(zip(names, summaries, strict=True))
+            report = calibration_report(
+                models, level=options.level, check_columns=False
+            )
+            sections += get_sections(report, drawn=True)
         numbered = [f"{at} is {plain(one, 40)}" for at, one in enumerate(pairs.classes)]
         shown = SectionPage(sections, f"{subject}: {join_truncated(numbered, 12)}")
         page = write_report(shown, options.out, f"{names[0]} and {names[1]}")
@@ -131,16 +135,6 @@ def _compare_pairs(files, options):
         rows = [{**vars(each), "measure": name} for name, each in found.items()]
         write_json(numbers | {"differences": rows}, options.json)
     return screen.finish_output({"report": page, "numbers": options.json})
-
-
-def _report_on_models(names, summaries, level):
-    """Return the sections of a report on both models, with pictures."""
-    from ..report import calibration_report
-
-    report = calibration_report(
-        dict(zip(names, summaries, strict=True)), level=level, check_columns=False
-    )
-    return get_sections(report, drawn=True)
 
 
 # -- numbers --------------------------------------------------------------------------------------
@@ -155,8 +149,8 @@ def _measure_differences(pairs, options, advance):
     it are again sums over all rows.
     """
     from .._simplex_array import get_absent_mask
-    from ..inference import PairedLosses, paired_difference
-    from ..metrics import LogLoss
+    from ..inference import PairedLosses, count_hits, paired_difference
+    from ..metrics import BrierLoss, LogLoss
     from ..summary import CalibrationSummary, RowDraw, rows_to_draw
 
     n_classes = len(pairs.classes)
@@ -166,7 +160,12 @@ def _measure_differences(pairs, options, advance):
         RowDraw(n_classes, rows_to_draw(n_classes)) if several else None
         for _ in summaries
     ]
-    functions = _list_mean_measures()
+    # Measures that are means of one number per row, from its scores and its label.
+    functions = {
+        "log_loss": LogLoss().of_rows,
+        "brier_loss": BrierLoss().of_rows,
+        "accuracy": count_hits,
+    }
     losses = {name: PairedLosses() for name in functions}
     # clusters, or few rows: cells hide what is rare in them
     kept: list[PredictionBatch] = []
@@ -265,18 +264,6 @@ def _measure_row_difference(kept, name, given):
         "groups": rows.together,
     }
     return paired_difference(rows.labels, first, second, name, **more, **given)
-
-
-def _list_mean_measures():
-    """Return measures that are means of one number per row: functions of scores and labels."""
-    from ..inference import count_hits
-    from ..metrics import BrierLoss, LogLoss
-
-    return {
-        "log_loss": LogLoss().of_rows,
-        "brier_loss": BrierLoss().of_rows,
-        "accuracy": count_hits,
-    }
 
 
 def _fit_temperature(summary, drawn):

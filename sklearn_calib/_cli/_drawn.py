@@ -217,14 +217,28 @@ def compare_losses(
     groups : ndarray of shape (n_rows,), default=None
         Numbered from 0.
     """
-    from ..metrics import LogLoss
+    from scipy.special import ndtri
+
+    from ..inference import PairedDifference
+    from ..metrics import LogLoss, log_loss
 
     of_rows = LogLoss().of_rows
     before = of_rows(sample.predictions.proba, sample.predictions.codes)[held.rows]
     moved = of_rows(held.predictions.proba, held.predictions.codes) - before
     difference = held.predictions.mean(moved)
-    error = _estimate_mean_error(sample, held, moved, difference)
-    found = _make_normal_difference(loss, difference, error, level)
+    half = ndtri((1 + level) / 2) * _estimate_mean_error(
+        sample, held, moved, difference
+    )
+    found = PairedDifference(
+        log_loss.spec.name,
+        first=loss,
+        second=loss + difference,
+        difference=difference,
+        low=difference - half,
+        high=difference + half,
+        level=level,
+        method="normal",
+    )
     if groups is not None:
         found = compute_clustered_difference(
             found, moved, held.predictions.weight, groups[held.rows]
@@ -254,26 +268,6 @@ def _estimate_mean_error(sample, held, moved, mean):
         held.squares / share @ (moved - mean) ** 2 + weight**2 * (1 - 1 / share) @ apart
     )
     return np.sqrt(variance) / weight.sum()
-
-
-def _make_normal_difference(loss, difference, error, level):
-    """Return the log loss before and after, with the interval that a standard error gives."""
-    from scipy.special import ndtri
-
-    from ..inference import PairedDifference
-    from ..metrics import log_loss
-
-    half = ndtri((1 + level) / 2) * error
-    return PairedDifference(
-        log_loss.spec.name,
-        first=loss,
-        second=loss + difference,
-        difference=difference,
-        low=difference - half,
-        high=difference + half,
-        level=level,
-        method="normal",
-    )
 
 
 def double_difference_variance(found: "PairedDifference") -> "PairedDifference":

@@ -185,7 +185,7 @@ def _is_text_column(table: Block, name: str) -> bool:
     import pandas as pd
 
     column = table.columns[name]
-    if getattr(column.dtype, "kind", "O") in "iuf":
+    if column.dtype.kind in "iuf":
         return False
     texts = pd.Series(
         [str(value).strip() for value in column.dropna().unique()], dtype=object

@@ -328,7 +328,8 @@ def _update_monitor(
             "them are held in memory. Give a sorted table, or a day at a time, where they are too "
             "many."
         )
-    return _add_rows([batches.load_batch()], batches, options)
+    rows = join_batches([*batches.iter_tables(whole=True)])
+    return _add_rows([rows], batches, options)
 
 
 def _check_first_rows_column_order(batches, options):

@@ -163,10 +163,6 @@ class PredictionBatches:
         if left is not None and len(left.labels):
             yield left
 
-    def load_batch(self) -> PredictionBatch:
-        """Return all rows in memory, whose times are what they are together."""
-        return join_batches([*self.iter_tables(whole=True)])
-
     def print_left_out(self) -> None:
         """Print which rows had holes, once all have been read."""
         names = any(isinstance(label, str) for label in self.classes.tolist())

@@ -184,14 +184,6 @@ def _collect_given_options(parser, options):
     return words
 
 
-_NO_ROWS_MESSAGE = (
-    "summaries of several classes hold no rows to say whether recalibration would help"
-)
-_TOO_FEW_ROWS_MESSAGE = (
-    "too few rows of some class to say whether recalibration would help"
-)
-
-
 def collect_report_settings(
     files: Sequence[str],
     options: Request,
@@ -228,8 +220,10 @@ def emit_report(
             advice.code = write_repair_commands(options)
     screen.show_sections(*get_sections(report))
     if few:
-        saved = len(report.classes) > 2 and options.label is None
-        screen.print(f"{_NO_ROWS_MESSAGE if saved else _TOO_FEW_ROWS_MESSAGE}\n")
+        reason = "too few rows of some class"
+        if len(report.classes) > 2 and options.label is None:
+            reason = "summaries of several classes hold no rows"
+        screen.print(f"{reason} to say whether recalibration would help\n")
     after = (
         _report_recalibrated(report, model, options) if options.recalibrate else None
     )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from .._files.columns import (
     label_values,
     number_column,
 )
-from .._files.csv_text import infer_column_values
+from .._files.csv_text import ColumnSelector, infer_column_values
 from .._files.tables import column_names, load_table, table_blocks
 from .._show import format_row_numbers, plain, quote_for_shell, quoted
 from .._typing import AnyArray, FloatArray, IntArray
@@ -28,8 +28,6 @@ from ._request import Request, parse_names
 
 if TYPE_CHECKING:
     from .._validation import Votes
-
-ColumnSelector: TypeAlias = Callable[[Sequence[str]], list[str]]
 
 
 class Tables:
@@ -205,7 +203,7 @@ def parse_ordered_columns(table: Block) -> Any:
     """Return the frame with numbers and dates for texts that are such in all rows."""
     frame = table.columns.copy()
     for name in frame.columns:
-        if getattr(frame[name].dtype, "kind", "O") in "OTU":
+        if frame[name].dtype.kind in "OTU":
             frame[name] = parse_ordered_column(table, name)
     return frame
 

@@ -1,7 +1,7 @@
 """Parquet and Arrow files: batches of rows with their types."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -9,7 +9,13 @@ from .._argument_checks import require
 from .._show import plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
 from .columns import LIST_COLUMN_HINT
-from .csv_text import MAX_EXACT_INTEGER, check_columns, invalid_skipping, rows_below
+from .csv_text import (
+    MAX_EXACT_INTEGER,
+    ColumnSelector,
+    check_columns,
+    invalid_skipping,
+    rows_below,
+)
 from .opened import import_pyarrow_module
 
 # Bytes of a column of a parquet file that are read at a time.
@@ -191,7 +197,7 @@ def keep_workbook() -> Iterator[None]:
 def load_workbook(
     stream: Any,
     file: str,
-    pick: Callable[[Sequence[str]], Any] | None,
+    pick: ColumnSelector | None,
     skip_rows: int = 0,
 ) -> Any:
     """Return some columns of the sheet as a pandas DataFrame; without `pick` all of them.

@@ -158,7 +158,7 @@ def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
     missing values, unless there may be `holes`.
     """
     column = block.columns[name]
-    if getattr(column.dtype, "kind", "O") in "fiub":
+    if column.dtype.kind in "fiub":
         plain_type = isinstance(column.dtype, np.dtype)
         numbers = (
             column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
@@ -206,7 +206,7 @@ def check_number_format(block: Block, name: str) -> None:
     filled = column.dropna()
     if block.forms is None or not len(filled):
         return
-    kind = getattr(filled.dtype, "kind", "O")
+    kind = filled.dtype.kind
     texts = None if kind in "fiub" else filled.astype(str).str
     found = {"%": texts is not None and _ends_with_percent(filled)}
     if block.decimal is None:  # the numbers show it, but for whole ones
@@ -363,7 +363,7 @@ def label_column(block: Block, name: str) -> Any:
     Dates and the like become text.
     """
     column = block.columns[name]
-    if getattr(column.dtype, "kind", "O") in "fiub":
+    if column.dtype.kind in "fiub":
         return column
     return column.astype(object).map(_as_text, na_action="ignore")
 

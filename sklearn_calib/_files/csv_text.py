@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from .._show import plain, quoted
 from .._spelling import find_nearest_name
 from ..exceptions import InvalidInputError, invalid_input
 
+#: Given the names of all columns, those to read.
+ColumnSelector: TypeAlias = Callable[[Sequence[str]], list[str]]
 # characters; what is longer is hardly a row, and would fill the memory
 MAX_ROW_CHARACTERS = 2**25
 # The names of the columns are looked for in this many first lines of a file.
@@ -72,7 +74,7 @@ def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
 
 def detect_separator(
     text: str,
-    pick: Callable[[Sequence[str]], Any],
+    pick: ColumnSelector,
     sep: str | None,
     header: Sequence[str] | None = None,
 ) -> tuple[str, list[str]]:

@@ -8,7 +8,7 @@ it reports the line, keeps numbers of any size, and its result is final.
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from . import csv_text
 from .columns import EMPTY_TABLE_HINT
 from .csv_text import (
     MAX_EXACT_INTEGER,
+    ColumnSelector,
     check_columns,
     compute_read_fraction,
     detect_encoding,
@@ -46,7 +47,7 @@ class _Twice(Exception):
 def json_frames(
     stream: Any,
     file: str,
-    pick: Callable[[Sequence[str]], Any],
+    pick: ColumnSelector,
     encoding: str | None,
     size: int,
 ) -> Iterator[tuple[Any, float, str]]:
@@ -141,13 +142,10 @@ class _Reader:
         self.paths = {name: place[name] for name in needed}
         self.parts = {part for path in self.paths.values() for part in path}
         for name in needed:
-            kinds = {
-                _KIND_NAME_BY_TYPE.get(type(_get_at_path(row, self.paths[name])))
-                for row in rows
-            } - {None}
+            types = {type(_get_at_path(row, self.paths[name])) for row in rows}
+            kinds = {_KIND_NAME_BY_TYPE.get(each) for each in types} - {None}
             if len(kinds) == 1:
                 self.kinds[name] = kinds.pop()
-            types = {type(_get_at_path(row, self.paths[name])) for row in rows}
             if types <= {int, type(None)}:
                 self.whole.add(name)
         return needed

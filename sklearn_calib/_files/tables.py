@@ -3,7 +3,7 @@
 import codecs
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from .arrow import (
 )
 from .columns import EMPTY_TABLE_HINT, Block, join_frames
 from .csv_text import (
+    ColumnSelector,
     CsvParser,
     check_columns,
     compute_read_fraction,
@@ -62,7 +63,7 @@ class CsvText(NamedTuple):
 
 def load_table(
     file: str,
-    pick: Callable[[Sequence[str]], Any],
+    pick: ColumnSelector,
     *,
     as_text: Collection[str] = (),
     **form: Any,
@@ -111,7 +112,7 @@ def load_table(
 
 def table_blocks(
     file: str,
-    pick: Callable[[Sequence[str]], Any],
+    pick: ColumnSelector,
     *,
     size: int | None = None,
     as_text: Collection[str] = (),
@@ -148,28 +149,24 @@ def table_blocks(
     rows = 0
     forms = dict[tuple[str, str], Any]()
 
-    def pick_some(names: Sequence[str]) -> Any:
+    def pick_some(names):
         # without a column no row is counted: folders may hold all that is needed
         return pick(names) or names[:1]
 
     with translate_read_errors(file), stream or open_decompressed(file) as stream:
         kind = detect_format(stream, file)
-        size = size or _BLOCK_BYTES
-        if kind == "csv":
-            tables = _iter_csv_blocks(stream, file, pick_some, form, size, as_text)
-        else:
-            tables = _iter_typed_blocks(
-                kind,
-                stream,
-                file,
-                pick_some,
-                form,
-                size,
-                row_groups,
-                nullable,
-                keep_columns,
-            )
-        for table in tables:
+        for table in _iter_kind_blocks(
+            kind,
+            stream,
+            file,
+            pick_some,
+            form,
+            size or _BLOCK_BYTES,
+            as_text,
+            row_groups,
+            nullable,
+            keep_columns,
+        ):
             if table.n_rows:
                 yield table._replace(forms=forms)
             rows += table.n_rows
@@ -181,9 +178,7 @@ def table_blocks(
         )
 
 
-def column_names(
-    file: str, pick: Callable[[Sequence[str]], Any], **form: Any
-) -> list[str]:
+def column_names(file: str, pick: ColumnSelector, **form: Any) -> list[str]:
     """Return the names of all columns of a file; parameters as in `load_table`."""
     found: list[str] = []
 
@@ -196,16 +191,9 @@ def column_names(
         if kind in ("parquet", "arrow"):
             source = _open_typed_source(kind, stream, file)
             return list(flatten_schema(source.schema_arrow).names)
-        if kind == "csv":
-            next(
-                _iter_csv_blocks(stream, file, note_names, form, _PROBED_BYTES, ()),
-                None,
-            )
-        else:
-            next(
-                _iter_typed_blocks(kind, stream, file, note_names, form, _PROBED_BYTES),
-                None,
-            )
+        next(
+            _iter_kind_blocks(kind, stream, file, note_names, form, _PROBED_BYTES), None
+        )
     return found
 
 
@@ -293,9 +281,22 @@ def _open_typed_source(kind, stream, file, skip_rows=0):
     return ArrowFile(stream) if kind == "arrow" else parquet_file(stream)
 
 
-def _iter_typed_blocks(
-    kind, stream, file, pick, form, size, row_groups=(), nullable=False, keep=False
+def _iter_kind_blocks(
+    kind,
+    stream,
+    file,
+    pick,
+    form,
+    size,
+    as_text=(),
+    row_groups=(),
+    nullable=False,
+    keep=False,
 ):
+    """Yield the blocks of a file of a kind; the arguments are those of `table_blocks`."""
+    if kind == "csv":
+        yield from _iter_csv_blocks(stream, file, pick, form, size, as_text)
+        return
     skip_rows = form.get("skip_rows") or 0
     if kind == "workbook" and not keep:
         yield Block(load_workbook(stream, file, pick, skip_rows), file, ".")

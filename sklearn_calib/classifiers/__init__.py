@@ -5,9 +5,11 @@ them. Start reading with `CalibratedModel` in `_calibrated_model.py`.
 """
 
 from ._angular import AngularCalibratedClassifier
-from ._base import ESTIMATOR_CONSTRAINTS as ESTIMATOR_CONSTRAINTS
-from ._base import CalibratedClassifier as CalibratedClassifier
-from ._base import CalibratedPair as CalibratedPair
+from ._base import (
+    ESTIMATOR_CONSTRAINTS as ESTIMATOR_CONSTRAINTS,
+    CalibratedClassifier as CalibratedClassifier,
+    CalibratedPair as CalibratedPair,
+)
 from ._calibrated_model import CalibratedModel
 from ._refine_then_calibrate import RefineThenCalibrateCV
 from ._user_estimators import check_gives_proba as check_gives_proba

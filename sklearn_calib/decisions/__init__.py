@@ -7,20 +7,21 @@ Start reading with `decision_curve` in `_decision_curve.py`.
 from ..metrics import register_measures as _register
 from ._cost_sensitive import CostSensitiveClassifier
 from ._costs import validate_two_classes as validate_two_classes
-from ._decision_curve import DecisionCurve as DecisionCurve
-from ._decision_curve import NetBenefitDifference as NetBenefitDifference
-from ._decision_curve import decision_curve, decision_difference
-from ._expected_cost import ExpectedCost as ExpectedCost
-from ._expected_cost import expected_cost_test
-from ._expected_metrics import ExpectedMetrics as ExpectedMetrics
-from ._expected_metrics import expected_metrics
-from ._measures import area_under_risk_coverage as area_under_risk_coverage
-from ._measures import calibration_decision_loss as calibration_decision_loss
-from ._measures import expected_cost_score as expected_cost_score
-from ._regret import RegretCurve as RegretCurve
-from ._regret import regret_curve
-from ._risk_coverage import RiskCoverageCurve as RiskCoverageCurve
-from ._risk_coverage import risk_coverage_curve
+from ._decision_curve import (
+    DecisionCurve as DecisionCurve,
+    NetBenefitDifference as NetBenefitDifference,
+    decision_curve,
+    decision_difference,
+)
+from ._expected_cost import ExpectedCost as ExpectedCost, expected_cost_test
+from ._expected_metrics import ExpectedMetrics as ExpectedMetrics, expected_metrics
+from ._measures import (
+    area_under_risk_coverage as area_under_risk_coverage,
+    calibration_decision_loss as calibration_decision_loss,
+    expected_cost_score as expected_cost_score,
+)
+from ._regret import RegretCurve as RegretCurve, regret_curve
+from ._risk_coverage import RiskCoverageCurve as RiskCoverageCurve, risk_coverage_curve
 from ._selective import SelectiveClassifier
 
 _REGISTERED_MEASURES = _register(globals().values())

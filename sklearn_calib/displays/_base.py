@@ -41,6 +41,8 @@ LINE_STYLE_OPTIONS = (
 )
 BAR_STYLE_OPTIONS = ("alpha", "color", "label")
 CurveKwargs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+#: Of each panel the pairs (x, y) that are drawn, or (x, y, value).
+PlottedData = list[list[tuple[Any, ...]]]
 #: Places of a legend above its panel.
 LEGEND_ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
 LEGEND_ABOVE_RIGHT: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
@@ -142,7 +144,7 @@ class Display:
             if name == "plot":
                 cls.plot = _suggest_option_names(made)  # type: ignore[method-assign]
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the plotted data as numbers.
 
         Returns

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,14 @@ from .._typing import (
 from ..exceptions import invalid_input
 from ..metrics import ReliabilityCurve, reliability_curve
 from ..recalibrators import resolve_recalibrator
-from ._base import CurveKwargs, Display, add_legend, blend_color, draw_unit_square
+from ._base import (
+    CurveKwargs,
+    Display,
+    PlottedData,
+    add_legend,
+    blend_color,
+    draw_unit_square,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -201,7 +207,7 @@ class CalibratingFunctionDisplay(Display):
         display = cls(scores, functions, curve, true)
         return display.plot(ax=ax, curve_kwargs=curve_kwargs)
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the observed frequencies, the truth and the map of each method.
 
         Returns

@@ -9,7 +9,14 @@ from .._argument_checks import check_known
 from .._show import escape_mathtext
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Multiclass, Self
 from ..metrics import CumulativeDifferences, cumulative_differences
-from ._base import CurveKwargs, Display, add_legend, blend_color, predict_model
+from ._base import (
+    CurveKwargs,
+    Display,
+    PlottedData,
+    add_legend,
+    blend_color,
+    predict_model,
+)
 
 _AXIS_KINDS = ("rows", "score")
 _N_UPPER_TICKS = 6
@@ -169,7 +176,7 @@ class CumulativeDifferenceDisplay(Display):
             curve_kwargs=curve_kwargs,
         )
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the path.
 
         Returns

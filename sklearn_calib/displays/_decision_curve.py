@@ -18,6 +18,7 @@ from ._base import (
     LEGEND_ABOVE,
     CurveKwargs,
     ModelsDisplay,
+    PlottedData,
     add_legend,
     blend_color,
     draw_bands,
@@ -181,7 +182,7 @@ class DecisionCurveDisplay(ModelsDisplay):
             curve_kwargs=curve_kwargs,
         )
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the curves.
 
         Returns

@@ -24,6 +24,7 @@ from ._base import (
     LEGEND_ABOVE_RIGHT,
     CurveKwargs,
     ModelsDisplay,
+    PlottedData,
     add_legend,
     blend_color,
     get_next_color,
@@ -209,7 +210,7 @@ class DecompositionDisplay(ModelsDisplay):
             curve_kwargs=curve_kwargs,
         )
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the ends of the bars.
 
         Returns

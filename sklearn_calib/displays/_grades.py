@@ -13,6 +13,7 @@ from ._base import (
     LEGEND_ABOVE,
     CurveKwargs,
     Display,
+    PlottedData,
     add_legend,
     blend_color,
     predict_model,
@@ -167,7 +168,7 @@ class GradeDisplay(Display):
             curve_kwargs=curve_kwargs,
         )
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the observed and the predicted rates against the numbers of the grades.
 
         Returns

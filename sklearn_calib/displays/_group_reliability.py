@@ -26,6 +26,7 @@ from ._base import (
     LEGEND_ABOVE_RIGHT,
     CurveKwargs,
     Display,
+    PlottedData,
     add_legend,
     blend_color,
     draw_unit_square,
@@ -251,7 +252,7 @@ default="isotonic"
             curve_kwargs=curve_kwargs,
         )
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the dots, and the curves.
 
         Returns

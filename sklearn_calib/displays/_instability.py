@@ -2,13 +2,13 @@
 
 import textwrap
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from .._typing import ArrayLike, AxesLike, Estimator, Features, RandomStateLike, Self
 from ..inference import Instability, InternalValidation, internal_validation
-from ._base import CurveKwargs, Display, blend_color, draw_unit_square
+from ._base import CurveKwargs, Display, PlottedData, blend_color, draw_unit_square
 
 # The range of at most this many rows is drawn.
 _MAX_BARS = 300
@@ -174,7 +174,7 @@ class InstabilityDisplay(Display):
             curve_kwargs=curve_kwargs,
         )
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the plotted data, with rows in the order of their predictions.
 
         Returns

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from .._typing import AxesLike, Self
 from ..monitoring import Alarm, CalibrationMonitor, MonitorHistory
-from ._base import CurveKwargs, Display, add_legend, blend_color
+from ._base import CurveKwargs, Display, PlottedData, add_legend, blend_color
 
 
 @dataclass(eq=False, repr=False)
@@ -89,7 +89,7 @@ class MonitorDisplay(Display):
         )
         return display.plot(ax=ax, curve_kwargs=curve_kwargs)
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return both curves of each panel.
 
         Returns

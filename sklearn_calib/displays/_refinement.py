@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -10,7 +10,14 @@ from .._show import escape_mathtext
 from .._typing import CV, ArrayLike, AxesLike, Estimator, RecalibratorLike, Self
 from ..decomposition import RefinementCurve, refinement_curve
 from ..metrics import LossLike, get_loss
-from ._base import LEGEND_ABOVE_RIGHT, CurveKwargs, Display, add_legend, blend_color
+from ._base import (
+    LEGEND_ABOVE_RIGHT,
+    CurveKwargs,
+    Display,
+    PlottedData,
+    add_legend,
+    blend_color,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -127,7 +134,7 @@ class RefinementCurveDisplay(Display):
         chosen = curve.best(estimator.selection)
         return cls(curve, chosen).plot(ax=ax, curve_kwargs=curve_kwargs)
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return risk and refinement.
 
         Returns

@@ -17,6 +17,7 @@ from ..decisions import RegretCurve, regret_curve
 from ._base import (
     CurveKwargs,
     ModelsDisplay,
+    PlottedData,
     add_legend,
     blend_color,
     name_models,
@@ -168,7 +169,7 @@ class RegretDisplay(ModelsDisplay):
             curve_kwargs=curve_kwargs,
         )
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the curves.
 
         Returns

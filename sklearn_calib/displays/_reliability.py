@@ -32,6 +32,7 @@ from ..metrics import ReliabilityCurve, reliability_curve
 from ._base import (
     CurveKwargs,
     ModelsDisplay,
+    PlottedData,
     add_legend,
     blend_color,
     draw_unit_square,
@@ -386,7 +387,7 @@ class ReliabilityDisplay(ModelsDisplay):
             ax, curve_kwargs, bands=bands, logit=logit, histogram=histogram
         )
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the curves.
 
         Returns

@@ -9,6 +9,7 @@ from ..decisions import risk_coverage_curve
 from ._base import (
     CurveKwargs,
     ModelsDisplay,
+    PlottedData,
     add_legend,
     blend_color,
     label_once,
@@ -143,7 +144,7 @@ class RiskCoverageDisplay(ModelsDisplay):
             curve_kwargs=curve_kwargs,
         )
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the curves.
 
         Returns

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._typing import AxesLike, Self
 from ..recalibrators import StackedCalibration
-from ._base import CurveKwargs, Display, name_rows
+from ._base import CurveKwargs, Display, PlottedData, name_rows
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +80,7 @@ class StackDisplay(Display):
         }
         return cls(weights, losses).plot(ax=ax, curve_kwargs=curve_kwargs)
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the ends of the bars, and the mean losses.
 
         Returns

@@ -20,6 +20,7 @@ from ._base import (
     LINE_STYLE_OPTIONS,
     CurveKwargs,
     Display,
+    PlottedData,
     add_legend,
     blend_color,
     draw_unit_square,
@@ -163,7 +164,7 @@ class WitnessDisplay(Display):
             curve_kwargs=curve_kwargs,
         )
 
-    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> PlottedData:
         """Return the reliability curve, and the witness.
 
         Returns
@@ -272,7 +273,7 @@ class NullDistributionDisplay(Display):
         """
         return self._drawn_on(ax, curve_kwargs, bins=bins)
 
-    def get_plotted_data(self, bins: int = 40) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self, bins: int = 40) -> PlottedData:
         """Return the histogram of the replicates, and the statistic.
 
         Parameters

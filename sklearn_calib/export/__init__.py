@@ -6,8 +6,14 @@ Start reading with `to_dict` in `_exported.py`.
 
 from ._code import to_code
 from ._document import json_schema
-from ._exported import ExportedMap as ExportedMap
-from ._exported import from_dict, from_json, skops_trusted, to_dict, to_json
+from ._exported import (
+    ExportedMap as ExportedMap,
+    from_dict,
+    from_json,
+    skops_trusted,
+    to_dict,
+    to_json,
+)
 from ._onnx import to_onnx
 from ._onnx_models import register_onnx_converters
 from ._simplify import simplify

@@ -4,24 +4,30 @@ It may import `inference`, `classifiers`, `testing` and the layers below them.
 Start reading with `group_calibration` in `_group_calibration.py`.
 """
 
-from ..recalibrators import GroupRecalibration as GroupRecalibration
-from ..recalibrators import MulticalibratedScores as MulticalibratedScores
-from ._grade_calibration import GradeCalibration as GradeCalibration
-from ._grade_calibration import GradeRow as GradeRow
-from ._grade_calibration import grade_calibration as grade_calibration
-from ._grades import Grades as Grades
-from ._grades import to_grades as to_grades
-from ._group_calibration import audit_pairs as audit_pairs
-from ._group_calibration import audit_predictions as audit_predictions
-from ._group_calibration import audit_summaries as audit_summaries
-from ._group_calibration import group_calibration as group_calibration
-from ._group_calibration import partition_values as partition_values
-from ._grouping import ALL_ROWS_NAME as ALL_ROWS_NAME
-from ._grouping import Grouping as Grouping
-from ._grouping import find_groups as find_groups
+from ..recalibrators import (
+    GroupRecalibration as GroupRecalibration,
+    MulticalibratedScores as MulticalibratedScores,
+)
+from ._grade_calibration import (
+    GradeCalibration as GradeCalibration,
+    GradeRow as GradeRow,
+    grade_calibration as grade_calibration,
+)
+from ._grades import Grades as Grades, to_grades as to_grades
+from ._group_calibration import (
+    audit_pairs as audit_pairs,
+    audit_predictions as audit_predictions,
+    audit_summaries as audit_summaries,
+    group_calibration as group_calibration,
+    partition_values as partition_values,
+)
+from ._grouping import (
+    ALL_ROWS_NAME as ALL_ROWS_NAME,
+    Grouping as Grouping,
+    find_groups as find_groups,
+)
 from ._multicalibrated_model import MulticalibratedModel as MulticalibratedModel
-from ._result import GroupCalibration as GroupCalibration
-from ._result import GroupRow as GroupRow
+from ._result import GroupCalibration as GroupCalibration, GroupRow as GroupRow
 
 __all__ = [
     "Grades",

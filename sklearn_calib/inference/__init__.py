@@ -6,52 +6,59 @@ them. Start reading with `confidence_interval` in `_intervals.py`.
 
 from ._calibrated_mean import calibrated_mean
 from ._calibrated_mean_result import CalibratedMean as CalibratedMean
-from ._classical import PolynomialTest as PolynomialTest
-from ._classical import SignificanceResult as SignificanceResult
 from ._classical import (
+    PolynomialTest as PolynomialTest,
+    SignificanceResult as SignificanceResult,
     cox_test,
     cumulative_test,
     hosmer_lemeshow_test,
     polynomial_test,
     spiegelhalter_test,
 )
-from ._clusters import ClusterSample as ClusterSample
-from ._clusters import compute_clustered_sum_error as compute_clustered_sum_error
-from ._clusters import few_event_interval as few_event_interval
-from ._clusters import loss_interval as loss_interval
-from ._clusters import mean_loss_interval as mean_loss_interval
-from ._clusters import reads_residuals as reads_residuals
-from ._clusters import small_sample_inflation as small_sample_inflation
-from ._clusters import warn_few_events as warn_few_events
-from ._clusters import with_cluster_ids as with_cluster_ids
-from ._internal_result import Instability as Instability
-from ._internal_result import InternalValidation as InternalValidation
-from ._internal_result import InternalValidationRow as InternalValidationRow
+from ._clusters import (
+    ClusterSample as ClusterSample,
+    compute_clustered_sum_error as compute_clustered_sum_error,
+    few_event_interval as few_event_interval,
+    loss_interval as loss_interval,
+    mean_loss_interval as mean_loss_interval,
+    reads_residuals as reads_residuals,
+    small_sample_inflation as small_sample_inflation,
+    warn_few_events as warn_few_events,
+    with_cluster_ids as with_cluster_ids,
+)
+from ._internal_result import (
+    Instability as Instability,
+    InternalValidation as InternalValidation,
+    InternalValidationRow as InternalValidationRow,
+)
 from ._internal_validation import internal_validation
-from ._intervals import ConfidenceInterval as ConfidenceInterval
-from ._intervals import confidence_interval
+from ._intervals import ConfidenceInterval as ConfidenceInterval, confidence_interval
 from ._lp_calibration import binning_sample_size, lp_calibration_bound
-from ._monte_carlo import MonteCarloResult as MonteCarloResult
-from ._monte_carlo import calibration_test
-from ._paired import PairedDifference as PairedDifference
-from ._paired import PairedLosses, paired_difference
-from ._paired import count_hits as count_hits
-from ._prior_shift_test import PriorShiftResult as PriorShiftResult
-from ._prior_shift_test import prior_shift_test
+from ._monte_carlo import MonteCarloResult as MonteCarloResult, calibration_test
+from ._paired import (
+    PairedDifference as PairedDifference,
+    PairedLosses,
+    count_hits as count_hits,
+    paired_difference,
+)
+from ._prior_shift_test import PriorShiftResult as PriorShiftResult, prior_shift_test
 from ._resampling import (
     simulate_bootstrap_distribution as simulate_bootstrap_distribution,
+    simulate_distribution as simulate_distribution,
+    simulate_null_distribution as simulate_null_distribution,
 )
-from ._resampling import simulate_distribution as simulate_distribution
-from ._resampling import simulate_null_distribution as simulate_null_distribution
-from ._sample_size import SampleSizeTarget as SampleSizeTarget
-from ._sample_size import ValidationSampleSize as ValidationSampleSize
-from ._sample_size import validation_sample_size
-from ._testers import CalibrationTester
-from ._testers import TesterVerdict as TesterVerdict
-from ._validation import ValidationRow as ValidationRow
-from ._validation import ValidationSummary as ValidationSummary
-from ._validation import ValidationTable as ValidationTable
-from ._validation import validation_summary
+from ._sample_size import (
+    SampleSizeTarget as SampleSizeTarget,
+    ValidationSampleSize as ValidationSampleSize,
+    validation_sample_size,
+)
+from ._testers import CalibrationTester, TesterVerdict as TesterVerdict
+from ._validation import (
+    ValidationRow as ValidationRow,
+    ValidationSummary as ValidationSummary,
+    ValidationTable as ValidationTable,
+    validation_summary,
+)
 
 __all__ = [
     "CalibrationTester",

@@ -4,17 +4,21 @@ It may import `metrics`, `recalibrators` and the layers below them.
 Start reading with `approximate_leave_one_out` in `_fit.py`.
 """
 
-from ._angle import AngleEstimate as AngleEstimate
-from ._angle import angular_recalibrator as angular_recalibrator
-from ._angle import check_angle_assumptions as check_angle_assumptions
-from ._angle import estimate_angle
-from ._angle import find_angle as find_angle
-from ._angle import unsupported_weights_error as unsupported_weights_error
-from ._fit import LinearFit as LinearFit
-from ._fit import approximate_leave_one_out
-from ._fit import compute_leave_one_out_scores as compute_leave_one_out_scores
-from ._fit import read_linear as read_linear
-from ._fit import refine_fits as refine_fits
+from ._angle import (
+    AngleEstimate as AngleEstimate,
+    angular_recalibrator as angular_recalibrator,
+    check_angle_assumptions as check_angle_assumptions,
+    estimate_angle,
+    find_angle as find_angle,
+    unsupported_weights_error as unsupported_weights_error,
+)
+from ._fit import (
+    LinearFit as LinearFit,
+    approximate_leave_one_out,
+    compute_leave_one_out_scores as compute_leave_one_out_scores,
+    read_linear as read_linear,
+    refine_fits as refine_fits,
+)
 from ._intervals import logistic_intervals
 
 __all__ = [

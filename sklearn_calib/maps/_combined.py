@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Mixture(CalibrationMap):
         Numbers("One weight per part, at least 0, with sum 1.", 0.0, 1.0)
     )
     parts: tuple[CalibrationMap, ...] = schema_field(PARTS_FIELD)
-    supports_array_api: ClassVar[bool] = True
+    supports_array_api = True
 
     def check(self, k: int, at: str) -> None:
         check_length(self.weights, len(self.parts), f"{at}.weights")
@@ -78,7 +78,7 @@ class Chain(CalibrationMap):
     """The parts in their order: each is applied to the result of the one before it."""
 
     parts: tuple[CalibrationMap, ...] = schema_field(PARTS_FIELD)
-    supports_array_api: ClassVar[bool] = True
+    supports_array_api = True
 
     def apply(self, rows: Any) -> Any:
         for part in self.parts:

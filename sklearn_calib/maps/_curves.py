@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -59,7 +59,7 @@ class Steps(FunctionOfScore):
         Numbers("Increasing; empty for a constant.", increasing=True)
     )
     values: FloatArray = schema_field(Numbers("One number more than edges.", 0.0, 1.0))
-    has_jumps: ClassVar[bool] = True
+    has_jumps = True
 
     def check(self, k: int, at: str) -> None:
         check_length(self.values, len(self.edges) + 1, f"{at}.values")

@@ -1,7 +1,7 @@
 """Maps with one number or none."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ._ranges import Ranges
 class Identity(CalibrationMap):
     """p, without exact logarithms."""
 
-    supports_array_api: ClassVar[bool] = True
+    supports_array_api = True
 
     def apply(self, rows: Any) -> Any:
         return rows.with_proba(rows.proba)
@@ -39,7 +39,7 @@ class Identity(CalibrationMap):
 class Uniform(CalibrationMap):
     """1 / k for each of the k classes."""
 
-    supports_array_api: ClassVar[bool] = True
+    supports_array_api = True
 
     def apply(self, rows: Any) -> Any:
         return rows.uniform()
@@ -68,7 +68,7 @@ class Floor(CalibrationMap):
     """
 
     floor: float = schema_field(Number("The smallest probability.", 0.0, 1.0))
-    supports_array_api: ClassVar[bool] = True
+    supports_array_api = True
 
     def check(self, k: int, at: str) -> None:
         # Then the uniform row would be below the floor.
@@ -105,7 +105,7 @@ class Floor(CalibrationMap):
 class TailCompression(CalibrationMap):
     """P_c proportional to 1 / (1 + m - l_c), where m = max(l): this shortens the tails."""
 
-    supports_array_api: ClassVar[bool] = True
+    supports_array_api = True
 
     def apply(self, rows: Any) -> Any:
         # Logarithms less the largest one: the map does not depend on the sum of the

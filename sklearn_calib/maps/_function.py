@@ -6,7 +6,7 @@ columns.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -34,9 +34,9 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
     """P_1 as a function of one number x of the row; P_0 = 1 - P_1."""
 
     input: str = schema_field(SCORE)
-    is_binary: ClassVar[bool] = True
+    is_binary = True
     #: Whether the map jumps at its turning points.
-    has_jumps: ClassVar[bool] = False
+    has_jumps = False
 
     @property
     def rounds_scores(self) -> bool:

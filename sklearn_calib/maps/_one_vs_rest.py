@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +27,8 @@ class OneVsRest(CalibrationMap):
     parts: tuple[CalibrationMap, ...] = schema_field(
         Parts("One node per class, or one for all classes.")
     )
-    splits: ClassVar[bool] = True
-    supports_array_api: ClassVar[bool] = True
+    splits = True
+    supports_array_api = True
 
     def check(self, k: int, at: str) -> None:
         if len(self.parts) not in (1, k):

@@ -28,7 +28,7 @@ class SigmoidPoly(FunctionOfScore):
     centre: float = schema_field(Number("Number that is subtracted from x."), 0.0)
     spread: float = schema_field(Number("Number that x is divided by."), 1.0)
     link: ClassVar[str] = "sigmoid"
-    supports_array_api: ClassVar[bool] = True
+    supports_array_api = True
 
     def check(self, k: int, at: str) -> None:
         if not self.spread > 0:

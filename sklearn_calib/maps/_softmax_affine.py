@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class SoftmaxAffine(CalibrationMap):
         ),
         None,
     )
-    supports_array_api: ClassVar[bool] = True
+    supports_array_api = True
 
     def check(self, k: int, at: str) -> None:
         if self.coef.shape not in ((), (k,), (k, k)):

@@ -1,7 +1,7 @@
 """A new probability for the predicted class."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -31,7 +31,7 @@ class TopLabel(CalibrationMap):
     rest: float = schema_field(
         Number("Exponent of the probabilities of the other classes.")
     )
-    splits: ClassVar[bool] = True
+    splits = True
 
     def check(self, k: int, at: str) -> None:
         if len(self.parts) not in (1, k):

@@ -12,60 +12,75 @@ from typing import Any as _Any
 
 from .._argument_checks import unknown_name as _unknown_name
 from ._beta_family import BetaFamilyLoss
-from ._calibration_error import LARGEST_BIN_MEASURES as LARGEST_BIN_MEASURES
-from ._calibration_error import calibration_error as calibration_error
-from ._calibration_error import expected_calibration_error as expected_calibration_error
-from ._calibration_error import maximum_calibration_error as maximum_calibration_error
+from ._calibration_error import (
+    LARGEST_BIN_MEASURES as LARGEST_BIN_MEASURES,
+    calibration_error as calibration_error,
+    expected_calibration_error as expected_calibration_error,
+    maximum_calibration_error as maximum_calibration_error,
+)
 from ._convolved import convolved_calibration_error as convolved_calibration_error
-from ._cumulative import CumulativeDifferences as CumulativeDifferences
-from ._cumulative import cumulative_calibration_error as cumulative_calibration_error
-from ._cumulative import cumulative_differences
-from ._interval import interval_calibration_error as interval_calibration_error
+from ._cumulative import (
+    CumulativeDifferences as CumulativeDifferences,
+    cumulative_calibration_error as cumulative_calibration_error,
+    cumulative_differences,
+)
 from ._interval import (
+    interval_calibration_error as interval_calibration_error,
     random_interval_calibration_error as random_interval_calibration_error,
 )
 from ._kernel import kernel_calibration_error as kernel_calibration_error
-from ._loss import LossLike as LossLike
-from ._loss import ProperLoss as ProperLoss
-from ._lower_distance import DistanceInterval as DistanceInterval
-from ._lower_distance import lower_distance_interval
+from ._loss import LossLike as LossLike, ProperLoss as ProperLoss
 from ._lower_distance import (
+    DistanceInterval as DistanceInterval,
+    lower_distance_interval,
     lower_distance_to_calibration as lower_distance_to_calibration,
 )
-from ._lp_calibration import LpCalibrationResult as LpCalibrationResult
-from ._lp_calibration import lp_calibration_error as lp_calibration_error
-from ._lp_calibration import lp_calibration_test
-from ._measure import BinaryOptions as BinaryOptions
-from ._measure import JointOptions as JointOptions
-from ._measure import Measure as Measure
-from ._measure import MetricSpec as MetricSpec
-from ._measure import SharedOptions as SharedOptions
-from ._measure import binary_measure as binary_measure
-from ._measure import measure as measure
-from ._predictions import MULTICLASS_REDUCTIONS as MULTICLASS_REDUCTIONS
-from ._predictions import BinaryProblem as BinaryProblem
-from ._predictions import Cells as Cells
-from ._predictions import PooledPredictions as PooledPredictions
-from ._predictions import Predictions as Predictions
-from ._predictions import validate_multilabel as validate_multilabel
-from ._predictions import validate_predictions as validate_predictions
-from ._proper import BrierLoss as BrierLoss
-from ._proper import LogLoss as LogLoss
-from ._proper import SphericalLoss as SphericalLoss
-from ._proper import brier_loss as brier_loss
-from ._proper import log_loss as log_loss
-from ._proper import ranked_probability_score as ranked_probability_score
-from ._proper import spherical_loss as spherical_loss
-from ._reliability import CurveRows as CurveRows
-from ._reliability import ReliabilityCurve as ReliabilityCurve
-from ._reliability import ReliabilityCurves as ReliabilityCurves
-from ._reliability import check_bins as check_bins
-from ._reliability import compute_curve as compute_curve
-from ._reliability import reliability_curve
+from ._lp_calibration import (
+    LpCalibrationResult as LpCalibrationResult,
+    lp_calibration_error as lp_calibration_error,
+    lp_calibration_test,
+)
+from ._measure import (
+    BinaryOptions as BinaryOptions,
+    JointOptions as JointOptions,
+    Measure as Measure,
+    MetricSpec as MetricSpec,
+    SharedOptions as SharedOptions,
+    binary_measure as binary_measure,
+    measure as measure,
+)
+from ._predictions import (
+    MULTICLASS_REDUCTIONS as MULTICLASS_REDUCTIONS,
+    BinaryProblem as BinaryProblem,
+    Cells as Cells,
+    PooledPredictions as PooledPredictions,
+    Predictions as Predictions,
+    validate_multilabel as validate_multilabel,
+    validate_predictions as validate_predictions,
+)
+from ._proper import (
+    BrierLoss as BrierLoss,
+    LogLoss as LogLoss,
+    SphericalLoss as SphericalLoss,
+    brier_loss as brier_loss,
+    log_loss as log_loss,
+    ranked_probability_score as ranked_probability_score,
+    spherical_loss as spherical_loss,
+)
+from ._reliability import (
+    CurveRows as CurveRows,
+    ReliabilityCurve as ReliabilityCurve,
+    ReliabilityCurves as ReliabilityCurves,
+    check_bins as check_bins,
+    compute_curve as compute_curve,
+    reliability_curve,
+)
 from ._scorers import ProbabilityScorer as ProbabilityScorer
-from ._smooth_calibration import CalibrationWitness as CalibrationWitness
-from ._smooth_calibration import calibration_witness
-from ._smooth_calibration import smooth_calibration_error as smooth_calibration_error
+from ._smooth_calibration import (
+    CalibrationWitness as CalibrationWitness,
+    calibration_witness,
+    smooth_calibration_error as smooth_calibration_error,
+)
 from ._two_bin import averaged_two_bin_error as averaged_two_bin_error
 
 _MEASURE_REGISTRY: dict[str, Measure] = {}

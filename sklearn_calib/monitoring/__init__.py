@@ -4,14 +4,11 @@ It may import `metrics`, `recalibrators` and the layers below them.
 Start reading with `CalibrationMonitor` in `_monitor.py`.
 """
 
-from ._aftermath import Diagnosis as Diagnosis
-from ._aftermath import ShiftRegion as ShiftRegion
+from ._aftermath import Diagnosis as Diagnosis, ShiftRegion as ShiftRegion
 from ._monitor import CalibrationMonitor
-from ._result import Alarm as Alarm
-from ._result import MonitorHistory as MonitorHistory
+from ._result import Alarm as Alarm, MonitorHistory as MonitorHistory
 from ._rows import TIME_ORDER_HINT as TIME_ORDER_HINT
-from ._safe_test import SafeTestResult as SafeTestResult
-from ._safe_test import safe_calibration_test
+from ._safe_test import SafeTestResult as SafeTestResult, safe_calibration_test
 
 __all__ = [
     "CalibrationMonitor",

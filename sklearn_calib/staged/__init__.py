@@ -4,15 +4,19 @@ It may import `_kernels`, `_validation` and the layers below them.
 Start reading with `Staging` in `_base.py`.
 """
 
-from . import _catboost as _catboost
-from . import _lightgbm as _lightgbm
-from . import _partial_fit as _partial_fit
-from . import _scikit_learn as _scikit_learn
-from . import _xgboost as _xgboost
-from ._base import Staging as Staging
-from ._base import classifier_logits as classifier_logits
-from ._base import find_staging as find_staging
-from ._base import register_staging
+from . import (
+    _catboost as _catboost,
+    _lightgbm as _lightgbm,
+    _partial_fit as _partial_fit,
+    _scikit_learn as _scikit_learn,
+    _xgboost as _xgboost,
+)
+from ._base import (
+    Staging as Staging,
+    classifier_logits as classifier_logits,
+    find_staging as find_staging,
+    register_staging,
+)
 
 __all__ = ["register_staging"]
 

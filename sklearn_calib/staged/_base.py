@@ -13,6 +13,8 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import invalid_input
 
+#: Of each stage the kind of the scores, "proba" or "logits", and the scores.
+StagedScores = Iterator[tuple[str, ArrayLike]]
 _STAGING_BY_TYPE: dict[type | str, "Staging"] = {}
 # The adapters that were found, by exact class.
 _STAGING_CACHE: "WeakKeyDictionary[type, Staging | None]" = WeakKeyDictionary()
@@ -95,9 +97,7 @@ class Staging:
         """Fit in place; a learner that forgets its stages is recorded here."""
         return estimator.fit(X, y, **params)
 
-    def staged_scores(
-        self, fitted: Estimator, X: Features
-    ) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         """Iterate over the scores after stage 1, 2, ..., up to ``n_stages(fitted)``.
 
         Parameters

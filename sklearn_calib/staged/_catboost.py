@@ -1,11 +1,10 @@
 """CatBoost's classifier."""
 
 import copy
-from collections.abc import Iterator
 
 from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import invalid_input
-from ._base import Staging, register_staging
+from ._base import StagedScores, Staging, register_staging
 
 
 class CatBoostStaging(Staging):
@@ -20,9 +19,7 @@ class CatBoostStaging(Staging):
         names = ("iterations", "n_estimators", "num_boost_round", "num_trees")
         return next((params[name] for name in names if params.get(name)), 1000)
 
-    def staged_scores(
-        self, fitted: Estimator, X: Features
-    ) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         self.logits(fitted, X)
         for proba in fitted.staged_predict_proba(X):
             yield "proba", proba

@@ -1,12 +1,10 @@
 """LightGBM's scikit-learn classifier."""
 
-from collections.abc import Iterator
-
 from sklearn.base import clone
 
 from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import invalid_input
-from ._base import Staging, copy_with_attributes, register_staging
+from ._base import StagedScores, Staging, copy_with_attributes, register_staging
 from ._xgboost import dart_caveat
 
 #: Objectives without logits whose predictions are probabilities that sum to 1;
@@ -34,9 +32,7 @@ class LightGBMStaging(Staging):
             dart_caveat("boosting_type='dart'", "gbdt") if _is_dart(estimator) else None
         )
 
-    def staged_scores(
-        self, fitted: Estimator, X: Features
-    ) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         factor, averaged = _read_link(fitted)
         total = 0.0
         for stage in range(1, self.n_stages(fitted) + 1):

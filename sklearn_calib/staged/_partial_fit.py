@@ -1,6 +1,6 @@
 """Learners trained epoch by epoch with partial_fit: scikit-learn's MLP and SGD."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
 from .._typing import ArrayLike, Estimator, Features
-from ._base import Staging, copy_with_attributes, register_staging
+from ._base import StagedScores, Staging, copy_with_attributes, register_staging
 
 
 class PartialFitStaging(Staging):
@@ -82,9 +82,7 @@ class PartialFitStaging(Staging):
         estimator._staged_snapshots = snapshots
         return estimator
 
-    def staged_scores(
-        self, fitted: Estimator, X: Features
-    ) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         for stage in range(1, self.n_stages(fitted) + 1):
             view = self.truncate(fitted, stage)
             if hasattr(view, "decision_function"):

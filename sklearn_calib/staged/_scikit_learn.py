@@ -1,13 +1,13 @@
 """scikit-learn's boosting and forests: AdaBoost, gradient boosting, histograms, random trees."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array
 
 from .._typing import ArrayLike, Estimator, Features
-from ._base import Staging, copy_with_attributes, register_staging
+from ._base import StagedScores, Staging, copy_with_attributes, register_staging
 
 
 class ScikitLearnBoosting(Staging):
@@ -15,9 +15,7 @@ class ScikitLearnBoosting(Staging):
 
     unit = "boosting rounds"
 
-    def staged_scores(
-        self, fitted: Estimator, X: Features
-    ) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         for scores in fitted.staged_decision_function(X):
             yield "logits", scores
 
@@ -93,9 +91,7 @@ class ForestStaging(Staging):
     def n_stages(self, estimator: Estimator) -> int:
         return len(getattr(estimator, "estimators_", range(estimator.n_estimators)))
 
-    def staged_scores(
-        self, fitted: Estimator, X: Features
-    ) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         X = check_array(
             X, dtype=np.float32, accept_sparse="csr", ensure_all_finite=False
         )

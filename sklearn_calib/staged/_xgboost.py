@@ -1,12 +1,10 @@
 """XGBoost's scikit-learn classifiers."""
 
-from collections.abc import Iterator
-
 from sklearn.base import clone
 
 from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import invalid_input
-from ._base import Staging, copy_with_attributes, register_staging
+from ._base import StagedScores, Staging, copy_with_attributes, register_staging
 
 #: Objectives whose margins are the logits of the probabilities.
 LOGIT_OBJECTIVES = {"binary:logistic", "multi:softprob", "multi:softmax"}
@@ -32,9 +30,7 @@ class XGBoostStaging(Staging):
         got = _find_dropout(estimator)
         return dart_caveat(got, "gbtree without dropout") if got else None
 
-    def staged_scores(
-        self, fitted: Estimator, X: Features
-    ) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         import xgboost
 
         _check_objective(fitted)

@@ -4,22 +4,29 @@ It may import `inference`, `classifiers`, `testing` and the layers below them.
 Start reading with `CalibrationSummary` in `_summary.py`.
 """
 
-from ._drawn import DrawnSample as DrawnSample
-from ._drawn import RowDraw as RowDraw
-from ._drawn import rows_to_draw as rows_to_draw
+from ._drawn import (
+    DrawnSample as DrawnSample,
+    RowDraw as RowDraw,
+    rows_to_draw as rows_to_draw,
+)
 from ._parts import parse_folder_values as parse_folder_values
-from ._patterns import count_values as count_values
-from ._patterns import summarize_groups as summarize_groups
-from ._problems import SUM_NAME_BY_LOSS as SUM_NAME_BY_LOSS
-from ._problems import CellProblems as CellProblems
-from ._problems import MulticlassTotals as MulticlassTotals
-from ._problems import Totals as Totals
-from ._resampling import CellSample as CellSample
-from ._resampling import Fold as Fold
-from ._resampling import HeldOut as HeldOut
+from ._patterns import (
+    count_values as count_values,
+    summarize_groups as summarize_groups,
+)
+from ._problems import (
+    SUM_NAME_BY_LOSS as SUM_NAME_BY_LOSS,
+    CellProblems as CellProblems,
+    MulticlassTotals as MulticlassTotals,
+    Totals as Totals,
+)
+from ._resampling import CellSample as CellSample, Fold as Fold, HeldOut as HeldOut
 from ._sampled import Draw as Draw
-from ._sources import DROPPED_ROWS_HINT as DROPPED_ROWS_HINT
-from ._sources import find_distinct_labels, summarize
+from ._sources import (
+    DROPPED_ROWS_HINT as DROPPED_ROWS_HINT,
+    find_distinct_labels,
+    summarize,
+)
 from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary
 

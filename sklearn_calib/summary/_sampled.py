@@ -92,7 +92,8 @@ def add_block(
         if draw.most != 0:
             batch = _iter_items(labels, proba, weight, counts)
         extras = _with_shares(labels, extras)
-    digest = [] if extras is None else _digest_columns(extras)
+    # Numbers in text are numbers, as if the column had been read at once.
+    digest = [] if extras is None else [_digest_column(extras[name]) for name in extras]
     if draw.groups:
         pattern = combine_groups(draw.groups, block)
         patterns = summary.patterns = summary.patterns or PatternTable()
@@ -151,15 +152,8 @@ def _with_shares(shares, extras):
     )
 
 
-def _digest_columns(frame):
-    """Return a number for each value of each column of a frame: equal if the values are.
-
-    Numbers in text are numbers, as if the column had been read at once.
-    """
-    return [_digest_column(frame[name]) for name in frame]
-
-
 def _digest_column(column):
+    """Return a number for each value of a column: equal if the values are."""
     import pandas as pd
 
     if column.dtype.kind in "iuf" and isinstance(column.dtype, np.dtype):

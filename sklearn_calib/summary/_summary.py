@@ -282,8 +282,8 @@ class CalibrationSummary(Storable):
         n_before = self.n_samples
         # Totals of several classes are sums over the rows, apart from the two-class
         # problems.
-        whole = self._states[0].sums if self._joint is None else self._joint
-        whole[0] -= more << SUM_FRACTION_BITS  # items are counted, not the rows of each
+        # Items are counted, not the rows of each.
+        self._sums[0] -= more << SUM_FRACTION_BITS
         for rows, block in iter_score_blocks(scores, repair):
             if rows.start == 0:
                 self._labels.watch_order(codes, block, sure, count, n_before)
@@ -451,21 +451,18 @@ class CalibrationSummary(Storable):
     def totals(self) -> Totals | MulticlassTotals:
         """Sums over all rows that need no cells; `Totals` for two classes."""
         kind: type[Any] = Totals if self._joint is None else MulticlassTotals
-        named = dict(zip(kind._fields, self._total_sums.tolist(), strict=True))
+        sums = convert_to_floats(self._sums).tolist()
+        named = dict(zip(kind._fields, sums, strict=True))
         return kind(**named | {name: int(named[name]) for name in _INTEGER_TOTALS})
 
     @property
-    def _total_sums(self):
-        return (
-            self._states[0].totals
-            if self._joint is None
-            else convert_to_floats(self._joint)
-        )
+    def _sums(self):
+        """The exact sums over all rows, the first of which is their number."""
+        return self._states[0].sums if self._joint is None else self._joint
 
     @property
     def n_samples(self) -> int:
-        sums = self._states[0].sums if self._joint is None else self._joint
-        return sums[0] >> SUM_FRACTION_BITS
+        return self._sums[0] >> SUM_FRACTION_BITS
 
     @property
     def weight(self) -> float:
@@ -1019,7 +1016,7 @@ class CalibrationSummary(Storable):
         return (
             (self.max_cells, self.multiclass, self._labels.class_text)
             == (other.max_cells, other.multiclass, other._labels.class_text)
-            and np.allclose(self._total_sums, other._total_sums, _SUM_TOLERANCE, 0.0)
+            and np.allclose(self.totals, other.totals, _SUM_TOLERANCE, 0.0)
             and all(
                 mine.is_close_to(theirs, _SUM_TOLERANCE)
                 for mine, theirs in zip(self._states, other._states, strict=True)

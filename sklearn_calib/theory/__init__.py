@@ -4,9 +4,11 @@ It may import `inference`, `classifiers`, `testing` and the layers below them.
 Start reading with `GaussianLogisticModel` in `_gaussian_logistic.py`.
 """
 
-from ._gaussian_logistic import GaussianLogisticModel
-from ._gaussian_logistic import GaussianLoss as GaussianLoss
-from ._gaussian_logistic import LogisticLimit as LogisticLimit
+from ._gaussian_logistic import (
+    GaussianLogisticModel,
+    GaussianLoss as GaussianLoss,
+    LogisticLimit as LogisticLimit,
+)
 
 __all__ = ["GaussianLogisticModel"]
 

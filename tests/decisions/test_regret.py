@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from golden_sets import golden_set
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from refused import refuses
 from scipy.optimize import linprog

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import sklearn
 from golden_sets import golden_set
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from refused import fields_of, refuses
 from scipy.stats import beta

@@ -10,8 +10,7 @@ import pytest
 
 from sklearn_calib import displays
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.testing import _displays as checks
-from sklearn_calib.testing import check_contract, contract_checks
+from sklearn_calib.testing import _displays as checks, check_contract, contract_checks
 
 CLASSES = [getattr(displays, name) for name in displays.__all__]
 

@@ -37,8 +37,7 @@ from refused import refuses
 from sklearn.base import clone
 
 from sklearn_calib import canonical_proba
-from sklearn_calib.export import _code as code_module
-from sklearn_calib.export import from_dict, to_code, to_dict
+from sklearn_calib.export import _code as code_module, from_dict, to_code, to_dict
 from sklearn_calib.export._document import MapDocument, make_check_scores, to_document
 from sklearn_calib.export._program import MIN_DIVISOR
 from sklearn_calib.maps import read_map

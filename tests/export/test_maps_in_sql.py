@@ -21,8 +21,7 @@ from refused import fields_of, refuses
 from test_code import BAD, HOSTILE, UNCOMMON, document, head_in, rows_for
 
 from sklearn_calib._simplex_array import convert_log_odds
-from sklearn_calib.export import _sql as sql_text
-from sklearn_calib.export import to_dict, to_sql
+from sklearn_calib.export import _sql as sql_text, to_dict, to_sql
 from sklearn_calib.export._dialects import DIALECTS
 from sklearn_calib.export._document import to_document
 from sklearn_calib.recalibrators import HistogramBinning, Identity, VennAbers

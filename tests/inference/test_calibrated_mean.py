@@ -8,8 +8,7 @@ import pytest
 from refused import refuses
 from scipy import stats
 from scipy.special import expit, logit, ndtr, stdtrit
-from scipy.stats import beta, binom
-from scipy.stats import t as student
+from scipy.stats import beta, binom, t as student
 
 from sklearn_calib._kernels._prediction_powered_mean import (
     choose_power_tuning,

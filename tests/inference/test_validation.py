@@ -18,8 +18,12 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from sklearn_calib.decomposition import calibration_indices
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.inference import calibration_test, cox_test, spiegelhalter_test
-from sklearn_calib.inference import validation_summary as validate
+from sklearn_calib.inference import (
+    calibration_test,
+    cox_test,
+    spiegelhalter_test,
+    validation_summary as validate,
+)
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "validation"
 FAST = {"n_resamples": 9}

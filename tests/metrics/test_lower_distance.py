@@ -131,8 +131,7 @@ def test_the_grid_and_what_it_costs():
 
 @pytest.mark.slow
 def test_the_default_is_within_its_bound_of_a_fine_grid():
-    from hypothesis import given, settings
-    from hypothesis import strategies as st
+    from hypothesis import given, settings, strategies as st
 
     laws = {
         "uniform": lambda rng, n: rng.random(n),
@@ -222,8 +221,7 @@ def test_both_methods_and_the_bound():
 
 def test_relation_to_the_smooth_calibration_error():
     """Theorem 7.3 of Blasiok et al. (2023)."""
-    from hypothesis import given, settings
-    from hypothesis import strategies as st
+    from hypothesis import given, settings, strategies as st
 
     @settings(max_examples=60, deadline=None)
     @given(st.integers(1, 200), st.integers(0, 10**6), st.sampled_from([0.2, 1.0, 4.0]))

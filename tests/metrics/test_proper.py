@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 import sklearn.metrics
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._simplex_array import apply_softmax

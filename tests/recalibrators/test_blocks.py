@@ -13,8 +13,11 @@ from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._block_passes import scale_inputs
 from sklearn_calib._kernels._temperature_compiled import add_vector_sums
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.recalibrators import TemperatureScaling, VectorScaling
-from sklearn_calib.recalibrators import _temperature as temperature_file
+from sklearn_calib.recalibrators import (
+    TemperatureScaling,
+    VectorScaling,
+    _temperature as temperature_file,
+)
 
 
 def problem(n, k, seed=0, scale=3.0, temperature=1.7, dtype=np.float32):

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 from golden_sets import golden_set
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from refused import refuses
 from scipy.special import expit, logit

@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 
-from sklearn_calib.recalibrators import TrendFiltering, TrendFilteringEnsemble
-from sklearn_calib.recalibrators import _trend_filtering as trend_filtering
+from sklearn_calib.recalibrators import (
+    TrendFiltering,
+    TrendFilteringEnsemble,
+    _trend_filtering as trend_filtering,
+)
 
 CASES = ["n30", "ties60", "n200", "tiny8"]
 

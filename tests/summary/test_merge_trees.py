@@ -4,8 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sklearn_calib._kernels._exact_sums import convert_to_floats, convert_to_sums
 from sklearn_calib._kernels._exact_sums_compiled import (
