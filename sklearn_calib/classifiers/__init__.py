@@ -6,13 +6,13 @@ them. Start reading with `CalibratedModel` in `_calibrated_model.py`.
 
 from ._angular import AngularCalibratedClassifier
 from ._base import (
-    ESTIMATOR_CONSTRAINTS as ESTIMATOR_CONSTRAINTS,
-    CalibratedClassifier as CalibratedClassifier,
+    ESTIMATOR_CONSTRAINTS,
+    CalibratedClassifier,
     CalibratedPair as CalibratedPair,
 )
 from ._calibrated_model import CalibratedModel
 from ._refine_then_calibrate import RefineThenCalibrateCV
-from ._user_estimators import check_gives_proba as check_gives_proba
+from ._user_estimators import check_gives_proba
 
 __all__ = [
     "AngularCalibratedClassifier",

@@ -9,23 +9,23 @@ from ._adapters import as_eval_metric
 from ._calibration_index import (
     CalibrationIndices as CalibrationIndices,
     calibration_indices,
-    compute_problem_indices as compute_problem_indices,
+    compute_problem_indices,
     e50_calibration_index as e50_calibration_index,
     e90_calibration_index as e90_calibration_index,
     emax_calibration_index as emax_calibration_index,
     integrated_calibration_index as integrated_calibration_index,
-    smooth_frequencies as smooth_frequencies,
+    smooth_frequencies,
 )
 from ._curve import RefinementCurve as RefinementCurve, refinement_curve
 from ._decompose import (
     decompose_loss,
-    decompose_predictions as decompose_predictions,
+    decompose_predictions,
     proper_calibration_error,
     refinement_error,
 )
 from ._grouping import (
-    decompose_by_features as decompose_by_features,
-    enough_for_features as enough_for_features,
+    decompose_by_features,
+    enough_for_features,
 )
 from ._measures import (
     isotonic_refinement_brier as isotonic_refinement_brier,

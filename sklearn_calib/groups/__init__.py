@@ -13,16 +13,16 @@ from ._grade_calibration import (
     GradeRow as GradeRow,
     grade_calibration as grade_calibration,
 )
-from ._grades import Grades as Grades, to_grades as to_grades
+from ._grades import Grades as Grades, to_grades
 from ._group_calibration import (
-    audit_pairs as audit_pairs,
-    audit_predictions as audit_predictions,
-    audit_summaries as audit_summaries,
+    audit_pairs,
+    audit_predictions,
+    audit_summaries,
     group_calibration as group_calibration,
-    partition_values as partition_values,
+    partition_values,
 )
 from ._grouping import (
-    ALL_ROWS_NAME as ALL_ROWS_NAME,
+    ALL_ROWS_NAME,
     Grouping as Grouping,
     find_groups as find_groups,
 )

@@ -6,18 +6,18 @@ Start reading with `approximate_leave_one_out` in `_fit.py`.
 
 from ._angle import (
     AngleEstimate as AngleEstimate,
-    angular_recalibrator as angular_recalibrator,
-    check_angle_assumptions as check_angle_assumptions,
+    angular_recalibrator,
+    check_angle_assumptions,
     estimate_angle,
-    find_angle as find_angle,
-    unsupported_weights_error as unsupported_weights_error,
+    find_angle,
+    unsupported_weights_error,
 )
 from ._fit import (
-    LinearFit as LinearFit,
+    LinearFit,
     approximate_leave_one_out,
-    compute_leave_one_out_scores as compute_leave_one_out_scores,
-    read_linear as read_linear,
-    refine_fits as refine_fits,
+    compute_leave_one_out_scores,
+    read_linear,
+    refine_fits,
 )
 from ._intervals import logistic_intervals
 

@@ -13,7 +13,7 @@ from typing import Any as _Any
 from .._argument_checks import unknown_name as _unknown_name
 from ._beta_family import BetaFamilyLoss
 from ._calibration_error import (
-    LARGEST_BIN_MEASURES as LARGEST_BIN_MEASURES,
+    LARGEST_BIN_MEASURES,
     calibration_error as calibration_error,
     expected_calibration_error as expected_calibration_error,
     maximum_calibration_error as maximum_calibration_error,
@@ -29,7 +29,7 @@ from ._interval import (
     random_interval_calibration_error as random_interval_calibration_error,
 )
 from ._kernel import kernel_calibration_error as kernel_calibration_error
-from ._loss import LossLike as LossLike, ProperLoss as ProperLoss
+from ._loss import LossLike, ProperLoss as ProperLoss
 from ._lower_distance import (
     DistanceInterval as DistanceInterval,
     lower_distance_interval,
@@ -42,7 +42,7 @@ from ._lp_calibration import (
 )
 from ._measure import (
     BinaryOptions as BinaryOptions,
-    JointOptions as JointOptions,
+    JointOptions,
     Measure as Measure,
     MetricSpec as MetricSpec,
     SharedOptions as SharedOptions,
@@ -50,10 +50,10 @@ from ._measure import (
     measure as measure,
 )
 from ._predictions import (
-    MULTICLASS_REDUCTIONS as MULTICLASS_REDUCTIONS,
+    MULTICLASS_REDUCTIONS,
     BinaryProblem as BinaryProblem,
     Cells as Cells,
-    PooledPredictions as PooledPredictions,
+    PooledPredictions,
     Predictions as Predictions,
     validate_multilabel as validate_multilabel,
     validate_predictions as validate_predictions,
@@ -71,7 +71,7 @@ from ._reliability import (
     CurveRows as CurveRows,
     ReliabilityCurve as ReliabilityCurve,
     ReliabilityCurves as ReliabilityCurves,
-    check_bins as check_bins,
+    check_bins,
     compute_curve as compute_curve,
     reliability_curve,
 )

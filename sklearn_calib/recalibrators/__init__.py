@@ -11,30 +11,30 @@ from ..exceptions import invalid_input as _invalid_input
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
 from ._any_recalibrator import (
-    fit_clone as fit_clone,
-    fit_recalibrator as fit_recalibrator,
-    fit_validated as fit_validated,
-    predict_proba_aligned as predict_proba_aligned,
-    resolve_recalibrator as resolve_recalibrator,
-    select_fit_arguments as select_fit_arguments,
-    suggest_method_name as suggest_method_name,
+    fit_clone,
+    fit_recalibrator,
+    fit_validated,
+    predict_proba_aligned,
+    resolve_recalibrator,
+    select_fit_arguments,
+    suggest_method_name,
 )
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import (
     Capabilities as Capabilities,
     Recalibrator as Recalibrator,
-    validate_params as validate_params,
+    validate_params,
 )
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
-from ._booster import BoosterOptions as BoosterOptions
-from ._by_group import ByGroup as ByGroup
+from ._booster import BoosterOptions
+from ._by_group import ByGroup
 from ._cross_fitting import (
-    check_cv_pairs as check_cv_pairs,
-    check_fold_count as check_fold_count,
-    compute_recalibrated_proba as compute_recalibrated_proba,
+    check_cv_pairs,
+    check_fold_count,
+    compute_recalibrated_proba,
     cross_fitted_proba,
-    make_folds as make_folds,
+    make_folds,
 )
 from ._default import DefaultCalibration as DefaultCalibration
 from ._dirichlet import DirichletCalibration as DirichletCalibration
@@ -42,28 +42,28 @@ from ._enir import ENIR as ENIR
 from ._ensemble_temperature import (
     EnsembleTemperatureScaling as EnsembleTemperatureScaling,
 )
-from ._fitted_maps import get_map as get_map
+from ._fitted_maps import get_map
 from ._group_columns import (
-    encode_groups as encode_groups,
-    is_missing_value as is_missing_value,
-    read_group_columns as read_group_columns,
+    encode_groups,
+    is_missing_value,
+    read_group_columns,
 )
-from ._group_recalibration import GroupRecalibration as GroupRecalibration
+from ._group_recalibration import GroupRecalibration
 from ._harm_checks import (
-    find_duplicate_groups as find_duplicate_groups,
-    warn_if_harmful as warn_if_harmful,
-    warn_if_labels_harmed as warn_if_labels_harmed,
-    warn_leaky_folds as warn_leaky_folds,
-    warn_repeated_cells as warn_repeated_cells,
+    find_duplicate_groups,
+    warn_if_harmful,
+    warn_if_labels_harmed,
+    warn_leaky_folds,
+    warn_repeated_cells,
 )
 from ._histogram_binning import HistogramBinning as HistogramBinning
 from ._identity import Identity as Identity
 from ._isotonic import IsotonicCalibration as IsotonicCalibration
 from ._matrix import MatrixScaling as MatrixScaling
 from ._multicalibrated_scores import (
-    MAX_GROUP_COLUMNS as MAX_GROUP_COLUMNS,
-    SCORE_FEATURE_NAME as SCORE_FEATURE_NAME,
-    MulticalibratedScores as MulticalibratedScores,
+    MAX_GROUP_COLUMNS,
+    SCORE_FEATURE_NAME,
+    MulticalibratedScores,
 )
 from ._multiclass_binning import (
     CellGroup as CellGroup,
@@ -71,7 +71,7 @@ from ._multiclass_binning import (
 )
 from ._multilabel import (
     MultilabelCalibration,
-    fit_validated_labels as fit_validated_labels,
+    fit_validated_labels,
 )
 from ._near_isotonic import NearIsotonicCalibration as NearIsotonicCalibration
 from ._one_vs_rest import OneVsRest as OneVsRest
@@ -85,11 +85,11 @@ from ._restricted_polynomial import (
 )
 from ._smooth_isotonic import SmoothIsotonicCalibration as SmoothIsotonicCalibration
 from ._spline import SplineCalibration as SplineCalibration
-from ._stacking import compute_fold_masses as compute_fold_masses
+from ._stacking import compute_fold_masses
 from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling
-from ._threshold import Threshold as Threshold, thresholds_section as thresholds_section
+from ._threshold import Threshold as Threshold, thresholds_section
 from ._top_label import TopLabel as TopLabel
 from ._trend_filtering import TrendFiltering as TrendFiltering
 from ._trend_filtering_ensemble import TrendFilteringEnsemble as TrendFilteringEnsemble

@@ -6,7 +6,7 @@ Start reading with `calibration_report` in `_calibration_report.py`.
 
 from ._advice import Advice as Advice, AdviceRow as AdviceRow
 from ._calibration_report import (
-    GROUP_CODE_INPUTS as GROUP_CODE_INPUTS,
+    GROUP_CODE_INPUTS,
     calibration_report,
 )
 from ._columns import ColumnOrder as ColumnOrder, find_column_order
@@ -19,7 +19,7 @@ from ._label_report import (
 from ._report import CalibrationReport as CalibrationReport
 from ._table import ReportRow as ReportRow
 from ._verdict import Sentence as Sentence, Verdict as Verdict
-from ._written import SectionPage as SectionPage
+from ._written import SectionPage
 
 __all__ = [
     "calibration_report",

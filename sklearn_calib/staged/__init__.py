@@ -5,11 +5,11 @@ Start reading with `Staging` in `_base.py`.
 """
 
 from . import (
-    _catboost as _catboost,
-    _lightgbm as _lightgbm,
-    _partial_fit as _partial_fit,
-    _scikit_learn as _scikit_learn,
-    _xgboost as _xgboost,
+    _catboost,
+    _lightgbm,
+    _partial_fit,
+    _scikit_learn,
+    _xgboost,
 )
 from ._base import (
     Staging as Staging,

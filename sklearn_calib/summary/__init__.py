@@ -5,25 +5,25 @@ Start reading with `CalibrationSummary` in `_summary.py`.
 """
 
 from ._drawn import (
-    DrawnSample as DrawnSample,
-    RowDraw as RowDraw,
-    rows_to_draw as rows_to_draw,
+    DrawnSample,
+    RowDraw,
+    rows_to_draw,
 )
-from ._parts import parse_folder_values as parse_folder_values
+from ._parts import parse_folder_values
 from ._patterns import (
-    count_values as count_values,
-    summarize_groups as summarize_groups,
+    count_values,
+    summarize_groups,
 )
 from ._problems import (
-    SUM_NAME_BY_LOSS as SUM_NAME_BY_LOSS,
+    SUM_NAME_BY_LOSS,
     CellProblems as CellProblems,
     MulticlassTotals as MulticlassTotals,
     Totals as Totals,
 )
-from ._resampling import CellSample as CellSample, Fold as Fold, HeldOut as HeldOut
-from ._sampled import Draw as Draw
+from ._resampling import CellSample as CellSample, Fold as Fold, HeldOut
+from ._sampled import Draw
 from ._sources import (
-    DROPPED_ROWS_HINT as DROPPED_ROWS_HINT,
+    DROPPED_ROWS_HINT,
     find_distinct_labels,
     summarize,
 )
