@@ -227,12 +227,17 @@ SHARED = (
 
 def files_without_line(folder):
     """The files of a sub-package that its ``__init__.py`` does not import from."""
-    lines = (folder / "__init__.py").read_text(encoding="utf-8")
+    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+    imported = {
+        module
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.level == 1
+        for module in ([node.module] if node.module else [a.name for a in node.names])
+    }
     return [
         path.name
         for path in sorted(folder.glob("_*.py"))
-        if path.stem not in SHARED
-        and not re.search(rf"(?m)^from \.( import )?{path.stem} (import|as) ", lines)
+        if path.stem not in {*SHARED, *imported}
     ]
 
 
