@@ -374,8 +374,8 @@ MUTANTS = {
     ),
     "Venn-Abers: ends swapped": Mutant(
         "recalibrators._venn_abers",
-        "return self.table_[2 * below + hit]",
-        "return self.table_[2 * below + hit][:, ::-1]",
+        "return self.table_[2 * below + is_fitted_score]",
+        "return self.table_[2 * below + is_fitted_score][:, ::-1]",
         "recalibrators/test_venn_abers.py::test_equals_the_definition[1]",
     ),
     # -- decompositions

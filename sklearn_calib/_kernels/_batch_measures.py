@@ -374,8 +374,8 @@ def _fit_local_parabolas(score, mass, excess):
     for _ in range(4):
         kernel *= t
         sums.append(kernel @ columns)
-    s0, s1, s2, s3, s4 = (one[:, :, 0] for one in sums)
-    value = [one[:, :, 1] for one in sums]
+    s0, s1, s2, s3, s4 = (table[:, :, 0] for table in sums)
+    value = [table[:, :, 1] for table in sums]
     c0 = s2 * s4 - s3**2
     c1 = s1 * s4 - s2 * s3
     c2 = s1 * s3 - s2**2

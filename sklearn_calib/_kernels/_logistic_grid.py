@@ -113,7 +113,7 @@ def compute_soft_log_ratios(
     """
     ones = np.ones(len(soft_label), dtype=bool)
     (yes, never), (no, surely) = (
-        compute_log_ratios(log_pair, hit, grid) for hit in (ones, ~ones)
+        compute_log_ratios(log_pair, is_event, grid) for is_event in (ones, ~ones)
     )
     impossible = (never & (soft_label > 0)) | (surely & (soft_label < 1))
     # By Jensen's inequality the exponential of a weighted mean of gains is at most the

@@ -105,10 +105,10 @@ class LogitAxis:
         """
         shown: list = []
         histograms: list = []
-        for one in curves:
-            is_frequent = _find_frequent_points(one)
-            shown += [one.predicted[is_frequent], one.observed[is_frequent]]
-            histograms.append(one.log_odds_histogram)
+        for curve in curves:
+            is_frequent = _find_frequent_points(curve)
+            shown += [curve.predicted[is_frequent], curve.observed[is_frequent]]
+            histograms.append(curve.log_odds_histogram)
         return cls.from_values(shown, histograms)
 
     def is_inside(self, p):

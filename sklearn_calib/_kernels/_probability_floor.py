@@ -74,32 +74,32 @@ class FloorStatistics:
 
 def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorStatistics:
     """Return the statistics of rows; without `shares` no multiples of 1 / N are looked for."""
-    plain = np.asarray(proba)
-    low = plain[(plain > 0) & (plain <= 2 * MAX_FLOOR)]
+    table = np.asarray(proba)
+    low = table[(table > 0) & (table <= 2 * MAX_FLOOR)]
     smallest = np.full(_N_EXPONENTS, np.inf)
     # One minimum per binary exponent is enough to find a gap, and such minima can be
     # merged over blocks of rows.
     np.minimum.at(smallest, np.frexp(low)[1] + _N_EXPONENTS - 2, low)
-    if len(low) < np.count_nonzero(plain):
+    if len(low) < np.count_nonzero(table):
         # The minima of large values are not needed one by one: they only show that
         # something lies above the largest floor.
         smallest[-1] = min(smallest[-1], 1.0)
     return FloorStatistics(
-        bool((plain == 0).any()), smallest, _find_levels(plain) if shares else 0
+        bool((table == 0).any()), smallest, _find_levels(table) if shares else 0
     )
 
 
 def estimate_floor(proba: FloatArray) -> float:
     """Return what an exact zero counts as, see `FloorStatistics.floor`."""
-    plain = np.asarray(proba)
+    table = np.asarray(proba)
     absent = get_absent_mask(proba)
     if absent is not None:
-        plain = plain[~absent][:, None]
+        table = table[~absent][:, None]
     if has_exact_log(proba) or (
-        plain.min(initial=1.0) > 0 and not _may_be_fractions(plain)
+        table.min(initial=1.0) > 0 and not _may_be_fractions(table)
     ):
-        return _clip_half(float(plain.min(initial=1.0, where=plain > 0)))
-    return collect_floor_statistics(plain).floor
+        return _clip_half(float(table.min(initial=1.0, where=table > 0)))
+    return collect_floor_statistics(table).floor
 
 
 def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
@@ -133,15 +133,15 @@ def _clip_half(smallest):
     return float(np.clip(smallest / 2, SMALLEST_PROBABILITY, MAX_FLOOR))
 
 
-def _may_be_fractions(plain):
+def _may_be_fractions(table):
     """Return whether some of the values are multiples of one 1 / N, as shares of votes are."""
-    some = plain.ravel()[: 4 * plain.shape[1]][:16]
+    some = table.ravel()[: 4 * table.shape[1]][:16]
     return len(_keep_fitting_levels(_ALL_LEVELS, some)) > 0
 
 
-def _find_levels(plain):
+def _find_levels(table):
     """Return the least N up to 1000 with all values multiples of 1 / N, or 0."""
-    flat = plain.ravel()
+    flat = table.ravel()
     # Most tables are ruled out by 32 values; the whole table is only checked if those
     # fit.
     some = flat[:: max(1, len(flat) // 32)][:32]

@@ -119,7 +119,7 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
     # centre of the shrinkage too.
     moves = _leave_out_rows(labels, centre * to_scaled, scale)
     is_known = labels.weight > 0
-    score, hit, weight = (table[is_known] for table in labels[:3])
+    score, outcome, weight = (table[is_known] for table in labels[:3])
     label = np.nonzero(is_known)[1]
     best = None
     loo = {}
@@ -128,7 +128,7 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
             lines = np.tile(centre * to_scaled, (count, 1))
         else:
             lines = fit_shrunken_lines(
-                score, hit, weight, label, count, centre, penalty, scale
+                score, outcome, weight, label, count, centre, penalty, scale
             )
             lines *= to_scaled
         loo[penalty] = _compute_left_out_loss(labels, scale, lines, moves, penalty)

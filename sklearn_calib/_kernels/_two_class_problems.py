@@ -77,8 +77,8 @@ def name_problem(kind: Multiclass, classes: AnyArray, number: int) -> str:
 def pair_with_rest(proba: FloatArray, column: int) -> FloatArray:
     """Return the problem "this column or another" as an array of shape (n_samples, 2)."""
     others = np.delete(np.arange(proba.shape[1]), column)
-    plain = np.asarray(proba)
-    pair = np.column_stack([plain[:, others].sum(axis=1), plain[:, column]])
+    table = np.asarray(proba)
+    pair = np.column_stack([table[:, others].sum(axis=1), table[:, column]])
     log = get_exact_log(proba)
     if log is None:
         return pair
@@ -88,12 +88,12 @@ def pair_with_rest(proba: FloatArray, column: int) -> FloatArray:
 
 def iter_one_vs_rest(proba: FloatArray) -> Iterator[FloatArray]:
     """Yield `pair_with_rest` of every column in turn, in O(n k) together."""
-    plain = np.asarray(proba)
+    table = np.asarray(proba)
     log = get_exact_log(proba)
-    others = combine_others(np.add, plain, 0.0)
+    others = combine_others(np.add, table, 0.0)
     log_others = None if log is None else combine_others(np.logaddexp, log, -np.inf)
-    for column in range(plain.shape[1]):
-        pair = np.column_stack([others[:, column], plain[:, column]])
+    for column in range(table.shape[1]):
+        pair = np.column_stack([others[:, column], table[:, column]])
         if log is not None and log_others is not None:
             pair = attach_log_proba(
                 pair, np.column_stack([log_others[:, column], log[:, column]])

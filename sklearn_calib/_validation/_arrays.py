@@ -220,12 +220,14 @@ def to_numpy_dates(values: AnyArray) -> AnyArray:
         return values.astype(f"{values.dtype.kind}8[us]")
     if values.dtype.kind != "O" or values.ndim != 1:
         return values
-    known = np.array([not is_missing(value) for value in values], dtype=bool)
-    if not known.any() or not all(isinstance(value, date) for value in values[known]):
+    is_known = np.array([not is_missing(value) for value in values], dtype=bool)
+    if not is_known.any() or not all(
+        isinstance(value, date) for value in values[is_known]
+    ):
         return values
-    found = np.full(len(values), np.datetime64("NaT", "us"), "M8[us]")
-    found[known] = [_without_zone(value) for value in values[known]]
-    return found
+    dates = np.full(len(values), np.datetime64("NaT", "us"), "M8[us]")
+    dates[is_known] = [_without_zone(value) for value in values[is_known]]
+    return dates
 
 
 def _without_zone(value):

@@ -79,12 +79,12 @@ def find_columns(table: Any, *wanted: Any) -> IntArray | None:
     >>> find_columns(pd.DataFrame([[0.9, 0.1]], columns=["yes", "no"]), ["no", "yes"])
     array([1, 0])
     """
-    named = isinstance(table, list) and all(isinstance(one, str) for one in table)
+    named = isinstance(table, list) and all(isinstance(text, str) for text in table)
     names = table if named else column_names(table)
     if names is None or len(names) < 2:
         return None
-    for known in wanted:
-        texts = [] if known is None else [*map(str, known)]
+    for labels in wanted:
+        texts = [] if labels is None else [*map(str, labels)]
         for read in (str, _parse_number):
             places = {read(name): place for place, name in enumerate(names)}
             keys = [*map(read, texts)]
@@ -123,7 +123,7 @@ def match_columns(proba: FloatArray, table: Any, *wanted: Any) -> FloatArray:
     return proba[:, places]
 
 
-def check_indexes(*given: Any, first: Any = None) -> Any:
+def check_indexes(*tables: Any, first: Any = None) -> Any:
     """Compare the index of what belongs to the same rows with the first one that there is.
 
     Rows are always taken by position, so two orders of one index are a mistake, or an
@@ -154,10 +154,10 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
     CalibrationWarning
         Two hold the same labels in different orders; once per call.
     """
-    for one in given:
-        if isinstance(one, dict):
-            one = next(iter(one.values()), None)
-        index = one.index if hasattr(one, "iloc") else first
+    for values in tables:
+        if isinstance(values, dict):
+            values = next(iter(values.values()), None)
+        index = values.index if hasattr(values, "iloc") else first
         first = index if first is None else first
         if index is first or len(index) != len(first) or index.equals(first):
             continue
@@ -294,8 +294,8 @@ def find_likely_order(
     if farther < MIN_PERMUTED_LEAD:
         return None
     ranks = [
-        count_ranked_pairs(scores[:, column[one]], mine == one)
-        for one in moved[np.isin(moved, mine)]
+        count_ranked_pairs(scores[:, column[column_class]], mine == column_class)
+        for column_class in moved[np.isin(moved, mine)]
     ]
     return np.argsort(column) if are_ranked_well(ranks, k) else None
 
@@ -320,17 +320,17 @@ def describe_doubtful_order(
     `warn_calibration` takes them.
     """
     names = classes.tolist()
-    plain = np.asarray(proba)
+    table = np.asarray(proba)
     if (
         not has_unsorted_classes(classes)
-        or not len(plain)
-        or plain.shape[1] != len(names)
+        or not len(table)
+        or table.shape[1] != len(names)
     ):
         return None
-    places = find_likely_order(plain, codes, weight)
+    places = find_likely_order(table, codes, weight)
     if places is None:
         return None
-    right = plain.argmax(axis=1)
+    right = table.argmax(axis=1)
     fits = [names[place] for place in places]
     return (
         f"columns in the order of {given}={names[:20]}",
@@ -394,7 +394,10 @@ def count_ranked_pairs(score: AnyArray, hit: AnyArray) -> Ranks:
 
 def are_ranked_well(ranks: Sequence[Ranks], k: int) -> bool:
     """Return whether all classes are ranked well, and together better than chance allows."""
-    if not all(one.others and one.auc >= _MIN_PERMUTED_AUC for one in ranks):
+    if not all(
+        pair_ranks.others and pair_ranks.auc >= _MIN_PERMUTED_AUC
+        for pair_ranks in ranks
+    ):
         return False
-    chance = stats.norm.logsf(np.mean([one.z_score for one in ranks]))
+    chance = stats.norm.logsf(np.mean([pair_ranks.z_score for pair_ranks in ranks]))
     return bool(chance + gammaln(k + 1) < _MAX_LOG_CHANCE)

@@ -164,9 +164,9 @@ class DeviceScores:
     def _normalise_rows(self, part):
         """Divide rows by their sums; return None if something may be wrong."""
         xp = self.xp
-        plain = part.detach() if hasattr(part, "detach") else part
-        lowest = float(xp.min(plain))
-        highest = float(xp.max(plain))
+        values = part.detach() if hasattr(part, "detach") else part
+        lowest = float(xp.min(values))
+        highest = float(xp.max(values))
         if self.kind == "logits":
             return (
                 part if lowest >= -MAX_ABS_LOGIT and highest <= MAX_ABS_LOGIT else None
@@ -177,7 +177,7 @@ class DeviceScores:
         if self.shape[1] == 1:
             return part
         total = xp.sum(
-            plain, axis=1, keepdims=True, dtype=get_widest_float(xp, self.device)
+            values, axis=1, keepdims=True, dtype=get_widest_float(xp, self.device)
         )
         if not float(xp.max(xp.abs(total - 1.0))) <= self._slack:
             return None

@@ -122,8 +122,8 @@ def canonical_label_table(
 ) -> FloatArray:
     """Return a table of shape (n_samples, n_labels): 1 if a row has the label, else 0, or NaN."""
     with add_error_context(input_name):
-        given = y.toarray() if sparse.issparse(y) else y
-        return _label_table(read_numbers(given, "labels"), n_samples, n_labels)
+        table = y.toarray() if sparse.issparse(y) else y
+        return _label_table(read_numbers(table, "labels"), n_samples, n_labels)
 
 
 def _label_table(table, n_samples, n_labels):

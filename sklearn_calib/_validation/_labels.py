@@ -77,15 +77,15 @@ def read_labels(
             hint="This estimator requires y to be passed, but the target y is None",
         )
     with add_error_context(input_name):
-        known, codes = _find_unique(_label_array(y))
-        if known.dtype.kind == "f" and np.any(known != np.floor(known)):
+        distinct, codes = _find_unique(_label_array(y))
+        if distinct.dtype.kind == "f" and np.any(distinct != np.floor(distinct)):
             raise invalid_input(
                 expected="class labels",
                 got="fractions (Unknown label type: continuous)",
                 hint=_SOFT_LABELS_HINT,
             )
     if classes is None:
-        return known, codes
+        return distinct, codes
     with add_error_context("classes"):
         wanted = _label_array(classes)
         if len(_find_unique(wanted)[0]) != len(wanted):
@@ -95,7 +95,7 @@ def read_labels(
                 hint="Name each class once",
             )
     with add_error_context(input_name):
-        return wanted, _find_positions(known, wanted, codes)[codes]
+        return wanted, _find_positions(distinct, wanted, codes)[codes]
 
 
 def is_label_table(y: Any) -> bool:
@@ -125,10 +125,10 @@ def get_category_order(y: Any, classes: ArrayLike | None) -> list[Any] | None:
     # The type of ordered labels is called Enum in polars.
     if not getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):
         return None
-    known = set(
+    present = set(
         np.unique(y).tolist() if classes is None else np.asarray(classes).tolist()
     )
-    return [label for label in dtype.categories if label in known]
+    return [label for label in dtype.categories if label in present]
 
 
 def order_scale_columns(order: ArrayLike | None, classes: AnyArray) -> IntArray:
@@ -193,15 +193,15 @@ _ENCODING_HINT = (
 )
 
 
-def _find_positions(known, wanted, codes):
+def _find_positions(labels, wanted, codes):
     """Find the position of each label among the wanted classes."""
-    column_of = dict(zip(_to_keys(wanted, known), range(len(wanted)), strict=True))
+    column_of = dict(zip(_to_keys(wanted, labels), range(len(wanted)), strict=True))
     columns = np.array(
-        [column_of.get(key, -1) for key in _to_keys(known, wanted)], dtype=np.intp
+        [column_of.get(key, -1) for key in _to_keys(labels, wanted)], dtype=np.intp
     )
     unknown = columns < 0
     if unknown.any():
-        label = known[unknown][:1].tolist()[0]
+        label = labels[unknown][:1].tolist()[0]
         hint = f"{ALL_CLASSES_HINT}, or drop those rows"
         if len(wanted) and isinstance(label, str) != isinstance(
             wanted.tolist()[0], str

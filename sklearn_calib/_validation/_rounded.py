@@ -46,10 +46,10 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
     `get_half_tolerance` holds; or they are bfloat16 numbers, and no sum is off by more
     than 1e-2.
     """
-    found = _explain_rounding(table, worst, eps)
-    if found is None:
+    explanation = _explain_rounding(table, worst, eps)
+    if explanation is None:
         return False
-    how, bound = found
+    how, bound = explanation
     warn_calibration(
         expected="rows that sum to 1",
         got=f"sums up to {bound:.2g} away from it, as {how} make them",

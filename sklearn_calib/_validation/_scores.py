@@ -180,10 +180,10 @@ def read_proba(
         if held is not None:
             return _check_columns(held.on_host(first), n_classes)
         if kind == "proba":
-            given = valid_proba(
+            table = valid_proba(
                 scores, tolerance=tolerance, input_name=input_name, first=first
             )
-            return _check_columns(add_first_class_column(given), n_classes)
+            return _check_columns(add_first_class_column(table), n_classes)
         return _check_columns(apply_softmax(_logit_table(scores, first)), n_classes)
 
 

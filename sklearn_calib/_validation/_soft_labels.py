@@ -110,18 +110,18 @@ def soft_rows(
     n, k = shares.shape
     if n_rows is not None:
         check_same_length(shares, range(n_rows))
-    known = np.arange(k)
+    names = np.arange(k)
     if classes is not None:
-        known = read_labels(classes, classes=classes, input_name="classes")[0]
-        if len(known) != k:
+        names = read_labels(classes, classes=classes, input_name="classes")[0]
+        if len(names) != k:
             raise invalid_input(
                 expected=f"{k} classes, as the soft labels have",
-                got=f"{len(known)}",
+                got=f"{len(names)}",
                 hint=(
                     "For more than two classes pass soft labels with one column per class"
                 ),
             )
-    shares = match_columns(shares, y, known, column_names(scores))
+    shares = match_columns(shares, y, names, column_names(scores))
     weight = read_raw_weight(sample_weight, n)
     mass = shares * weight[:, None]
     # For k of n votes: 3 * (1 / 3) votes must be exactly one.
@@ -132,7 +132,7 @@ def soft_rows(
         ).all():
             mass = whole
     items, codes = np.nonzero(mass)
-    return SoftRows(items, known, codes, mass[items, codes])
+    return SoftRows(items, names, codes, mass[items, codes])
 
 
 class Votes(NamedTuple):
@@ -175,19 +175,19 @@ def count_votes(table: FloatArray) -> Votes:
     >>> votes.shares.tolist(), votes.number.tolist(), [*votes.kinds]
     ([[0.75, 0.25], [0.0, 1.0]], [4.0, 1.0], ['counts'])
     """
-    given = np.asarray(table, dtype=np.float64)
+    votes = np.asarray(table, dtype=np.float64)
     expected = "shares from 0 to 1, or whole numbers of votes, one column per class"
-    wrong = ~(np.isfinite(given) & (given >= 0))
+    wrong = ~(np.isfinite(votes) & (votes >= 0))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         raise invalid_input(
             expected=expected,
-            got=f"{given[row, column]:g}",
+            got=f"{votes[row, column]:g}",
             hint="Repair that row, or leave it out",
             row=row,
             column=column,
         )
-    total = given.sum(axis=1)
+    total = votes.sum(axis=1)
     if not total.all():
         raise invalid_input(
             expected="a share or a vote in every row",
@@ -195,8 +195,8 @@ def count_votes(table: FloatArray) -> Votes:
             hint="Drop rows without a vote",
             row=total.argmin(),
         )
-    whole = (given == np.floor(given)).all(axis=1)
-    largest = given.max(axis=1, initial=0.0)
+    whole = (votes == np.floor(votes)).all(axis=1)
+    largest = votes.max(axis=1, initial=0.0)
     off = ~whole & (np.abs(total - 1) > _SUM_TOLERANCE)
     if off.any():
         row = int(off.argmax())
@@ -213,7 +213,7 @@ def count_votes(table: FloatArray) -> Votes:
         "marks": many & (largest == 1),
     }
     kinds = frozenset(kind for kind, rows in texts.items() if rows.any())
-    return Votes(given / total[:, None], np.where(whole, total, 1.0), kinds)
+    return Votes(votes / total[:, None], np.where(whole, total, 1.0), kinds)
 
 
 def check_votes(kinds: frozenset[str]) -> None:
@@ -248,13 +248,13 @@ def _read_shares(y):
             got=f"shape {raw.shape}",
             hint="Pass the share of the second class, or one column per class",
         )
-    given = raw.astype(np.float64)
-    wrong = ~((given >= 0) & (given <= 1))
+    shares = raw.astype(np.float64)
+    wrong = ~((shares >= 0) & (shares <= 1))
     if (
         raw.ndim == 2
         and wrong.any()
-        and (given >= 0).all()
-        and (given == np.floor(given)).all()
+        and (shares >= 0).all()
+        and (shares == np.floor(shares)).all()
     ):
         raise invalid_input(
             expected="soft labels in [0, 1]",
@@ -266,19 +266,19 @@ def _read_shares(y):
         column = place[1] if raw.ndim == 2 else None
         raise invalid_input(
             expected="soft labels in [0, 1]",
-            got=f"{given[place]:g}",
+            got=f"{shares[place]:g}",
             hint="Drop rows without a vote; of k votes of n pass k / n, with sample_weight n",
             row=place[0],
             column=column,
         )
     if raw.ndim == 1:
-        return np.column_stack([1 - given, given]), unit
-    total = given.sum(axis=1)
+        return np.column_stack([1 - shares, shares]), unit
+    total = shares.sum(axis=1)
     error = np.abs(total - 1)
     off = error > max(_SUM_TOLERANCE, _MAX_COUNT_ERROR_UNITS * unit)
     if off.any() and not (
         error.max() <= _MAX_COUNT_ERROR_UNITS * _BFLOAT16_EPSILON
-        and are_bfloat16(given)
+        and are_bfloat16(shares)
     ):
         row = int(off.argmax())
         raise invalid_input(
@@ -287,4 +287,4 @@ def _read_shares(y):
             hint="Divide each row by its sum; for many labels per row see the page Many labels",
             row=row,
         )
-    return given / total[:, None], unit
+    return shares / total[:, None], unit

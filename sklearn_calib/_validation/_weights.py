@@ -74,11 +74,11 @@ def read_weight_and_unit(
     If all that are not 0 are equal, and are not counts, they become ones: a constant
     weight gives the digits that no weight gives.
     """
-    given = read_raw_weight(sample_weight, n_samples)
-    largest = given.max()
-    if _is_constant(given, largest) and not are_counts(given):
-        return (given > 0).astype(np.float64), float(largest)
-    weight = _scale_weights(given)
+    raw_weight = read_raw_weight(sample_weight, n_samples)
+    largest = raw_weight.max()
+    if _is_constant(raw_weight, largest) and not are_counts(raw_weight):
+        return (raw_weight > 0).astype(np.float64), float(largest)
+    weight = _scale_weights(raw_weight)
     return weight, float(largest / weight.max())
 
 

@@ -306,7 +306,7 @@ class CalibratedModel(CalibratedClassifier):
         """
         check_indexes(X, y, sample_weight)
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
         # The new state is only set after all recalibrators have learned: an error
         # leaves none of them half updated.
         learned = []
@@ -314,7 +314,7 @@ class CalibratedModel(CalibratedClassifier):
             self.calibrated_pairs_, self._iter_scores(X), strict=True
         ):
             part = copy.deepcopy(method).partial_fit(
-                scores, self.classes_[codes], **given
+                scores, self.classes_[codes], **options
             )
             learned.append(pair._replace(recalibrator=part))
         self.calibrated_pairs_ = learned

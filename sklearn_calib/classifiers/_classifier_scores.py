@@ -151,16 +151,16 @@ _SKLEARN_PARAMETER_HINTS = {
 def suggest_argument_names(cls: Class) -> Class:
     """Make the error for an unknown argument of a class name the one that is meant."""
     init = vars(cls)["__init__"]
-    known = [*signature(cls).parameters]
+    names = [*signature(cls).parameters]
 
     @wraps(init)
     def init_with_suggestions(self, *args, **kwargs):
         for name, value in kwargs.items():
-            if name not in known:
+            if name not in names:
                 raise invalid_input(
-                    expected=f"arguments among {', '.join(known)}",
+                    expected=f"arguments among {', '.join(names)}",
                     got=f"{name}={value!r}",
-                    hint=_suggest_argument(name, value, known),
+                    hint=_suggest_argument(name, value, names),
                     error=TypeError,
                 )
         init(self, *args, **kwargs)
@@ -169,7 +169,7 @@ def suggest_argument_names(cls: Class) -> Class:
     return cls
 
 
-def _suggest_argument(name, value, known):
+def _suggest_argument(name, value, accepted):
     if name == "method":
         if value in all_recalibrators():
             return f"Write recalibrator={value!r}"
@@ -179,7 +179,7 @@ def _suggest_argument(name, value, known):
         )
     if name in _SKLEARN_PARAMETER_HINTS:
         return f"Write {_SKLEARN_PARAMETER_HINTS[name]}"
-    return suggest_method_name(name, known, "") or "Leave it out"
+    return suggest_method_name(name, accepted, "") or "Leave it out"
 
 
 def check_not_prefit(cv: object) -> None:

@@ -68,13 +68,13 @@ def _strip_step_prefix(name):
 
 
 def _encode_pairs(estimator, params, name, labelling):
-    given = params[name]
+    sets = params[name]
     # (X, y) is one set; [(X, y), ...] are several.
-    single = isinstance(given, tuple) and len(given) == 2 and not _is_pair(given[0])
-    if single or not isinstance(given, list | tuple):
-        given = [given]
+    single = isinstance(sets, tuple) and len(sets) == 2 and not _is_pair(sets[0])
+    if single or not isinstance(sets, list | tuple):
+        sets = [sets]
     done = []
-    for number, pair in enumerate(given):
+    for number, pair in enumerate(sets):
         # CatBoost's Pool and the path of a file hold labels that cannot be encoded
         # here.
         if not _is_pair(pair):

@@ -116,8 +116,8 @@ class FitContext:
         estimator = resolve_estimator(model, lambda: read_labels(y, input_name="y")[0])
         is_frozen = isinstance(estimator, FrozenEstimator)
         # Rows of a frozen estimator may lack some of its classes.
-        known = estimator.classes_ if is_frozen else None
-        classes, y_encoded = read_labels(y, classes=known, input_name="y")
+        model_classes = estimator.classes_ if is_frozen else None
+        classes, y_encoded = read_labels(y, classes=model_classes, input_name="y")
         check_indexes(X, y, sample_weight, fit_params.get("groups"))
         check_two_or_more_classes(
             classes, "There is nothing to classify; check the selection of the rows"

@@ -173,9 +173,10 @@ def compute_label_scores(
     check_method(estimator, response_method)
     proba = estimator.predict_proba(X)
     if isinstance(proba, list | tuple):
-        known = getattr(estimator, "classes_", [None] * len(proba))
+        classes_by_label = getattr(estimator, "classes_", [None] * len(proba))
         proba = [
-            _complete_pair(part, own) for part, own in zip(proba, known, strict=True)
+            _complete_pair(part, own)
+            for part, own in zip(proba, classes_by_label, strict=True)
         ]
         proba = _order_pairs(proba, estimator)
     return canonical_label_scores(proba, n_labels)
@@ -191,12 +192,12 @@ def _complete_pair(part, own):
 
 def _order_pairs(pairs, estimator):
     """Return two columns for each label, that of 0 first, for any order of the estimator."""
-    known = getattr(estimator, "classes_", ())
-    if len(known) != len(pairs) or np.ndim(known[0]) != 1:
+    classes_by_label = getattr(estimator, "classes_", ())
+    if len(classes_by_label) != len(pairs) or np.ndim(classes_by_label[0]) != 1:
         return pairs
     return [
         take_columns(pair, [1, 0]) if len(own) == 2 and own[0] > own[1] else pair
-        for pair, own in zip(pairs, known, strict=True)
+        for pair, own in zip(pairs, classes_by_label, strict=True)
     ]
 
 

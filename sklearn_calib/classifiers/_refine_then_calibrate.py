@@ -444,11 +444,11 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             )
         # In-sample temperature scaling has one parameter; other recalibrators are
         # cross-validated, or they would reward overfitting.
-        plain = (
+        is_temperature = (
             isinstance(self.refinement, str)
             and self.refinement == "temperature-in-sample"
         )
-        known = {
+        options = {
             "sample_weight": context.weight[rows],
             "labels": np.arange(len(context.classes)),
         }
@@ -459,14 +459,14 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         curve = refinement_curve(
             context.y_encoded[rows],
             record_own_losses(
-                stream, risks, get_loss(self.loss), context.y_encoded[rows], known
+                stream, risks, get_loss(self.loss), context.y_encoded[rows], options
             ),
             stages=stages,
             loss=self.loss,
-            recalibrator="temperature" if plain else self.refinement,
-            cv=None if plain else 5,
+            recalibrator="temperature" if is_temperature else self.refinement,
+            cv=None if is_temperature else 5,
             unit="stages" if staging is None else staging.unit,
-            **known,
+            **options,
         )
         # If the learner has probabilities of its own, the reported risk is theirs, and
         # the calibration error the rest.

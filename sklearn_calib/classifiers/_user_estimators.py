@@ -107,10 +107,11 @@ def add_classes_to_frozen(
     of_scikit_learn = hasattr(inner, "__sklearn_tags__")
     if of_scikit_learn:
         check_is_fitted(estimator)
-    known = _knows_classes(inner)
-    names = ("predict_proba", "decision_function" if known else "predict")
+    has_classes = _knows_classes(inner)
+    names = ("predict_proba", "decision_function" if has_classes else "predict")
     if (of_scikit_learn and is_outlier_detector(inner)) or not (
-        any(hasattr(inner, name) for name in names) or (callable(inner) and not known)
+        any(hasattr(inner, name) for name in names)
+        or (callable(inner) and not has_classes)
     ):
         raise invalid_input(
             expected=(
@@ -125,7 +126,7 @@ def add_classes_to_frozen(
         )
     return (
         estimator
-        if known
+        if has_classes
         else FrozenEstimator(ModelWithInferredClasses(inner, classes_of_labels()))
     )
 
@@ -244,22 +245,22 @@ def check_early_stopping(estimator: Estimator, params: Mapping[str, object]) -> 
         return
     settings = learner.get_params()
     names = ("early_stopping_rounds", "early_stopping_round")
-    found = [f"{name}={settings[name]}" for name in names if settings.get(name)]
+    reasons = [f"{name}={settings[name]}" for name in names if settings.get(name)]
     # In a pipeline the parameter has the prefix of its step.
     of_fit = (
         value
         for name, value in params.items()
         if name.rpartition("__")[2] == "callbacks"
     )
-    given: Any = next(of_fit, None) or ()
-    callbacks = [*(settings.get("callbacks") or ()), *given]
-    found += [
+    fit_callbacks: Any = next(of_fit, None) or ()
+    callbacks = [*(settings.get("callbacks") or ()), *fit_callbacks]
+    reasons += [
         type(c).__name__ for c in callbacks if "EarlyStopping" in type(c).__name__
     ]
-    if found and not any(name.endswith(("eval_set", "eval_X")) for name in params):
+    if reasons and not any(name.endswith(("eval_set", "eval_X")) for name in params):
         raise invalid_input(
             expected="an eval_set for the early stopping",
-            got=f"{found[0]} without one",
+            got=f"{reasons[0]} without one",
             hint=(
                 "Pass fit(X, y, eval_set=[(X_valid, y_valid)]) with rows of their own, "
                 "or leave the early stopping out: RefineThenCalibrateCV chooses the "

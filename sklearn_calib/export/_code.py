@@ -103,8 +103,8 @@ def to_code(
     True
     """
     check_known("a language", language, LANGUAGES, "Choose a language")
-    known = LANGUAGES[language]
-    _check_name(name, known)
+    rules = LANGUAGES[language]
+    _check_name(name, rules)
     document = to_document(fitted, input=input, tabulate=tabulate)
     program = make_program(document)
     count = sum(1 for _ in iter_expressions([program.valid, *program.outputs]))
@@ -114,7 +114,7 @@ def to_code(
             got=f"{count}",
             hint="Use to_json or to_onnx, or a method with fewer parameters",
         )
-    return _Printer(known, name, program).write_file(document)
+    return _Printer(rules, name, program).write_file(document)
 
 
 def _check_name(name, language):
@@ -151,12 +151,12 @@ class _Printer:
         check = self._write_lines([program.valid])
         body = self._write_lines(program.outputs)
         valid = self._texts[id(program.valid)]
-        results = [self._texts[id(one)] for one in program.outputs]
+        results = [self._texts[id(expr)] for expr in program.outputs]
         tables = [
             language.table(name, values) for name, values in self._tables.values()
         ]
         helpers = [
-            language.helpers[one] for one in language.helpers if one in self._helpers
+            language.helpers[expr] for expr in language.helpers if expr in self._helpers
         ]
         parts = [language.head(document.head, self.name, program.n_inputs)]
         parts += [helper.replace("NAME", self.name) for helper in helpers] + tables
@@ -167,37 +167,40 @@ class _Printer:
 
     def _write_lines(self, roots: Sequence[Expr]) -> list[str]:
         lines = []
-        for one in iter_expressions(roots):
-            if id(one) in self._texts:
+        for expr in iter_expressions(roots):
+            if id(expr) in self._texts:
                 continue
-            text = self._write_operation(one)
-            depth = 1 + max((self._depth[id(arg)] for arg in one.args), default=-1)
-            leaf = one.op in LEAF_OPERATIONS
-            if one.op == "search" or (
-                not leaf and (self._uses[id(one)] > 1 or depth > _MAX_NESTED_OPERATIONS)
+            text = self._write_operation(expr)
+            depth = 1 + max((self._depth[id(arg)] for arg in expr.args), default=-1)
+            leaf = expr.op in LEAF_OPERATIONS
+            if expr.op == "search" or (
+                not leaf
+                and (self._uses[id(expr)] > 1 or depth > _MAX_NESTED_OPERATIONS)
             ):
                 self._n_lines += 1
                 name = f"t{self._n_lines}"
                 depth = 0
-                whole = one.op == "search" or one.op in CONDITION_OPERATIONS
+                whole = expr.op == "search" or expr.op in CONDITION_OPERATIONS
                 lines.append(self.language.assign(name, text, whole))
                 text = name
-            self._texts[id(one)] = text
-            self._depth[id(one)] = depth
+            self._texts[id(expr)] = text
+            self._depth[id(expr)] = depth
         return lines
 
-    def _write_operation(self, one: Expr) -> str:
-        args = [self._texts[id(arg)] for arg in one.args]
-        data: Any = one.data
-        if one.op == "number":
+    def _write_operation(self, expr: Expr) -> str:
+        args = [self._texts[id(arg)] for arg in expr.args]
+        data: Any = expr.data
+        if expr.op == "number":
             return f"({data!r})" if repr(data).startswith("-") else repr(data)
-        if one.op == "input":
+        if expr.op == "input":
             return f"x{data}"
-        if one.op in self.language.helpers:
-            self._helpers.add(one.op)
+        if expr.op in self.language.helpers:
+            self._helpers.add(expr.op)
         if isinstance(data, np.ndarray):
             args = [self._name_table(data), str(len(data)), *args]
-        return self.language.operations[one.op].format(*args).replace("NAME", self.name)
+        return (
+            self.language.operations[expr.op].format(*args).replace("NAME", self.name)
+        )
 
     def _name_table(self, values: np.ndarray) -> str:
         new = f"{self.name}_table_{len(self._tables) + 1}"

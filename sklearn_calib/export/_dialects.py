@@ -35,8 +35,10 @@ def write_double(value: float) -> str:
 
 def search_array(x: str, edges: list[str], values: list[str]) -> str:
     """Search a constant array by bisection (PostgreSQL)."""
-    places, found = (f"'{{{','.join(table)}}}'::float8[]" for table in (edges, values))
-    return f"({found})[WIDTH_BUCKET({x}, {places}) + 1]"
+    places, results = (
+        f"'{{{','.join(table)}}}'::float8[]" for table in (edges, values)
+    )
+    return f"({results})[WIDTH_BUCKET({x}, {places}) + 1]"
 
 
 def search_interval(x: str, edges: list[str], values: list[str]) -> str:
@@ -51,8 +53,8 @@ def search_transform(x: str, edges: list[str], values: list[str]) -> str:
     """Search the edges with roundDown, and look the edge up with transform (ClickHouse)."""
     table = f"[-1e308, {', '.join(edges)}]"
     # NULL has been handled before.
-    found = f"roundDown(assumeNotNull({x}), {table})"
-    return f"transform({found}, {table}, [{', '.join(values)}], 0e0)"
+    edge = f"roundDown(assumeNotNull({x}), {table})"
+    return f"transform({edge}, {table}, [{', '.join(values)}], 0e0)"
 
 
 def search_by_halves(x: str, edges: list[str], values: list[str]) -> str:
@@ -60,12 +62,12 @@ def search_by_halves(x: str, edges: list[str], values: list[str]) -> str:
 
     Beyond its end a list has NULL (DuckDB).
     """
-    found = f"(SELECT 0 AS i, {x} AS x, [{', '.join(edges)}] AS e, [{', '.join(values)}] AS v)"
+    row = f"(SELECT 0 AS i, {x} AS x, [{', '.join(edges)}] AS e, [{', '.join(values)}] AS v)"
     # Bisection by the bits of the index, the highest first.
     for bit in reversed(range(len(edges).bit_length())):
         after = f"i + CASE WHEN x >= e[i + {1 << bit}] THEN {1 << bit} ELSE 0 END"
-        found = f"(SELECT {after} AS i, x, e, v FROM {found})"
-    return f"(SELECT v[i + 1] FROM {found})"
+        row = f"(SELECT {after} AS i, x, e, v FROM {row})"
+    return f"(SELECT v[i + 1] FROM {row})"
 
 
 _SQL_FUNCTION_TEMPLATES = ARITHMETIC_TEMPLATES | {

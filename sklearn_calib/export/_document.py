@@ -113,7 +113,7 @@ class MapDocument:
         """Return the document as a dict of JSON types."""
         names, kind = write_classes(self.classes)
         tree = self.root.to_tree()
-        found = {
+        entries = {
             "format": DOCUMENT_FORMAT,
             "schema": SCHEMA_VERSION,
             "package": self.package,
@@ -127,9 +127,9 @@ class MapDocument:
             ],
             MAP_CHECKSUM_KEY: compute_map_checksum(names, kind, tree),
         }
-        found |= self.notes
-        found |= {"largest_error": self.largest_error} if self.largest_error else {}
-        return found | {CHECKSUM_KEY: compute_checksum(found)}
+        entries |= self.notes
+        entries |= {"largest_error": self.largest_error} if self.largest_error else {}
+        return entries | {CHECKSUM_KEY: compute_checksum(entries)}
 
     @property
     def head(self) -> str:
@@ -137,7 +137,7 @@ class MapDocument:
         head = {name: value for name, value in self.to_dict().items() if name != "map"}
         text = json.dumps(head, ensure_ascii=True, allow_nan=False)
         return _UNSAFE_COMMENT_PATTERN.sub(
-            lambda found: f"\\u{ord(found.group()):04x}", text
+            lambda match: f"\\u{ord(match.group()):04x}", text
         )
 
     def check_scale(self) -> None:
@@ -202,12 +202,12 @@ def _document_fitted(fitted, kind, tabulate):
             hint="Say what the scores will be",
         )
     with add_error_context("fitted"):
-        found = get_map(fitted)
-    found, error = tabulate_curves(found, tabulate)
+        tree = get_map(fitted)
+    tree, error = tabulate_curves(tree, tabulate)
     classes = np.asarray(fitted.classes_)
     write_classes(classes)
     # Reading the tree applies all checks of documents.
-    root = read_map(found.to_tree(), len(classes))
+    root = read_map(tree.to_tree(), len(classes))
     scores = make_check_scores(len(classes), kind)
     rows = canonical_proba(scores, kind=kind)
     results = np.asarray(root(rows))
@@ -228,14 +228,14 @@ def _document_fitted(fitted, kind, tabulate):
             ),
             error=RuntimeError,
         )
-    known = {"tabulate": error} if error else {}
+    errors = {"tabulate": error} if error else {}
     return MapDocument(
         root,
         classes,
         kind,
         (scores, results),
         estimator=_write_estimator(fitted),
-        largest_error=known,
+        largest_error=errors,
     )
 
 
@@ -264,13 +264,13 @@ def make_check_scores(k: int, kind: str) -> FloatArray:
 
 def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     """Read and check the document in a dict; see `from_dict`."""
-    found = _read_parts(document)
+    parsed = _read_parts(document)
     if check_flag(edited, "edited"):
-        _check_names(document, found.root.to_tree())
+        _check_names(document, parsed.root.to_tree())
         return replace(
-            found, estimator=found.estimator | {"edited": True}
+            parsed, estimator=parsed.estimator | {"edited": True}
         ).add_check_rows()
-    _verify_check_rows(found)
+    _verify_check_rows(parsed)
     if (own := compute_checksum(document)) != document[CHECKSUM_KEY]:
         stated = short_repr(document[CHECKSUM_KEY])
         raise invalid_field(
@@ -290,7 +290,7 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
             got=stated,
             hint=_CHANGED_MAP_HINT,
         )
-    return found
+    return parsed
 
 
 def _check_names(document, tree):
@@ -397,8 +397,8 @@ def _read_check_rows(check, k):
     row = Numbers(length=k)
     scores = []
     results = []
-    for i, (given, result) in enumerate(check):
-        scores.append(row.read(given, f"check[{i}][0]"))
+    for i, (scores_of_row, result) in enumerate(check):
+        scores.append(row.read(scores_of_row, f"check[{i}][0]"))
         results.append(row.read(result, f"check[{i}][1]"))
     return np.vstack(scores), np.vstack(results)
 
@@ -406,18 +406,18 @@ def _read_check_rows(check, k):
 def _verify_check_rows(document):
     scores, expected = document.check
     try:
-        found = document.rows(scores)
+        results = document.rows(scores)
     except ValueError as error:
         raise invalid_field(
             "check", expected="rows of scores", got=str(error)
         ) from error
-    far = ~(np.abs(found - expected) <= MAX_CHECK_ERROR)
+    far = ~(np.abs(results - expected) <= MAX_CHECK_ERROR)
     if far.any():
         row, column = np.argwhere(far)[0]
         raise invalid_field(
             f"check[{row}]",
             expected=f"the result that the document states, {expected[row, column]:.12g}",
-            got=f"{found[row, column]:.12g} in column {column}",
+            got=f"{results[row, column]:.12g} in column {column}",
             hint=_CHANGED_MAP_HINT,
         )
 
@@ -458,8 +458,8 @@ def parse_classes(names: Any, kind: Any) -> AnyArray:
             "classes", expected="a list of at least two labels", got=short_repr(names)
         )
     for i, name in enumerate(names):
-        found = type(name)
-        if found is not _JSON_TYPE_BY_LABEL_TYPE[kind]:
+        kind_of_name = type(name)
+        if kind_of_name is not _JSON_TYPE_BY_LABEL_TYPE[kind]:
             raise invalid_field(
                 f"classes[{i}]",
                 expected=f"a label of type {kind}",
@@ -509,7 +509,7 @@ def _as_json(value):
     if isinstance(value, float | np.number):
         return float(value) if np.isfinite(value) else repr(float(value))
     if isinstance(value, list | tuple):
-        return [_as_json(one) for one in value]
+        return [_as_json(entry) for entry in value]
     return (
         _write_estimator(value)
         if isinstance(value, Recalibrator)

@@ -75,18 +75,21 @@ class ExportedMap(Recalibrator):
         self.document = document
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        given = self.document if isinstance(self.document, dict) else {}
-        estimator_entry = given.get("estimator", {})
+        entries = self.document if isinstance(self.document, dict) else {}
+        estimator_entry = entries.get("estimator", {})
         name = repr(estimator_entry.get("name", "unknown"))
         name += ", edited" * ("edited" in estimator_entry)
-        return f"<ExportedMap of {name}, {len(given.get('classes', []))} classes>"
+        return f"<ExportedMap of {name}, {len(entries.get('classes', []))} classes>"
 
-    def _store_nodes(self, found=None):
-        """Keep the nodes, which are otherwise read at each use; `found` is the document, read."""
-        found = found or read_document(self.document)
-        self.classes_ = found.classes
-        self.n_features_in_ = len(found.classes)
-        self._root = found.root
+    def _store_nodes(self, parsed=None):
+        """Keep the nodes, which are otherwise read at each use.
+
+        `parsed` is the document if it has been read already.
+        """
+        parsed = parsed or read_document(self.document)
+        self.classes_ = parsed.classes
+        self.n_features_in_ = len(parsed.classes)
+        self._root = parsed.root
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -148,11 +151,11 @@ class ExportedMap(Recalibrator):
         """
         self._store_nodes()
         if classes is not None:
-            given, _ = read_labels(classes, classes=classes, input_name="classes")
-            if given.tolist() != self.classes_.tolist():
+            names, _ = read_labels(classes, classes=classes, input_name="classes")
+            if names.tolist() != self.classes_.tolist():
                 raise invalid_input(
                     expected=f"the classes of the map, {self.classes_.tolist()}",
-                    got=f"{given.tolist()}",
+                    got=f"{names.tolist()}",
                     hint="Pass labels and columns in the order of classes_",
                 )
         check_indexes(X, y, sample_weight)
@@ -309,12 +312,12 @@ def to_dict(
     >>> document["classes"], document["input"], document["map"]["node"]
     ([0, 1], 'proba', 'chain')
     """
-    found = to_document(fitted, input=input, tabulate=tabulate)
+    parsed = to_document(fitted, input=input, tabulate=tabulate)
     if columns is None and hasattr(fitted, "feature_names_in_"):
         # The names of the table of the fit, unless others are given.
         columns = [*map(str, fitted.feature_names_in_)]
-    notes = found.notes | write_notes(date, columns, scale)
-    noted = replace(found, notes=notes)
+    notes = parsed.notes | write_notes(date, columns, scale)
+    noted = replace(parsed, notes=notes)
     return noted.to_dict()
 
 
@@ -355,10 +358,10 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     ValueError: map.parts[1].coef: expected a value, got nothing. The map was
     changed or cut off; export it again.
     """
-    found = read_document(document, edited=edited)
+    parsed = read_document(document, edited=edited)
     if edited:
-        document = found.to_dict()
-    return ExportedMap(document)._store_nodes(found)
+        document = parsed.to_dict()
+    return ExportedMap(document)._store_nodes(parsed)
 
 
 def to_json(
@@ -511,8 +514,8 @@ def _parse_json(content):
 def _check_depth(content):
     """Reject brackets inside brackets before anything recurses into them."""
     steps = (
-        _DEPTH_STEP_BY_BRACKET.get(found[0], 0)
-        for found in _BRACKET_PATTERN.finditer(content)
+        _DEPTH_STEP_BY_BRACKET.get(match[0], 0)
+        for match in _BRACKET_PATTERN.finditer(content)
     )
     if any(depth > _MAX_BRACKETS for depth in itertools.accumulate(steps)):
         raise invalid_field(
@@ -523,14 +526,14 @@ def _check_depth(content):
 
 
 def _reject_repeated_keys(pairs):
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise invalid_field(
             twice[:40], expected="each entry once", got=f"{short_repr(twice)} twice"
         )
-    return found
+    return entries
 
 
 def _reject_nonfinite_number(name):

@@ -335,12 +335,12 @@ class ProgramExpression(RowExpression):
     is_program = True
 
     def after(self, part: CalibrationMap) -> RowExpression:
-        found = part.lower(self)
-        if self.k == 2 and found is not self and part.direction() in (0, 1):
+        mapped = part.lower(self)
+        if self.k == 2 and mapped is not self and part.direction() in (0, 1):
             before = self.pair_origin()
             origin = replace(before, rows=lambda number: part(before.rows(number)))
-            return replace(found, origin=origin)
-        return found
+            return replace(mapped, origin=origin)
+        return mapped
 
     @property
     def smallest_divisor(self) -> float:
@@ -367,10 +367,10 @@ class ProgramExpression(RowExpression):
         # after it is larger.
         before = list(itertools.accumulate(p, np.maximum))
         from_here = list(itertools.accumulate(p[::-1], np.maximum))[::-1]
-        found = [one >= top for one, top in zip(p, from_here, strict=True)]
-        later = zip(found[1:], before[:-1], p[1:], strict=True)
+        is_largest = [one >= top for one, top in zip(p, from_here, strict=True)]
+        later = zip(is_largest[1:], before[:-1], p[1:], strict=True)
         return np.column_stack(
-            [found[0], *(same & (top < one) for same, top, one in later)]
+            [is_largest[0], *(same & (top < one) for same, top, one in later)]
         )
 
     def compute_thresholds(self) -> Any:
@@ -392,16 +392,16 @@ class ProgramExpression(RowExpression):
 
     def in_cells(self, cells: Cells, levels: Any, other: Any) -> Columns:
         # Keys beyond the number of levels are never reached.
-        known = (cells.keys <= cells.n_levels).all(axis=1)
-        if not known.any():
+        is_used = (cells.keys <= cells.n_levels).all(axis=1)
+        if not is_used.any():
             return other
-        found, place, number_of_key = _search_keys(
-            levels.split_columns(), cells.keys[known], cells.n_levels + 1
+        is_cell, place, number_of_key = _search_keys(
+            levels.split_columns(), cells.keys[is_used], cells.n_levels + 1
         )
         tables = np.empty((number_of_key.max() + 2, self.k))
         tables[0] = 0.0
-        tables[number_of_key + 1] = cells.rows[known]
-        return found.where(
+        tables[number_of_key + 1] = cells.rows[is_used]
+        return is_cell.where(
             np.column_stack([place.select_from(t) for t in tables.T]), other
         )
 

@@ -55,9 +55,9 @@ def _write_date(date):
 
 
 def _write_columns(columns):
-    given = columns if isinstance(columns, Mapping) else {"scores": columns}
+    names_by_role = columns if isinstance(columns, Mapping) else {"scores": columns}
     roles = {}
-    for role, names in given.items():
+    for role, names in names_by_role.items():
         names = [names] if isinstance(names, str) else names
         if not isinstance(role, str) or not _are_names(names):
             raise invalid_input(

@@ -144,11 +144,11 @@ def _convert_trees(scope, operator, container, estimator, package):
     """Return the attributes of a TreeEnsembleRegressor."""
     from skl2onnx.common.data_types import DoubleTensorType
 
-    found = {}
+    attributes_of_node = {}
 
     def add_node(op, inputs, outputs, **attributes):
         if op == "TreeEnsembleClassifier":
-            found.update(attributes)
+            attributes_of_node.update(attributes)
 
     outputs = [SimpleNamespace(full_name=name) for name in ("label", "probabilities")]
     reader = SimpleNamespace(
@@ -158,7 +158,7 @@ def _convert_trees(scope, operator, container, estimator, package):
         inputs=[SimpleNamespace(type=DoubleTensorType())],
         input_full_names=operator.input_full_names,
         outputs=outputs,
-        output_full_names=[one.full_name for one in outputs],
+        output_full_names=[output.full_name for output in outputs],
         full_name="trees",
     )
     recorder = SimpleNamespace(
@@ -173,7 +173,7 @@ def _convert_trees(scope, operator, container, estimator, package):
         ("target" + name[5:] if name.startswith("class_") else name): _unwrap_estimator(
             value
         )
-        for name, value in found.items()
+        for name, value in attributes_of_node.items()
         if name.startswith(("nodes_", "class_", "base_"))
     }
     k = len(estimator.classes_)

@@ -130,7 +130,7 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     models = find_models(fitted)
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
     versions = {"": opset, boosted.TREE_OPERATOR_DOMAIN: boosted.DOUBLE_TREE_VERSION}
-    found = skl2onnx.to_onnx(
+    onnx_model = skl2onnx.to_onnx(
         fitted, _rows_for_onnx(fitted, X[:1]), target_opset=versions, options=options
     )
     pairs = [pair for model in models for pair in model.calibrated_pairs_]
@@ -138,9 +138,9 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
         to_document(pair.recalibrator, tabulate=tabulate).to_dict() for pair in pairs
     ]
     text = json.dumps(documents, allow_nan=False)
-    found.metadata_props.add(key=METADATA_KEY, value=text)
-    _compare_rows(found, fitted, X, tabulate)
-    return found
+    onnx_model.metadata_props.add(key=METADATA_KEY, value=text)
+    _compare_rows(onnx_model, fitted, X, tabulate)
+    return onnx_model
 
 
 def _rows_for_onnx(fitted, X):
@@ -175,17 +175,17 @@ def _convert_model(scope, operator, container):
     for pair in model.calibrated_pairs_:
         document = to_document(pair.recalibrator, tabulate=tabulate)
         rows = _compute_scores(model, pair, scope, operator, container, graph)
-        found = rows.after(document.root)
+        mapped = rows.after(document.root)
         _, places = canonical_labels(document.classes, classes=model.classes_)
         parts.append(
             _add_missing_classes(
-                GraphExpression(found.p, found.k), places, len(model.classes_)
+                GraphExpression(mapped.p, mapped.k), places, len(model.classes_)
             ).p
         )
     mean = sum(parts[1:], start=parts[0]) / float(len(parts))
-    known = model.classes_
-    known = known.astype(str if known.dtype.kind in "UO" else np.int64)
-    label = graph.add_constant(known).entries(mean.find_top_column().change_shape(-1))
+    labels = model.classes_
+    labels = labels.astype(str if labels.dtype.kind in "UO" else np.int64)
+    label = graph.add_constant(labels).entries(mean.find_top_column().change_shape(-1))
     _add_constants(graph, container)
     out = operator.outputs
     kind = guess_proto_type(operator.outputs[1].type)
@@ -367,19 +367,21 @@ def _check_converter(container, last, kind):
 # -- the result against Python ----------------------------------------------------------------
 
 
-def _compare_rows(found, fitted, X, tabulate):
+def _compare_rows(onnx_model, fitted, X, tabulate):
     """Reject a conversion that does not give what the model predicts for each row of X."""
     rule = "a conversion that gives what the model predicts for X"
     alone = "export the map alone, to_onnx(model.recalibrator_)"
     limit = (
-        MAX_ROW_ERROR if tabulate or not _is_in_double(found) else _MAX_DOUBLE_ROW_ERROR
+        MAX_ROW_ERROR
+        if tabulate or not _is_in_double(onnx_model)
+        else _MAX_DOUBLE_ROW_ERROR
     )
     farthest = 0.0
     for start in range(0, np.shape(X)[0], COMPARED_BATCH_ROWS):
         part = X[start : start + COMPARED_BATCH_ROWS]
         expected = fitted.predict_proba(part)
         try:
-            proba = run_onnx(found, _rows_for_onnx(fitted, part))[1]
+            proba = run_onnx(onnx_model, _rows_for_onnx(fitted, part))[1]
         except Exception as error:
             raise invalid_input(
                 expected=rule,
@@ -401,19 +403,21 @@ def _compare_rows(found, fitted, X, tabulate):
                 row=start + int(np.argmax(~(far <= limit))),
                 error=RuntimeError,
             )
-    found.metadata_props.add(
+    onnx_model.metadata_props.add(
         key="largest_difference_in_sample", value=f"{farthest:.3g}"
     )
 
 
-def _is_in_double(found):
+def _is_in_double(onnx_model):
     """Return whether rows and all operations are in float64."""
-    for node in found.graph.node:
+    for node in onnx_model.graph.node:
         if node.op_type.startswith(("TreeEnsemble", "SVM")):
             return False
         if node.op_type == "Cast" and node.attribute[0].i == _FLOAT_TYPE_CODE:
             return False
-    return found.graph.input[0].type.tensor_type.elem_type == boosted.DOUBLE_TYPE_CODE
+    return (
+        onnx_model.graph.input[0].type.tensor_type.elem_type == boosted.DOUBLE_TYPE_CODE
+    )
 
 
 def run_onnx(found: Any, X: Features) -> list[Any]:

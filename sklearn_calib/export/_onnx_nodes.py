@@ -85,13 +85,13 @@ class Graph:
         `at_most` does so for the entries at given positions. The halving is written
         out, ceil(log2(length)) + 1 times, so no tensor is longer than the rows.
         """
-        found: Operand = np.array(0)
+        position: Operand = np.array(0)
         while length > 1:
             half = length // 2
             length -= half
-            less = at_most(_add_tensors(found, half - 1))
-            found = self.add("Where", less, _add_tensors(found, half), found)
-        return self.add("Where", at_most(found), _add_tensors(found, 1), found)
+            less = at_most(_add_tensors(position, half - 1))
+            position = self.add("Where", less, _add_tensors(position, half), position)
+        return self.add("Where", at_most(position), _add_tensors(position, 1), position)
 
 
 def _add_tensors(position, step):
@@ -114,12 +114,12 @@ class Tensor(NDArrayOperatorsMixin):
     graph: Graph
     name: str
 
-    def __array_ufunc__(self, ufunc: Any, _: str, *given: Operand) -> Any:
+    def __array_ufunc__(self, ufunc: Any, _: str, *operands: Operand) -> Any:
         """Write what an operator, or a function of numpy or SciPy, would compute."""
         if ufunc in _BUILDER_BY_UFUNC:
-            return _BUILDER_BY_UFUNC[ufunc](*given)
+            return _BUILDER_BY_UFUNC[ufunc](*operands)
         return self.graph.add(
-            _ONNX_NAME_BY_UFUNC.get(ufunc, ufunc.__name__.title()), *given
+            _ONNX_NAME_BY_UFUNC.get(ufunc, ufunc.__name__.title()), *operands
         )
 
     def __array_function__(
@@ -335,5 +335,5 @@ class GraphExpression(RowExpression):
             lambda position: np.less_equal(0.0, compare_with_key(position)),
         )
         cell = np.maximum(after, np.array(1)) - np.array(1)
-        found = (compare_with_key(cell) == 0.0).change_shape(-1, 1)
-        return found.where(cell.select_from(cells.rows), other)
+        is_cell = (compare_with_key(cell) == 0.0).change_shape(-1, 1)
+        return is_cell.where(cell.select_from(cells.rows), other)

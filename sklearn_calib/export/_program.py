@@ -57,11 +57,11 @@ class Columns(NDArrayOperatorsMixin):
     def __init__(self, every: Sequence[Expr]) -> None:
         self.every = list(every)
 
-    def __array_ufunc__(self, ufunc: Any, _: str, *given: Any) -> "Columns":
+    def __array_ufunc__(self, ufunc: Any, _: str, *operands: Any) -> "Columns":
         """Apply an operator, or a function of numpy or SciPy."""
         if ufunc in _COLUMNS_BY_UFUNC:
-            return _COLUMNS_BY_UFUNC[ufunc](*given)
-        return apply_to_columns(_EXPRESSION_BY_UFUNC[ufunc], *given)
+            return _COLUMNS_BY_UFUNC[ufunc](*operands)
+        return apply_to_columns(_EXPRESSION_BY_UFUNC[ufunc], *operands)
 
     def __array_function__(
         self, function: Any, _: Any, given: Any, options: Any
@@ -122,13 +122,13 @@ def make_number(value: float) -> Expr:
     return Expr("number", data=float(value))
 
 
-def apply_to_columns(operation: Callable[..., Expr], *given: Any) -> Columns:
+def apply_to_columns(operation: Callable[..., Expr], *operands: Any) -> Columns:
     """Apply an operation to the expressions of each column."""
     tables = [
-        one.every
-        if isinstance(one, Columns)
-        else [make_number(x) for x in np.ravel(one)]
-        for one in given
+        operand.every
+        if isinstance(operand, Columns)
+        else [make_number(x) for x in np.ravel(operand)]
+        for operand in operands
     ]
     k = max(map(len, tables))
     rows = zip(*(table * (k // len(table)) for table in tables), strict=True)
@@ -262,29 +262,31 @@ def iter_expressions(
     seen = set(known)
     stack = [(root, False) for root in reversed(roots)]
     while stack:
-        one, ready = stack.pop()
+        expr, ready = stack.pop()
         if ready:
-            yield one
-        elif id(one) not in seen:
-            seen.add(id(one))
-            stack.append((one, True))
-            stack += [(arg, False) for arg in reversed(one.args)]
+            yield expr
+        elif id(expr) not in seen:
+            seen.add(id(expr))
+            stack.append((expr, True))
+            stack += [(arg, False) for arg in reversed(expr.args)]
 
 
 def merge_equal_expressions(program: Program) -> Program:
     """Return the same program, in which equal expressions are one."""
     roots = [program.valid, *program.outputs]
-    known: dict[object, Expr] = {}
+    expr_by_key: dict[object, Expr] = {}
     new: dict[int, Expr] = {}
-    for one in iter_expressions(roots):
-        args = tuple(new[id(arg)] for arg in one.args)
+    for expr in iter_expressions(roots):
+        args = tuple(new[id(arg)] for arg in expr.args)
         data = (
-            one.data.tobytes() if isinstance(one.data, np.ndarray) else repr(one.data)
+            expr.data.tobytes()
+            if isinstance(expr.data, np.ndarray)
+            else repr(expr.data)
         )
-        key = (one.op, data, *map(id, args))
-        if key not in known:
-            known[key] = Expr(one.op, *args, data=one.data)
-        new[id(one)] = known[key]
+        key = (expr.op, data, *map(id, args))
+        if key not in expr_by_key:
+            expr_by_key[key] = Expr(expr.op, *args, data=expr.data)
+        new[id(expr)] = expr_by_key[key]
     valid, *outputs = (new[id(root)] for root in roots)
     return Program(program.n_inputs, valid, tuple(outputs))
 
@@ -292,7 +294,7 @@ def merge_equal_expressions(program: Program) -> Program:
 def count_uses(roots: Sequence[Expr]) -> dict[int, int]:
     """Count how often each expression is used, by its id."""
     count = {id(root): 1 for root in roots}
-    for one in iter_expressions(roots):
-        for arg in one.args:
+    for expr in iter_expressions(roots):
+        for arg in expr.args:
             count[id(arg)] = count.get(id(arg), 0) + 1
     return count

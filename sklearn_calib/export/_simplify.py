@@ -75,8 +75,8 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     # Errors of repeated calls add up.
     before = document.largest_error.get("simplify", 0.0)
     errors = document.largest_error | {"simplify": before + float(tolerance)}
-    found = replace(document, root=root, largest_error=errors).add_check_rows()
-    return ExportedMap(found.to_dict())._store_nodes()
+    simplified = replace(document, root=root, largest_error=errors).add_check_rows()
+    return ExportedMap(simplified.to_dict())._store_nodes()
 
 
 def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> CalibrationMap:

@@ -46,35 +46,37 @@ class Printer:
         """Write one expression."""
         texts = dict(self.names)
         depth = dict.fromkeys(self.names, 1)
-        for one in list(iter_expressions([root], texts)):
-            texts[id(one)] = self._write_operation(
-                one, [texts[id(arg)] for arg in one.args]
+        for expr in list(iter_expressions([root], texts)):
+            texts[id(expr)] = self._write_operation(
+                expr, [texts[id(arg)] for arg in expr.args]
             )
-            depth[id(one)] = _count_symbols(one, [depth[id(arg)] for arg in one.args])
+            depth[id(expr)] = _count_symbols(
+                expr, [depth[id(arg)] for arg in expr.args]
+            )
         # Parsers have a limit on nesting, which decides between an expression and a
         # query.
         self.deepest = max(self.deepest, depth[id(root)])
         return texts[id(root)]
 
-    def _write_operation(self, one: Expr, args: list[str]) -> str:
-        data: Any = one.data
+    def _write_operation(self, expr: Expr, args: list[str]) -> str:
+        data: Any = expr.data
         # Some databases treat the smallest numbers as zeros.
-        if one.op == "number":
+        if expr.op == "number":
             tiny = 0 < abs(data) < MIN_DIVISOR
             return self.dialect.write_literal(
                 np.copysign(MIN_DIVISOR, data) if tiny else data
             )
-        if one.op == "search":
+        if expr.op == "search":
             # The lookups compare the argument itself.
             return args[0]
-        if one.op == "lookup":
+        if expr.op == "lookup":
             return self._write_tree(
-                args[0], *merge_equal_pieces(one.args[0].data, data)
+                args[0], *merge_equal_pieces(expr.args[0].data, data)
             )
-        if one.op == "chebyshev":
+        if expr.op == "chebyshev":
             return self._write_chebyshev(args[0], data.tolist())
         self._check_length(sum(map(len, args)))
-        return self.dialect.get_template(one.op).format(*args)
+        return self.dialect.get_template(expr.op).format(*args)
 
     def _write_tree(self, x: str, edges: FloatArray, values: FloatArray) -> str:
         """Write the value of the piece of x with balanced CASEs, or with a form of the dialect."""
@@ -145,12 +147,12 @@ _PARSER_DEPTHS = {
 }
 
 
-def _count_symbols(one, depths):
+def _count_symbols(expr, depths):
     """Count the symbols that a parser keeps at most while it reads an expression."""
-    if one.op == "lookup":
-        levels = max(1, math.ceil(math.log(len(one.data)) / math.log(_CASE_BRANCHES)))
+    if expr.op == "lookup":
+        levels = max(1, math.ceil(math.log(len(expr.data)) / math.log(_CASE_BRANCHES)))
         return 6 * (levels - 1) + 4 + max(4, *depths)
-    before = _PARSER_DEPTHS.get(one.op, (1, 3))
+    before = _PARSER_DEPTHS.get(expr.op, (1, 3))
     return max((b + depth for b, depth in zip(before, depths, strict=False)), default=3)
 
 
@@ -178,21 +180,21 @@ TableName = str | Sequence[str]
 
 def require_unique_names(names: Any, what: str) -> list[str]:
     """Return names as a list; they differ in more than case, as databases compare them."""
-    found = [names] if isinstance(names, str) else list(names)
-    texts = {name.lower() for name in found if isinstance(name, str)}
-    if len(texts) < len(found):
+    columns = [names] if isinstance(names, str) else list(names)
+    texts = {name.lower() for name in columns if isinstance(name, str)}
+    if len(texts) < len(columns):
         raise invalid_input(
             expected=f"{what}: different texts",
-            got=repr(found)[:80],
+            got=repr(columns)[:80],
             hint="Rename some",
         )
-    return found
+    return columns
 
 
 def name_entries(program: Program, columns: Sequence[str]) -> dict[int, str]:
     """Return the names of the numbers of the row, by id."""
     every = iter_expressions([program.valid, *program.outputs])
-    return {id(one): columns[one.data] for one in every if one.op == "input"}
+    return {id(expr): columns[expr.data] for expr in every if expr.op == "input"}
 
 
 def qualify_name(dialect: Dialect, name: TableName, what: str) -> str:
@@ -247,17 +249,20 @@ class Query(Statement):
         source = [self.source] if isinstance(self.source, str) else self.source
         prefix = _find_unused_name([*self.kept, *source])
         for number, stage in enumerate(stages):
-            made = {id(one): f"{prefix}{number}_{i}" for i, one in enumerate(stage)}
+            made = {id(expr): f"{prefix}{number}_{i}" for i, expr in enumerate(stage)}
             made = {
-                one: self.dialect.quote_name(name, "column")
-                for one, name in made.items()
+                expr: self.dialect.quote_name(name, "column")
+                for expr, name in made.items()
             }
             printer = Printer(self.dialect, names)
             added = [
-                f"{printer.write_expression(one)} AS {made[id(one)]}" for one in stage
+                f"{printer.write_expression(expr)} AS {made[id(expr)]}"
+                for expr in stage
             ]
-            later = [one for one in names if one not in made and last_use[one] > number]
-            carried = {one: names[one] for one in later}
+            later = [
+                expr for expr in names if expr not in made and last_use[expr] > number
+            ]
+            carried = {expr: names[expr] for expr in later}
             chosen = ", ".join([*kept, *carried.values(), *added])
             name = self.dialect.quote_name(f"{prefix}{number}", "stage")
             origin = f" FROM {before}{self.dialect.fence}" if before else ""
@@ -290,30 +295,36 @@ class Query(Statement):
 
 def _make_stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr]]:
     """Sort what is used twice, or searched, into stages by when it can be computed."""
-    searched = {id(one.args[0]) for one in every if one.op == "search"}
+    searched = {id(expr.args[0]) for expr in every if expr.op == "search"}
     stage_of: dict[int, int] = {}
-    stages: list[list[Expr]] = [[one for one in every if one.op == "input"]]
-    for one in every:
-        needs = max((stage_of[id(arg)] for arg in one.args), default=0)
+    stages: list[list[Expr]] = [[expr for expr in every if expr.op == "input"]]
+    for expr in every:
+        needs = max((stage_of[id(arg)] for arg in expr.args), default=0)
         # Expressions that are used twice become columns of a stage, otherwise their
         # text would be repeated.
-        column = count[id(one)] > 1 or id(one) in searched
-        if column and one.op not in (*LEAF_OPERATIONS, *CONDITION_OPERATIONS, "search"):
+        column = count[id(expr)] > 1 or id(expr) in searched
+        if column and expr.op not in (
+            *LEAF_OPERATIONS,
+            *CONDITION_OPERATIONS,
+            "search",
+        ):
             needs += 1
             stages += [[] for _ in range(needs + 1 - len(stages))]
-            stages[needs].append(one)
-        stage_of[id(one)] = needs
+            stages[needs].append(expr)
+        stage_of[id(expr)] = needs
     return stages
 
 
 def _find_last_uses(every, roots, stages) -> dict[int, int]:
     """Return the last stage that reads each expression; the final SELECT comes last."""
-    stage_of = {id(one): number for number, stage in enumerate(stages) for one in stage}
+    stage_of = {
+        id(expr): number for number, stage in enumerate(stages) for expr in stage
+    }
     last = dict.fromkeys(map(id, roots), len(stages))
     # An expression is visited after all that use it.
-    for one in reversed(every):
-        number = stage_of.get(id(one), last[id(one)])
-        for arg in one.args:
+    for expr in reversed(every):
+        number = stage_of.get(id(expr), last[id(expr)])
+        for arg in expr.args:
             last[id(arg)] = max(last.get(id(arg), 0), number)
     return last
 
@@ -323,8 +334,8 @@ def _guard_results(printer, program, results):
     valid = printer.write_expression(program.valid)
     pairs = zip(program.outputs, results, strict=True)
     return [
-        f"CASE WHEN {valid} THEN {printer.write_expression(one)} END AS {name}"
-        for one, name in pairs
+        f"CASE WHEN {valid} THEN {printer.write_expression(expr)} END AS {name}"
+        for expr, name in pairs
     ]
 
 
@@ -345,9 +356,11 @@ class Join(Statement):
     def write_statements(self, table: TableName) -> str:
         """Write the statements."""
         lookups = [
-            one for one in iter_expressions(self.program.outputs) if one.op == "lookup"
+            expr
+            for expr in iter_expressions(self.program.outputs)
+            if expr.op == "lookup"
         ]
-        places = {id(one.args[0]): one.args[0] for one in lookups}
+        places = {id(expr.args[0]): expr.args[0] for expr in lookups}
         if len(places) != 1 or lookups[0].args[0].args[0].op != "input":
             raise invalid_input(
                 expected="a map with one table that is searched by the score, for into='table'",
@@ -357,7 +370,7 @@ class Join(Statement):
         name = qualify_name(self.dialect, table, "table")
         (place,) = places.values()
         edges, values = merge_equal_pieces(
-            place.data, np.column_stack([one.data for one in lookups])
+            place.data, np.column_stack([expr.data for expr in lookups])
         )
         lookup_columns = [self.dialect.quote(f"value_{i}") for i in range(len(lookups))]
         fields = [
@@ -378,8 +391,8 @@ class Join(Statement):
             for i in range(0, len(texts), INSERT_ROWS)
         ]
         names = {
-            id(one): f"m.{field}"
-            for one, field in zip(lookups, lookup_columns, strict=True)
+            id(expr): f"m.{field}"
+            for expr, field in zip(lookups, lookup_columns, strict=True)
         }
         query = self._write_query(name, names)
         return ";\n".join([f"CREATE TABLE {name} ({columns})", *inserts, query, ""])
@@ -390,7 +403,10 @@ class Join(Statement):
         score = self.dialect.cast.format(f"s.{column}", self.dialect.double)
         names = names | name_entries(self.program, [score])
         printer = Printer(self.dialect, names)
-        kept = [f"s.{self.dialect.quote_name(one, 'keep')}" for one in self.kept]
+        kept = [
+            f"s.{self.dialect.quote_name(kept_column, 'keep')}"
+            for kept_column in self.kept
+        ]
         results = _guard_results(printer, self.program, [quote("calibrated")])
         joined = self.dialect.join.format(
             table=table, x=score, low=quote("low"), high=quote("high")
@@ -530,7 +546,7 @@ def to_sql(
     [(0.132,), (0.836,), (None,)]
     """
     check_known("a dialect", dialect, DIALECTS, "Choose a dialect")
-    known = DIALECTS[dialect]
+    rules = DIALECTS[dialect]
     document = to_document(fitted, input=input, tabulate=tabulate)
     head = f"/* {document.head} */"
     if not isinstance(columns, str | Sequence):
@@ -561,23 +577,23 @@ def to_sql(
         )
     program = make_program(document, second_only=len(names) == 1)
     if not isinstance(columns, str):
-        return f"{head}\n{Query(known, program, names, source, keep).write_query(into)}"
+        return f"{head}\n{Query(rules, program, names, source, keep).write_query(into)}"
     if bands is None and equals(into, "table"):
-        return f"{head}\n{Join(known, program, columns, source, keep).write_statements(table)}"
-    score = known.write_column(columns)
-    printer = Printer(known, name_entries(program, [score]))
+        return f"{head}\n{Join(rules, program, columns, source, keep).write_statements(table)}"
+    score = rules.write_column(columns)
+    printer = Printer(rules, name_entries(program, [score]))
     valid = printer.write_expression(program.valid)
     if bands is None:
         result = printer.write_expression(program.outputs[0])
     else:
-        result = _write_bands(known, fitted, document, score, bands)
-    found = f"CASE WHEN {valid} THEN {result} END"
+        result = _write_bands(rules, fitted, document, score, bands)
+    query = f"CASE WHEN {valid} THEN {result} END"
     # The result is one value, computed in stages.
-    if printer.deepest > known.deepest:
-        found = (
-            f"({Query(known, program, [columns], '', ()).write_query('calibrated')})"
+    if printer.deepest > rules.deepest:
+        query = (
+            f"({Query(rules, program, [columns], '', ()).write_query('calibrated')})"
         )
-    return f"{head} {_name_results(known, found, into)}"
+    return f"{head} {_name_results(rules, query, into)}"
 
 
 def _name_results(dialect: Dialect, text: str, into: str | Sequence[str] | None) -> str:
@@ -599,17 +615,17 @@ def _write_bands(dialect, fitted, document, score, bands):
         fitted if isinstance(fitted, Recalibrator) else ExportedMap(document.to_dict())
     )
     kind: Any = document.input
-    found = own.threshold(edges, input=kind) if edges else []
+    thresholds = own.threshold(edges, input=kind) if edges else []
     literal = dialect.write_literal
     whens = []
-    for one, name in reversed([*zip(found, names[1:], strict=True)]):
+    for threshold, name in reversed([*zip(thresholds, names[1:], strict=True)]):
         # A map that falls and rises reaches a band on several intervals.
         ends = [
             f"{score} >= {literal(low)} AND {score} <= {literal(high)}"
-            for low, high in one.intervals
+            for low, high in threshold.intervals
         ]
-        if one.side:
-            ends = [f"{score} {one.side} {literal(one.score)}"]
+        if threshold.side:
+            ends = [f"{score} {threshold.side} {literal(threshold.score)}"]
         if ends:
             whens.append(f"WHEN {' OR '.join(ends)} THEN {name}")
     return f"CASE {' '.join(whens)} ELSE {names[0]} END" if whens else names[0]
@@ -617,11 +633,11 @@ def _write_bands(dialect, fitted, document, score, bands):
 
 def _read_bands(bands, dialect):
     """Return the lower edges of all bands but the first, and the SQL literal of each band."""
-    known = isinstance(bands, Mapping | Sequence | np.ndarray)
+    is_table = isinstance(bands, Mapping | Sequence | np.ndarray)
     if isinstance(bands, Mapping):
         values = [*bands.values()]
     else:
-        values = [*bands] if known else [None]
+        values = [*bands] if is_table else [None]
     good = all(is_number(value) for value in values)
     good = good and not any(one >= other for one, other in itertools.pairwise(values))
     if good and not isinstance(bands, Mapping):

@@ -160,9 +160,9 @@ def estimate_angle(
         read_linear(model, X, y, None), model, assume_centered
     )
     [fit] = refine_fits(fits, model)
-    found = find_angle(fit, covariance)
-    if found.method != "likelihood":
-        return found
+    estimate = find_angle(fit, covariance)
+    if estimate.method != "likelihood":
+        return estimate
     if link_slope is None:
         warn_calibration(
             expected="a covariance, more rows than features, or a known link_slope",
@@ -170,15 +170,17 @@ def estimate_angle(
             hint="Without, the likelihood determines the product of cosine and slope only",
             argument="covariance",
         )
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "link": link,
         "link_slope": link_slope,
         "link_intercept": link_intercept,
     }
     # The leave-one-out scores are nearly independent of their labels, so their
     # likelihood can be maximised over the cosine as that of new rows would be.
-    likely = angular_recalibrator(found, fit.target > 0, np.array([False, True]), given)
-    return replace(found, cos_theta=likely.cos_theta_)
+    likely = angular_recalibrator(
+        estimate, fit.target > 0, np.array([False, True]), options
+    )
+    return replace(estimate, cos_theta=likely.cos_theta_)
 
 
 def check_angle_assumptions(
@@ -255,8 +257,8 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
     }
     method = "likelihood" if cos is None else method
     # None until the likelihood is evaluated.
-    known: Any = cos
-    return AngleEstimate(known, norm, float(middle), method, loo, diagnostics)
+    known_cos: Any = cos
+    return AngleEstimate(known_cos, norm, float(middle), method, loo, diagnostics)
 
 
 def _estimate_norms(seen, fit, covariance):
@@ -319,8 +321,8 @@ def angular_recalibrator(
     The angle is that of the second of `classes`.
     """
     scores = read_proba(angle.leave_one_out, kind="logits")
-    known = AngularCalibration(angle.cos_theta, angle.norm, angle.center, **link)
-    return known.fit(scores, labels, classes=classes)
+    recalibrator = AngularCalibration(angle.cos_theta, angle.norm, angle.center, **link)
+    return recalibrator.fit(scores, labels, classes=classes)
 
 
 def _is_centered(X):
@@ -334,19 +336,19 @@ def _measure_dispersion(sizes, df):
     """Compute the variation of the leverages of rows beyond that of a normal distribution."""
     # For Gaussian rows h / m is nearly a scaled chi-square variable with df degrees of
     # freedom, whose squared coefficient of variation is 2 / df.
-    found = np.var(sizes) / np.mean(sizes) ** 2 - 2 / max(df, 1.0)
-    found = float(np.sqrt(max(found, 0.0)))
-    if found > MAX_DISPERSION:
+    dispersion = np.var(sizes) / np.mean(sizes) ** 2 - 2 / max(df, 1.0)
+    dispersion = float(np.sqrt(max(dispersion, 0.0)))
+    if dispersion > MAX_DISPERSION:
         warn_calibration(
             expected="rows of similar size, as a normal law gives",
-            got=f"leverages whose variation exceeds it by {found:.2g}",
+            got=f"leverages whose variation exceeds it by {dispersion:.2g}",
             hint=(
                 "The angle is overestimated for heavy-tailed rows; compare with "
                 "CalibratedModel(cv='alo'), which does not assume it, or scale the rows "
                 "to one length"
             ),
         )
-    return found
+    return dispersion
 
 
 def _get_covariance(covariance, X):
@@ -358,18 +360,18 @@ def _get_covariance(covariance, X):
         return np.mean(np.var(dense, axis=0)) * np.eye(d), 1.0
     if hasattr(covariance, "fit"):
         return np.asarray(clone(covariance).fit(dense).covariance_), 1.0
-    given = read_numbers(covariance, "covariance")
-    if given.ndim != 2 or given.shape[1] != d:
+    matrix = read_numbers(covariance, "covariance")
+    if matrix.ndim != 2 or matrix.shape[1] != d:
         raise invalid_input(
             "covariance",
             expected=f"a covariance or rows of {d} features",
-            got=f"shape {given.shape}",
+            got=f"shape {matrix.shape}",
             hint="Pass it for the features as the linear model sees them",
         )
-    given = check_array(given, dtype=np.float64)
-    if given.shape[0] == d and issymmetric(given, atol=1e-8, rtol=1e-8):
-        return given, 1.0
-    rows = len(given)
+    matrix = check_array(matrix, dtype=np.float64)
+    if matrix.shape[0] == d and issymmetric(matrix, atol=1e-8, rtol=1e-8):
+        return matrix, 1.0
+    rows = len(matrix)
     if rows <= d + 2:
         raise invalid_input(
             expected=f"more than {d + 2} rows without labels for {d} features",
@@ -377,7 +379,7 @@ def _get_covariance(covariance, X):
             hint="Pass more, or a structured covariance estimate",
         )
     # The mean of an inverse Wishart matrix is too large by this factor.
-    return np.cov(given, rowvar=False).reshape(d, d), 1 - (d + 1) / (rows - 1)
+    return np.cov(matrix, rowvar=False).reshape(d, d), 1 - (d + 1) / (rows - 1)
 
 
 # -- the inner product of estimated and true coefficients, from training data alone ---------------

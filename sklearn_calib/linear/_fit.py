@@ -243,15 +243,15 @@ def _read_logistic(model, n):
     # Without a multinomial loss liblinear fits one class after the other.
     one_vs_rest = liblinear or getattr(model, "multi_class", "auto") == "ovr"
     multinomial = len(model.classes_) > 2 and not one_vs_rest
-    found = get_logistic_penalties(model)
-    if multinomial and found["l1"] > 0:
+    penalties = get_logistic_penalties(model)
+    if multinomial and penalties["l1"] > 0:
         raise invalid_input(
             expected="a multinomial model without l1 penalty",
             got=f"l1_ratio={model.l1_ratio!r}, penalty={model.penalty!r}",
             hint="Use an l2 penalty, or CalibratedModel with its default cv",
         )
     loss = "multinomial" if multinomial else "log"
-    return {"loss": loss, **found, **_read_intercept(model, penalised=liblinear)}
+    return {"loss": loss, **penalties, **_read_intercept(model, penalised=liblinear)}
 
 
 def _read_ridge(model, n):
@@ -294,8 +294,8 @@ def _read_sgd(model, n):
         )
     # SGDClassifier minimises the mean loss; the penalty is multiplied by n to belong to
     # the sum.
-    found = split_penalty(model.penalty, n * model.alpha, model.l1_ratio)
-    return {"loss": names[model.loss], **found, **_read_intercept(model)}
+    penalties = split_penalty(model.penalty, n * model.alpha, model.l1_ratio)
+    return {"loss": names[model.loss], **penalties, **_read_intercept(model)}
 
 
 READER_BY_ESTIMATOR = {
@@ -334,12 +334,14 @@ def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
         "maxiter": 1000,
         "maxcor": 30,
     }
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
+    parameters = minimize(
+        objective, start, jac=True, method="L-BFGS-B", options=options
+    ).x
     # L-BFGS stalls if the Hessian is ill-conditioned; Newton's method does not.
-    stuck = np.abs(objective(found)[1]).max() > MAX_STALLED_GRADIENT * scale
+    stuck = np.abs(objective(parameters)[1]).max() > MAX_STALLED_GRADIENT * scale
     if stuck and fit.coef.size <= MAX_NEWTON_COEFFICIENTS and fit.loss != "multinomial":
-        found = _minimise_newton(fit, objective, found)
-    coef, intercept = _unpack_parameters(fit, found)
+        parameters = _minimise_newton(fit, objective, parameters)
+    coef, intercept = _unpack_parameters(fit, parameters)
     better = replace(fit, coef=coef, intercept=intercept)
     before = fit.scores
     after = better.scores

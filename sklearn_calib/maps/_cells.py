@@ -57,8 +57,8 @@ class Cells(CalibrationMap):
                 got=f"{len(self.rows)}",
             )
         # The cells are found by bisection, which needs increasing keys.
-        found = list(map(tuple, self.keys.tolist()))
-        if any(later <= earlier for earlier, later in itertools.pairwise(found)):
+        keys = list(map(tuple, self.keys.tolist()))
+        if any(later <= earlier for earlier, later in itertools.pairwise(keys)):
             raise invalid_field(
                 f"{at}.keys",
                 expected="different keys in increasing order",

@@ -94,8 +94,8 @@ class Chain(CalibrationMap):
         signs = [part.direction() for part in self.parts]
         if 0 in signs:
             return 0
-        known = [sign for sign in signs if sign is not None]
-        return math.prod(known) if len(known) == len(signs) else None
+        known_signs = [sign for sign in signs if sign is not None]
+        return math.prod(known_signs) if len(known_signs) == len(signs) else None
 
     def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
         last = -1

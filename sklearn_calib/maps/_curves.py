@@ -382,17 +382,17 @@ class PiecewiseCubic(CurveBetweenKnots):
         inside = (t > 0) & (t < 1)
         low = np.broadcast_to(self.knots[:-1], t.shape)[inside]
         high = np.broadcast_to(self.knots[1:], t.shape)[inside]
-        found = t[inside]
+        positions = t[inside]
         if self.scale == "input":
-            found = low + found * (high - low)
+            positions = low + positions * (high - low)
         else:
             # Here t is a share of the probability, so the position is found there and
             # converted to log-odds.
-            ones = (1 - found) * expit(low) + found * expit(high)
-            zeros = (1 - found) * expit(-low) + found * expit(-high)
-            found = np.log(ones) - np.log(zeros)
+            ones = (1 - positions) * expit(low) + positions * expit(high)
+            zeros = (1 - positions) * expit(-low) + positions * expit(-high)
+            positions = np.log(ones) - np.log(zeros)
         return np.concatenate(
-            [self.knots, found, [] if self.domain is None else self.domain]
+            [self.knots, positions, [] if self.domain is None else self.domain]
         )
 
 
@@ -414,10 +414,10 @@ class Curve(FunctionOfScore, in_documents=False):
 
     def compute_log_odds(self, log_odds: FloatArray) -> FloatArray:
         """Return log-odds of the result, from those of the rows."""
-        found = self.predict(convert_log_odds(log_odds))
+        probability = self.predict(convert_log_odds(log_odds))
         with np.errstate(divide="ignore"):
             # Tables cannot contain infinite log-odds.
-            log = np.where(found > 0, np.log(found), _LOG_OF_ZERO)
+            log = np.where(probability > 0, np.log(probability), _LOG_OF_ZERO)
         return log[:, 1] - log[:, 0]
 
     def find_pieces(self, log_odds: FloatArray) -> AnyArray:

@@ -34,8 +34,8 @@ def short_repr(value: object) -> str:
 def number_schema(whole: bool, low: float | None, high: float | None) -> dict[str, Any]:
     """Return the JSON Schema of a number."""
     limits = {"minimum": low, "maximum": high}
-    found = {name: limit for name, limit in limits.items() if limit is not None}
-    return {"type": "integer" if whole else "number"} | found
+    bounds = {name: limit for name, limit in limits.items() if limit is not None}
+    return {"type": "integer" if whole else "number"} | bounds
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class Field:
 
     def describe_field(self) -> dict[str, Any]:
         """Return the JSON Schema of the field, with its text."""
-        found = self.schema()
-        found = {"anyOf": [found, {"type": "null"}]} if self.optional else found
-        return found | {"description": self.text}
+        schema = self.schema()
+        schema = {"anyOf": [schema, {"type": "null"}]} if self.optional else schema
+        return schema | {"description": self.text}
 
 
 @dataclass(frozen=True)
@@ -184,16 +184,16 @@ class Numbers(Field):
         return table
 
     def schema(self) -> dict[str, Any]:
-        found = number_schema(self.whole, self.low, self.high)
+        schema = number_schema(self.whole, self.low, self.high)
         kinds = []
         for dimensions in range(max(self.shapes) + 1):
             if dimensions in self.shapes:
-                kinds.append(found)
-            found = {"type": "array", "items": found}
+                kinds.append(schema)
+            schema = {"type": "array", "items": schema}
             if dimensions == 0 and self.length is not None:
-                found |= {"minItems": self.length, "maxItems": self.length}
+                schema |= {"minItems": self.length, "maxItems": self.length}
             elif dimensions == 0 and self.least:
-                found["minItems"] = self.least
+                schema["minItems"] = self.least
         return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 
 

@@ -55,10 +55,10 @@ class OneVsRest(CalibrationMap):
                 values.append(part.value(x[block, ...]))  # type: ignore[attr-defined]
             second = first.to_rows(pairs, rows.join(values)).proba[:, 1]
         else:
-            found = []
+            columns = []
             for part, block in zip(self.parts, blocks, strict=True):
-                found.append(part.apply(pairs.select(block)).proba[:, 1])
-            second = rows.join(found)
+                columns.append(part.apply(pairs.select(block)).proba[:, 1])
+            second = rows.join(columns)
         return rows.normalise(rows.xp.reshape(second, (k, n_rows)).T)
 
     @cached_property

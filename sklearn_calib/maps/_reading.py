@@ -51,12 +51,12 @@ def _read_node(tree, k, at, depth, budget):
             got=short_repr(name),
             hint="Update the package",
         )
-    known = get_schema_fields(cls)
+    fields = get_schema_fields(cls)
     for extra in tree:
-        if extra not in known and extra != "node":
+        if extra not in fields and extra != "node":
             raise invalid_field(
                 f"{at}.{str(extra)[:40]}",
-                expected=f"the fields {', '.join(known) or 'none'}",
+                expected=f"the fields {', '.join(fields) or 'none'}",
                 got=short_repr(extra),
             )
     if cls.is_binary and k != 2:
@@ -66,21 +66,21 @@ def _read_node(tree, k, at, depth, budget):
             got=f"{k}",
             hint=f"Nodes of kind {name!r} are for two classes",
         )
-    found = {}
-    for field, (kind, needed) in known.items():
+    values = {}
+    for field, (kind, needed) in fields.items():
         if field not in tree:
             if needed:
                 raise invalid_field(f"{at}.{field}", expected="a value", got="nothing")
         elif tree[field] is None and kind.optional:
-            found[field] = None
+            values[field] = None
         elif isinstance(kind, Parts):
             inner = 2 if cls.splits else k
-            found[field] = _read_parts(
+            values[field] = _read_parts(
                 tree[field], kind, inner, f"{at}.{field}", depth, budget
             )
         else:
-            found[field] = kind.read(tree[field], f"{at}.{field}")
-    node = cls(**found)
+            values[field] = kind.read(tree[field], f"{at}.{field}")
+    node = cls(**values)
     node.check(k, at)
     return node
 

@@ -123,11 +123,11 @@ class Rows:
         key = id(part)
         if key in self._results:
             return self._results[key]
-        found: Rows = part.apply(self)
+        mapped: Rows = part.apply(self)
         # Rows that hold themselves would wait for the garbage collector.
-        if found is not self:
-            self._results[key] = found
-        return found
+        if mapped is not self:
+            self._results[key] = mapped
+        return mapped
 
     def with_proba(self, proba: FloatArray) -> "Rows":
         """Return rows without exact logarithms."""
@@ -416,8 +416,8 @@ class TensorRows:
         key = id(part), name
         if key not in self._constants:
             values = np.array(getattr(part, name), dtype=np.float64)
-            given = self._get_input
+            scores = self._get_input
             self._constants[key] = self.xp.asarray(
-                values, dtype=given.dtype, device=given.device
+                values, dtype=scores.dtype, device=scores.device
             )
         return self._constants[key]

@@ -125,8 +125,10 @@ class SoftmaxAffine(CalibrationMap):
 
         def compute_rising_score(x):
             """Return a logarithm, with the other sign if it falls, or the log-odds."""
-            given = rows(x)
-            return sign * (given.log_odds if self.centred else given.log[:, column])
+            read_rows = rows(x)
+            return sign * (
+                read_rows.log_odds if self.centred else read_rows.log[:, column]
+            )
 
         level = self.least if self.centred else sign * self.least
         ranges.cut_at_levels(compute_rising_score, np.array([level]))

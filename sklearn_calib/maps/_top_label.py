@@ -63,9 +63,9 @@ class TopLabel(CalibrationMap):
         """Return the rows whose predicted class gets a probability from a part."""
         if part is None:
             return rows.proba
-        given = rows.to_canonical()
-        pairs = Rows.from_canonical(pair_top_with_rest(given, top))
-        return share_rest(part.apply(pairs).proba, given, top, self.rest)
+        proba = rows.to_canonical()
+        pairs = Rows.from_canonical(pair_top_with_rest(proba, top))
+        return share_rest(part.apply(pairs).proba, proba, top, self.rest)
 
     def lower(self, rows: Any) -> Any:
         is_top = rows.is_top()
@@ -76,13 +76,13 @@ class TopLabel(CalibrationMap):
             exact = np.column_stack([log_others.log_sum_exp(), log_top])
         p: Any = np.column_stack([is_top.where(0.0, rows.p).sum(), rows.p.max()])
         pair = rows.make_rows(p, 2, exact)
-        found = [p if part is None else pair.after(part).p for part in self.parts]
-        rest = found[0].column(0)
-        top = found[0].column(1)
+        mapped = [p if part is None else pair.after(part).p for part in self.parts]
+        rest = mapped[0].column(0)
+        top = mapped[0].column(1)
         # Each row takes the numbers from the part of its predicted class.
-        if len(found) > 1:
+        if len(mapped) > 1:
             of_parts = (
-                np.column_stack([one.column(side) for one in found]) for side in (0, 1)
+                np.column_stack([one.column(side) for one in mapped]) for side in (0, 1)
             )
             rest, top = (is_top.where(one, 0.0).sum() for one in of_parts)
         shares = is_top.where(

@@ -157,13 +157,15 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
             hint=suggest_method_name(name, all_recalibrators())
             or "Check the spelling, or pass an instance",
         )
-    known = _RECALIBRATOR_REGISTRY[name]().get_params(deep=False)
+    defaults = _RECALIBRATOR_REGISTRY[name]().get_params(deep=False)
     for option in options:
-        if option not in known:
+        if option not in defaults:
             raise _invalid_input(
-                expected=f"options among {', '.join(known)}" if known else "no options",
+                expected=f"options among {', '.join(defaults)}"
+                if defaults
+                else "no options",
                 got=f"{option!r}",
-                hint=suggest_method_name(option, known) or "Check the spelling",
+                hint=suggest_method_name(option, defaults) or "Check the spelling",
                 error=TypeError,
             )
     return _RECALIBRATOR_REGISTRY[name](**options)

@@ -163,7 +163,7 @@ class AngularCalibration(Recalibrator):
         # The standardised score of eq. (3) of Li and Sur (2025): w'x / |w|_S, centred.
         s = (u - self.center_) / self.norm_
         self._check_link()
-        found = _fit_in_fixed_order(
+        parameters = _fit_in_fixed_order(
             self.link,
             s,
             codes,
@@ -172,7 +172,7 @@ class AngularCalibration(Recalibrator):
             self.link_slope,
             self.link_intercept,
         )
-        self.theta_, self.link_slope_, self.link_intercept_ = map(float, found)
+        self.theta_, self.link_slope_, self.link_intercept_ = map(float, parameters)
         self.cos_theta_ = float(
             np.cos(self.theta_) if self.cos_theta is None else self.cos_theta
         )
@@ -239,19 +239,23 @@ def _fit_in_fixed_order(link, s, codes, share, cos_theta, slope, intercept):
 
 def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
     """Fit missing ones of angle, slope and intercept by maximum likelihood."""
-    known = [None if cos_theta is None else np.arccos(cos_theta), slope, intercept]
-    if all(value is not None for value in known):
-        return known
+    fixed_values = [
+        None if cos_theta is None else np.arccos(cos_theta),
+        slope,
+        intercept,
+    ]
+    if all(value is not None for value in fixed_values):
+        return fixed_values
     # Angle and slope enter the likelihood as the coefficient a cos(theta) and the noise
     # a sin(theta), in which it is smooth.
     if cos_theta is None and slope is None:
         return _fit_any_line(link, s, codes, share, intercept)
-    free = [value is None for value in known]
-    values = np.array(known, dtype=float)
+    free = [value is None for value in fixed_values]
+    values = np.array(fixed_values, dtype=float)
 
-    def split_parameters(found):
+    def split_parameters(free_values):
         """Return (mu's coefficient of s, tau, intercept) and the Jacobian."""
-        values[free] = found
+        values[free] = free_values
         theta, a, b = values
         cos = np.cos(theta)
         sin = np.sin(theta)
@@ -290,18 +294,18 @@ def _fit_any_line(link, s, codes, share, intercept):
         unit = np.sqrt(curvature @ (s - centre) ** 2) or 1.0
     free = [True, True, intercept is None]
 
-    def split_parameters(found):
-        values = np.array([*found, intercept])[:3].astype(float)
+    def split_parameters(free_values):
+        values = np.array([*free_values, intercept])[:3].astype(float)
         return tuple(values), np.eye(3)[:, free]
 
     starts = [0.3, 1.0, 3.0], [0.1, 1.0, 3.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
     bounds = (0, _MAX_SLOPE), (0, _MAX_NOISE), (None, None)
     starts = compress(starts, free)
     bounds = compress(bounds, free)
-    found = _minimise_from_grid(
+    minimum = _minimise_from_grid(
         link, (s - centre) / unit, codes, share, split_parameters, starts, bounds
     )
-    (coefficient, tau, b), _ = split_parameters(found)
+    (coefficient, tau, b), _ = split_parameters(minimum)
     coefficient /= unit
     a = max(np.hypot(coefficient, tau), 1e-12)
     return np.arctan2(tau, coefficient), a, b - coefficient * centre
@@ -310,8 +314,8 @@ def _fit_any_line(link, s, codes, share, intercept):
 def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
     """Maximise the likelihood by L-BFGS-B from the best point of a coarse grid."""
 
-    def compute_loss(found, s, positive, share):
-        (coefficient, tau, b), jacobian = split(found)
+    def compute_loss(free_values, s, positive, share):
+        (coefficient, tau, b), jacobian = split(free_values)
         log, by_mu, by_tau = compute_log_likelihood(
             link, coefficient * s + b, max(tau, 0.0), positive
         )

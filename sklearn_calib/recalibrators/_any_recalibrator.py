@@ -128,7 +128,7 @@ def fit_validated(
 
 def _can_skip_validation(cls):
     """Return whether the class that defines `fit` also defines the part behind its checks."""
-    owner = next((one for one in cls.__mro__ if "fit" in vars(one)), object)
+    owner = next((base for base in cls.__mro__ if "fit" in vars(base)), object)
     return "_fit_validated" in vars(owner)
 
 
@@ -160,12 +160,12 @@ def select_fit_arguments(
     A `Pipeline` hands `sample_weight`, `classes` and `groups` to every step whose fit
     takes them. A plain scikit-learn classifier gets the probabilities as its features.
     """
-    known = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
-    known = {name: value for name, value in known.items() if value is not None}
+    arguments = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
+    arguments = {name: value for name, value in arguments.items() if value is not None}
     if not isinstance(recalibrator, Pipeline):
-        return _select_accepted(recalibrator, known) | metadata
+        return _select_accepted(recalibrator, arguments) | metadata
     accepted = {
-        step: _select_accepted(part, known) for step, part in recalibrator.steps
+        step: _select_accepted(part, arguments) for step, part in recalibrator.steps
     }
     # Without metadata routing a pipeline takes arguments of a step as `step__name`;
     # with it, the steps request them.
@@ -179,7 +179,7 @@ def select_fit_arguments(
     for step, part in recalibrator.steps:
         if accepted[step]:
             part.set_fit_request(**dict.fromkeys(accepted[step], True))
-    return known | metadata
+    return arguments | metadata
 
 
 def _select_accepted(estimator, params):
@@ -204,11 +204,11 @@ def suggest_method_name(
     name: str, names: Collection[str], prefix: str = ""
 ) -> str | None:
     """Return what to write for a name that is not among `names`; None if nothing is near."""
-    plain = _normalize_name(str(name))
+    normalized = _normalize_name(str(name))
     same = {
-        _normalize_name(other): found
-        for other, found in RECALIBRATOR_BY_OTHER_NAME.items()
-    }.get(plain)
+        _normalize_name(other): own_name
+        for other, own_name in RECALIBRATOR_BY_OTHER_NAME.items()
+    }.get(normalized)
     if same and same[0] in names:
         return f"Write {prefix}{same[0]!r}, the same as {same[1]}"
     return suggest_name(name, names, "", prefix) or None

@@ -340,9 +340,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     ):
         self._groups = None
         if groups is not None:
-            given = encode_groups(groups, len(proba))
+            group_numbers = encode_groups(groups, len(proba))
             has_weight = canonical_weight(sample_weight, len(proba)) > 0
-            self._groups = _number_groups(given[has_weight])
+            self._groups = _number_groups(group_numbers[has_weight])
         try:
             return super()._fit_validated(proba, y_encoded, classes, sample_weight)
         finally:
@@ -396,13 +396,13 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     def _make_chains(self, proba, n_rows):
         if equals(self.recalibrators, "auto"):
-            found = list_candidates(proba.shape[1], n_rows, monotone=self.monotone)
+            candidates = list_candidates(proba.shape[1], n_rows, monotone=self.monotone)
             if get_absent_mask(proba) is None:
-                return found
+                return candidates
             return {
-                name: found[name]
+                name: candidates[name]
                 for name in ("identity", "temperature")
-                if name in found
+                if name in candidates
             }
         chains = name_chains(self.recalibrators)
         for name, steps in chains.items():
@@ -423,9 +423,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         error = None
         for name in chains:
             errors = [
-                found[name]
-                for found, _ in outside
-                if isinstance(found[name], Exception)
+                losses_by_name[name]
+                for losses_by_name, _ in outside
+                if isinstance(losses_by_name[name], Exception)
             ]
             if errors:
                 kept.remove(name)
@@ -451,7 +451,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         if outside:
             table = np.column_stack(
                 [
-                    np.concatenate([found[name] for found, _ in outside])
+                    np.concatenate(
+                        [losses_by_name[name] for losses_by_name, _ in outside]
+                    )
                     for name in names
                 ]
             )
@@ -517,25 +519,25 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         # all predictions of the candidates.
         mixed = self._share_of_input * np.asarray(proba)
         scale = 1 - self._share_of_input
-        for name, found in predict_chains(
+        for name, predicted in predict_chains(
             self._fitted, proba, np.arange(proba.shape[1])
         ):
-            if isinstance(found, Exception):
-                raise found
-            mixed = mixed + scale * self.weights_[name] * found
+            if isinstance(predicted, Exception):
+                raise predicted
+            mixed = mixed + scale * self.weights_[name] * predicted
         return mixed / mixed.sum(axis=1, keepdims=True)
 
     def _make_map(self):
         own = self._share_of_input
         # Chains may share a step; its map is then computed once.
-        found = {}
+        map_by_step = {}
         for step in self._list_parts():
-            if id(step) not in found:
-                found[id(step)] = get_map(step)
+            if id(step) not in map_by_step:
+                map_by_step[id(step)] = get_map(step)
         parts: list[maps.CalibrationMap] = [maps.Identity()]
         shares = [own]
         for name, steps in self._fitted.items():
-            parts.append(maps.make_chain(*(found[id(step)] for step in steps)))
+            parts.append(maps.make_chain(*(map_by_step[id(step)] for step in steps)))
             shares.append((1 - own) * self.weights_[name])
         return maps.make_mixture(shares, parts)
 
@@ -545,36 +547,36 @@ def list_candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     default = DefaultCalibration()
     spline = SplineCalibration()
     few = n_rows < _MIN_CURVE_ROWS
-    found: Chains = {"identity": (Identity(),)}
+    chains: Chains = {"identity": (Identity(),)}
     if k == 2:
-        found |= {
+        chains |= {
             "default": (default,),
             "spline": (spline,),
             "venn_abers": (VennAbers(),),
         }
-        found |= {"beta": (BetaCalibration(),)} if monotone else {}
+        chains |= {"beta": (BetaCalibration(),)} if monotone else {}
         if few:
-            found["platt"] = (PlattScaling(),)
+            chains["platt"] = (PlattScaling(),)
         elif not monotone:
-            found["quadratic"] = (QuadraticScaling(),)
-        return found
-    found["temperature"] = (TemperatureScaling(laplace=True),)
+            chains["quadratic"] = (QuadraticScaling(),)
+        return chains
+    chains["temperature"] = (TemperatureScaling(laplace=True),)
     # A map that all classes share has k times as many rows, which counts more than
     # differences between classes if these have few.
     one_for_all = OneVsRest(VennAbers(), shared=True)
     shared = OneVsRest(spline, shared=True)
     if k < _MIN_SHARED_MAP_CLASSES:
-        found |= {"default": (default,), "default, spline": (default, spline)}
-        found |= {"default, shared spline": (default, shared)} if few else {}
-        return found | {"shared venn_abers": (one_for_all,)}
+        chains |= {"default": (default,), "default, spline": (default, spline)}
+        chains |= {"default, shared spline": (default, shared)} if few else {}
+        return chains | {"shared venn_abers": (one_for_all,)}
     vector = StructuredVectorScaling()
-    found["structured_vector"] = (vector,)
+    chains["structured_vector"] = (vector,)
     first = (default,) if k <= _MAX_MATRIX_CLASSES else (vector,)
     name = "default" if k <= _MAX_MATRIX_CLASSES else "structured_vector"
-    found[name] = first
-    found[f"{name}, shared spline"] = (*first, shared)
-    found[f"{name}, top spline"] = (*first, TopLabel(spline))
-    return found
+    chains[name] = first
+    chains[f"{name}, shared spline"] = (*first, shared)
+    chains[f"{name}, top spline"] = (*first, TopLabel(spline))
+    return chains
 
 
 def get_prior_rows(names: Sequence[str]) -> FloatArray:
@@ -608,29 +610,31 @@ def _find_decreasing(fitted, proba):
     """Return the names of two-class maps that decrease somewhere on the fitted scores."""
     score = compute_log_odds(proba)
     grid = convert_log_odds(np.linspace(score.min(), score.max(), 101))
-    found = predict_chains(fitted, grid, np.arange(2))
-    return [name for name, table in found if np.diff(table[:, 1]).min() < -1e-12]
+    predictions = predict_chains(fitted, grid, np.arange(2))
+    return [name for name, table in predictions if np.diff(table[:, 1]).min() < -1e-12]
 
 
 def _compute_likelihoods(task, caller, chains, proba, codes, mass, left):
     """Compute held-out probabilities of the true classes for each candidate, or its error."""
     with report_task(task, caller, None, proba, codes):
         test = left > 0
-        fitted, found = fit_chains(chains, proba, codes, mass)
+        fitted, results = fit_chains(chains, proba, codes, mass)
         share = 1 / (mass.sum() + 1)
         rows = np.flatnonzero(test)
         # A fold must not raise small probabilities to a floor of its own, because the
         # final map, whose floor is that of all rows, leaves these rows as they are.
-        given = proba[test]
-        log = compute_masked_log_proba(given)
-        given = attach_log_proba(given, log, get_absent_mask(given))
-        own = np.asarray(given)[np.arange(len(rows)), codes[rows]]
-        for name, predicted in predict_chains(fitted, given, np.arange(proba.shape[1])):
+        test_proba = proba[test]
+        log = compute_masked_log_proba(test_proba)
+        test_proba = attach_log_proba(test_proba, log, get_absent_mask(test_proba))
+        own = np.asarray(test_proba)[np.arange(len(rows)), codes[rows]]
+        for name, predicted in predict_chains(
+            fitted, test_proba, np.arange(proba.shape[1])
+        ):
             if not isinstance(predicted, Exception):
                 predicted = predicted[np.arange(len(rows)), codes[rows]]
                 # As in the final mixture, so that the held-out likelihood is that of
                 # what will be predicted.
                 predicted = (1 - share) * predicted + share * own
                 predicted = np.maximum(predicted, _MIN_LIKELIHOOD)
-            found[name] = predicted
-        return found, left[test]
+            results[name] = predicted
+        return results, left[test]

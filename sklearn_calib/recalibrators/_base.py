@@ -552,10 +552,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return whether no class overrides predictions below the one that makes the map."""
         # A subclass that overrides `_predict_proba` below the class that defines the
         # map no longer predicts by that map.
-        for one in cls.__mro__:
-            if "_make_map" in vars(one):
-                return one is not Recalibrator
-            if "_predict_proba" in vars(one):
+        for base in cls.__mro__:
+            if "_make_map" in vars(base):
+                return base is not Recalibrator
+            if "_predict_proba" in vars(base):
                 return False
         return False
 
@@ -693,11 +693,11 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         pairs = zip(self.classes_, iter_one_vs_rest(proba), strict=True)
         for column, (label, pair) in enumerate(pairs):
             part = clone(self)
-            hit = (y_encoded == column).astype(np.intp)
+            is_class = (y_encoded == column).astype(np.intp)
             if self._is_increasing():
                 # The significance level is divided among the classes.
                 correlation = negative_rank_correlation(
-                    pair, hit, weight, proba.shape[1]
+                    pair, is_class, weight, proba.shape[1]
                 )
                 if correlation is not None:
                     decreasing[str(label)] = correlation
@@ -705,7 +705,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             # classes.
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                part._fit(pair, hit, weight)
+                part._fit(pair, is_class, weight)
             for warning in caught:
                 message = warning.message
                 _, labels = labels_of_message.setdefault(str(message), (message, []))

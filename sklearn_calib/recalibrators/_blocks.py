@@ -149,18 +149,18 @@ class ScoreBlock:
             if not self.n_rows:
                 return np.zeros(0, dtype=np.intp)
             if self.is_unnamed and labels.dtype.kind not in "biuf":
-                known = read_labels(labels)[0]
-                check_column_owner(self.scores, known, "classes")
+                distinct = read_labels(labels)[0]
+                check_column_owner(self.scores, distinct, "classes")
             return read_labels(labels, classes=self.classes, input_name="labels")[1]
 
     @cached_property
     def weight(self) -> FloatArray:
         with add_error_context(source=self.source):
-            given = self.sample_weight
-            if given is not None and not read_array(given, "sample_weight").any():
+            weight = self.sample_weight
+            if weight is not None and not read_array(weight, "sample_weight").any():
                 # Other blocks may have positive weights.
                 return np.zeros(self.n_rows)
-            return canonical_weight(given, self.n_rows, keeps_unit=True)
+            return canonical_weight(weight, self.n_rows, keeps_unit=True)
 
     def select_rows(
         self, place: slice, floor: float
@@ -414,14 +414,16 @@ class Blocks:
             : max(1, len(blocks) // _LOADED_BLOCK_INTERVAL)
         ]
         for number in chosen:
-            one = [self._make_block(number, blocks[number])]
+            single_block = [self._make_block(number, blocks[number])]
             groups.append(
                 self._copy_some_rows(
-                    one, _get_max_sample_rows(one) // min(len(chosen), _N_PIECES), rng
+                    single_block,
+                    _get_max_sample_rows(single_block) // min(len(chosen), _N_PIECES),
+                    rng,
                 )
             )
             if sum(len(z) for group in groups for z, *_ in group) >= min(
-                _MIN_SAMPLE_ROWS, _get_max_sample_rows(one)
+                _MIN_SAMPLE_ROWS, _get_max_sample_rows(single_block)
             ):
                 break
         return groups

@@ -136,11 +136,11 @@ class _Track:
         self.raised = self.margin
         assign_bins(self.margin, edges, self.codes[:, -1])
 
-    def follow_round(self, one, block):
+    def follow_round(self, round_, block):
         from .._kernels._offset_trees import add_trees
 
         self.raised = add_trees(block, self.codes, self.raised)
-        self.margin = one.map_margin(self.raised)
+        self.margin = round_.map_margin(self.raised)
 
 
 class Correction:
@@ -174,8 +174,8 @@ class Correction:
             if s.use_score:
                 edges = compute_bin_edges(track.margin, rows.weight, s.n_bins)
             self.rounds.append(Round(edges, [], []))
-            for one in (track, *followers):
-                one.begin_round(edges)
+            for each_track in (track, *followers):
+                each_track.begin_round(edges)
         block, track.raised, gains = boost_trees(
             track.codes,
             rows.target,
@@ -196,27 +196,33 @@ class Correction:
         last.lines.append(_fit_line(track.raised, rows, s))
         self.gains.append(gains)
         track.margin = last.map_margin(track.raised)
-        for one in followers:
-            one.follow_round(last, block)
+        for each_track in followers:
+            each_track.follow_round(last, block)
 
     def keep_first_steps(self, n_steps: int) -> Self:
         """Return the same correction with its first steps only."""
         kept: list[Round] = []
         self.gains = self.gains[:n_steps]
         while n_steps > 0:
-            one = self.rounds[len(kept)]
-            kept.append(Round(one.edges, one.trees[:n_steps], one.lines[:n_steps]))
-            n_steps -= len(one.trees)
+            last_round = self.rounds[len(kept)]
+            kept.append(
+                Round(
+                    last_round.edges,
+                    last_round.trees[:n_steps],
+                    last_round.lines[:n_steps],
+                )
+            )
+            n_steps -= len(last_round.trees)
         self.rounds = kept
         return self
 
     def predict(self, rows: BoosterRows) -> FloatArray:
         """Predict the corrected log-odds of any rows."""
         track = _Track(rows, self.coding)
-        for one in self.rounds:
-            track.begin_round(one.edges)
-            for block in one.trees:
-                track.follow_round(one, block)
+        for each_round in self.rounds:
+            track.begin_round(each_round.edges)
+            for block in each_round.trees:
+                track.follow_round(each_round, block)
         return track.margin
 
 

@@ -130,8 +130,8 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             part.classes_ = np.arange(2)
             part.n_features_in_ = 2
             part.group_names_ = self.group_names_
-            hit = (rows.y_encoded == number).astype(np.intp)
-            part._fit(rows._replace(proba=pair, y_encoded=hit))
+            is_class = (rows.y_encoded == number).astype(np.intp)
+            part._fit(rows._replace(proba=pair, y_encoded=is_class))
             self.one_vs_rest_.append(part)
 
     def predict_proba(self, X: ArrayLike, groups: object = None) -> FloatArray:

@@ -103,15 +103,15 @@ def cross_fitted_proba(
     True
     """
     names, codes = read_labels(y, classes=classes, input_name="y")
-    given = proba
-    check_indexes(y, given, sample_weight, groups)
-    proba = read_proba(given, n_classes=len(names), input_name="proba")
-    proba = match_columns(proba, given, names)
+    table = proba
+    check_indexes(y, table, sample_weight, groups)
+    proba = read_proba(table, n_classes=len(names), input_name="proba")
+    proba = match_columns(proba, table, names)
     check_same_length(codes, proba)
     if sample_weight is not None:
         sample_weight = canonical_weight(sample_weight, len(codes))
     if classes is None:
-        check_column_owner(given, names, "classes")
+        check_column_owner(table, names, "classes")
     else:
         rows = slice(None) if sample_weight is None else sample_weight > 0
         warn_column_order(proba[rows], codes[rows], names, "classes")
@@ -152,8 +152,8 @@ def compute_recalibrated_proba(
 ) -> FloatArray:
     """Predict in-sample rows of any recalibrator, or cross-fitted ones with `cv`."""
     if cv is not None:
-        given: dict[str, Any] = {"sample_weight": sample_weight, "classes": classes}
-        return cross_fitted_proba(recalibrator, proba, codes, cv=cv, **given)
+        options: dict[str, Any] = {"sample_weight": sample_weight, "classes": classes}
+        return cross_fitted_proba(recalibrator, proba, codes, cv=cv, **options)
     fitted = fit_clone(recalibrator, proba, codes, classes, sample_weight)
     return predict_proba_aligned(fitted, proba, classes)
 
@@ -174,10 +174,10 @@ def make_folds(
     if isinstance(cv, int | np.integer):
         check_fold_count(cv, codes)
         random_state = legacy_generator(random_state)
-        if groups is not None and (found := len(np.unique(np.asarray(groups)))) < cv:
+        if groups is not None and (n_groups := len(np.unique(np.asarray(groups)))) < cv:
             raise invalid_input(
                 expected=f"at least {cv} groups, one for each fold",
-                got=f"{found}",
+                got=f"{n_groups}",
                 hint="Pass fewer folds as cv, or groups that are finer",
             )
         kind = StratifiedKFold if groups is None else FastStratifiedGroupKFold
@@ -215,9 +215,9 @@ def check_fold_count(cv: int, codes: IntArray) -> None:
 def check_cv_pairs(cv: CV) -> None:
     """Reject an empty list as `cv`, and one of anything but pairs (train, test)."""
     # An iterator can be read only once, so it is not read here.
-    known = hasattr(cv, "__len__") and np.iterable(cv)
-    pairs: Any = cv if known and not hasattr(cv, "split") else ()
-    if known and len(cv) == 0:  # type: ignore[arg-type]
+    is_sized = hasattr(cv, "__len__") and np.iterable(cv)
+    pairs: Any = cv if is_sized and not hasattr(cv, "split") else ()
+    if is_sized and len(cv) == 0:  # type: ignore[arg-type]
         raise invalid_input(
             expected="at least one fold",
             got=repr(cv)[:60],

@@ -158,18 +158,20 @@ class DefaultCalibration(Recalibrator):
         candidates = []
         scores = []
         slopes = []
-        for one, price, found in chain(fit_maps(proba, codes, weight), unchanged):
-            true = np.asarray(found)[np.arange(len(codes)), codes]
+        for candidate, price, predicted in chain(
+            fit_maps(proba, codes, weight), unchanged
+        ):
+            true = np.asarray(predicted)[np.arange(len(codes)), codes]
             # Large tables are not held while the next map is fitted.
-            del found
+            del predicted
             fit = weight @ np.log(np.maximum(true, MIN_ROW_LIKELIHOOD))
-            candidates.append(one)
+            candidates.append(candidate)
             scores.append(float(fit) - price)
-            slopes.append(getattr(one, "inverse_temperature_", 1.0))
+            slopes.append(getattr(candidate, "inverse_temperature_", 1.0))
         # Maps are mixed by their likelihood, not selected, so that small changes of the
         # data change the result little.
         weights = softmax(scores)
-        # The weight of unchanged scores may underflow; they stay in the mixture.
+        # The first map always stays, because unchanged scores alone may be exact zeros.
         weights[0] = max(weights[0], _MIN_WEIGHT)
         # The mean of an increasing and a decreasing map may be neither.
         if is_binary:
@@ -180,36 +182,38 @@ class DefaultCalibration(Recalibrator):
 
     def _fit_two_classes(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
-        given = _log_scores(proba)
+        scores = _log_scores(proba)
         for scale, price in _BINARY_PRICE_BY_INPUT.items():
-            one = _TwoSteps(scale)
-            if scale == "rank" and not one._fit_ranks(given, weight):
+            steps = _TwoSteps(scale)
+            if scale == "rank" and not steps._fit_ranks(scores, weight):
                 continue
-            yield one, price, one._fit(given, codes, weight)
+            yield steps, price, steps._fit(scores, codes, weight)
 
     def _fit_several_classes(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
-        given = _log_scores(proba)
+        scores = _log_scores(proba)
         matrix = _TwoSteps()
-        found = matrix._fit(given, codes, weight)
+        matrix_proba = matrix._fit(scores, codes, weight)
         price = max(_MIN_MATRIX_PRICE, proba.shape[1] / 2)
-        yield matrix, price, found
+        yield matrix, price, matrix_proba
         vector = _TwoSteps(first_step=matrix)
-        yield vector, _VECTOR_PRICE, vector._fit(given, codes, weight)
+        yield vector, _VECTOR_PRICE, vector._fit(scores, codes, weight)
         if proba.shape[1] >= _MANY_CLASSES_LIMIT:
             return
         compressed = _TwoSteps("compressed")
         extra = _COMPRESSED_EXTRA
-        yield compressed, price + extra, compressed._fit(given, codes, weight)
-        del given
+        yield compressed, price + extra, compressed._fit(scores, codes, weight)
+        del scores
         if weight.sum() < _MIN_SPLINE_ROWS:
             return
         splined = _Splined(matrix)
-        splined._fit(found, codes, weight)
-        yield splined, price + _SPLINE_EXTRA, splined._make_last_map()(found)
+        splined._fit(matrix_proba, codes, weight)
+        yield splined, price + _SPLINE_EXTRA, splined._make_last_map()(matrix_proba)
 
     def _make_map(self):
-        return maps.make_mixture(self.weights_, [one._make_map() for one in self.maps_])
+        return maps.make_mixture(
+            self.weights_, [fitted._make_map() for fitted in self.maps_]
+        )
 
 
 def _log_scores(proba):
@@ -265,25 +269,25 @@ class _TwoSteps(FittedSoftmax):
         self.scale = scale
         self.first_step = first_step
 
-    def _fit(self, given, codes, weight):
+    def _fit(self, scores, codes, weight):
         """Fit both steps, and return the probabilities of the rows."""
         total = float(weight.sum())
         # The uniform distribution gets the weight of one row in n + 1, so that no
         # probability becomes 0 (Laplace's rule).
         self.uniform_share_ = 1.0 / (total + 1.0)
-        given = self._rescale_scores(given)
-        if given.ndim == 1:
-            return self._fit_log_odds(given, codes, weight)
+        scores = self._rescale_scores(scores)
+        if scores.ndim == 1:
+            return self._fit_log_odds(scores, codes, weight)
         if self.first_step is None:
-            self._fit_first_step(given, codes, weight)
+            self._fit_first_step(scores, codes, weight)
             second = StructuredMatrixScaling()
         else:
             self._set_first_step(
                 (self.first_step.inverse_temperature_, self.first_step.offsets_)
             )
             second = StructuredVectorScaling()
-        ridges = second._compute_ridges(total, given.shape[1])
-        log = np.log(self._apply_first_step(given))
+        ridges = second._compute_ridges(total, scores.shape[1])
+        log = np.log(self._apply_first_step(scores))
         self._keep_fit(fit_softmax_regression(log.T, codes, weight, *ridges))
         log = log * self.coef_ if self.coef_.ndim == 1 else log @ self.coef_.T
         return softmax(log + self.intercept_, axis=1)
@@ -307,12 +311,12 @@ class _TwoSteps(FittedSoftmax):
         first, second = self.coef_[:, None] * log
         return apply_sigmoid(second - first + np.diff(self.intercept_))
 
-    def _fit_ranks(self, given, weight):
+    def _fit_ranks(self, scores, weight):
         """Keep log-odds of shares of the rows below scores; return whether scores differ.
 
         The knots are even in these log-odds, and the same if both classes change places.
         """
-        score, row = np.unique(round_to_36_bits(given, 0), return_inverse=True)
+        score, row = np.unique(round_to_36_bits(scores, 0), return_inverse=True)
         if len(score) == 1:
             return False
         mass = np.bincount(row, weight)
@@ -325,19 +329,19 @@ class _TwoSteps(FittedSoftmax):
             self.values_ = even
         return True
 
-    def _rescale_scores(self, given):
+    def _rescale_scores(self, scores):
         """Return the scores that this is a map of."""
         if self.scale == "logit":
-            return given
+            return scores
         if self.scale == "rank":
-            return np.interp(given, self.knots_, self.values_)
+            return np.interp(scores, self.knots_, self.values_)
         if self.scale == "proba":
-            return _LOG_ODDS_SLOPE_AT_HALF * (expit(given) - 0.5)
-        if given.ndim == 1:
+            return _LOG_ODDS_SLOPE_AT_HALF * (expit(scores) - 0.5)
+        if scores.ndim == 1:
             # Log-odds grow like a logarithm in the tails, for scores whose extreme
             # values are overconfident.
-            return np.copysign(np.log1p(np.abs(given)), given)
-        log = -np.log1p(given.max(axis=1, keepdims=True) - given)
+            return np.copysign(np.log1p(np.abs(scores)), scores)
+        log = -np.log1p(scores.max(axis=1, keepdims=True) - scores)
         return log - logsumexp(log, axis=1, keepdims=True)
 
     def _make_scale_map(self):

@@ -41,9 +41,9 @@ class DeviceMap:
 
     def compute_proba(self) -> Any:
         """Compute calibrated probabilities of shape (n_samples, n_classes)."""
-        given = self._scores
+        scores = self._scores
         out = self._xp.empty(
-            (len(given), self._k), dtype=given.dtype, device=given.device
+            (len(scores), self._k), dtype=scores.dtype, device=scores.device
         )
         for place, rows in self._iter_block_proba():
             out[place, :] = rows
@@ -52,14 +52,16 @@ class DeviceMap:
     def compute_labels(self, classes: AnyArray) -> Any:
         """Return the most probable class of each row: a tensor, or text in a numpy array."""
         xp = self._xp
-        found = xp.concat(
+        class_numbers = xp.concat(
             [xp.argmax(rows, axis=1) for _, rows in self._iter_block_proba()]
         )
         # Tensors hold numbers only, so text labels are looked up on the host.
         if classes.dtype.kind not in "biuf":
-            return classes[to_numpy(found, xp)]
+            return classes[to_numpy(class_numbers, xp)]
         return xp.take(
-            xp.asarray(np.array(classes), device=self._scores.device), found, axis=0
+            xp.asarray(np.array(classes), device=self._scores.device),
+            class_numbers,
+            axis=0,
         )
 
     def _iter_block_proba(self) -> Iterator[tuple[slice, Any]]:
@@ -71,12 +73,12 @@ class DeviceMap:
                     if rows.shape[1] == 1
                     else rows
                 )
-                given = TensorRows(xp, rows, constants=self._constants)
+                tensor_rows = TensorRows(xp, rows, constants=self._constants)
             else:
                 if rows.shape[1] == 1:
                     rows = xp.concat([xp.zeros_like(rows), rows], axis=1)
-                given = TensorRows(xp, log=rows, constants=self._constants)
-            yield place, self._map.apply(given).proba
+                tensor_rows = TensorRows(xp, log=rows, constants=self._constants)
+            yield place, self._map.apply(tensor_rows).proba
 
 
 def device_map(model: Any, X: Any) -> DeviceMap | None:

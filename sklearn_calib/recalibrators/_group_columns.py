@@ -34,21 +34,21 @@ def read_group_columns(
     one column, or a list of boolean masks. Columns of an array are numbered.
     """
     with add_error_context(what):
-        found = _read_columns(groups, what)
-    if not found:
+        columns = _read_columns(groups, what)
+    if not columns:
         raise invalid_input(
             expected=f"at least one column of {what}",
             got="none",
             hint="Name or pass one",
         )
-    for name, column in found.items():
+    for name, column in columns.items():
         if column.shape != (n_rows,):
             raise invalid_input(
                 expected=f"one entry of {what} for each of the {n_rows} rows",
                 got=f"shape {column.shape} in column {quoted(name)}",
                 hint="Check that table and probabilities come from the same selection",
             )
-    return found
+    return columns
 
 
 def _read_columns(groups, what):
@@ -207,9 +207,9 @@ class ColumnSchema(NamedTuple):
             strict=True,
         )
         return [
-            _read_numbers(column, name) if known is None
-            else _encode_categories(column, known, name)
-            for column, name, known in triples
+            _read_numbers(column, name) if categories is None
+            else _encode_categories(column, categories, name)
+            for column, name, categories in triples
         ]  # fmt: skip
 
 
@@ -238,11 +238,11 @@ def _read_numbers(column, name):
     return np.clip(column, -1e300, 1e300)
 
 
-def _encode_categories(column, known, name):
+def _encode_categories(column, number_by_category, name):
     values = column.tolist()
     # A column of numbers at fit and of text at predict would otherwise silently be all
     # new categories.
-    kinds = {isinstance(key, _NUMBER_TYPES) for key in known}
+    kinds = {isinstance(key, _NUMBER_TYPES) for key in number_by_category}
     for value in dict.fromkeys(values):
         if (
             kinds
@@ -256,7 +256,9 @@ def _encode_categories(column, known, name):
                 got=got,
                 hint="Pass the column as it was at fit",
             )
-    return np.fromiter((known.get(v, -1) for v in values), np.intp, count=len(values))
+    return np.fromiter(
+        (number_by_category.get(v, -1) for v in values), np.intp, count=len(values)
+    )
 
 
 class ColumnBinner:
@@ -295,11 +297,11 @@ def compute_bin_edges(
     values: FloatArray, weight: FloatArray, n_bins: int
 ) -> FloatArray:
     """Return inner edges of at most `n_bins` bins of about equal weight."""
-    known = ~np.isnan(values)
-    different, place = np.unique(values[known], return_inverse=True)
+    is_present = ~np.isnan(values)
+    different, place = np.unique(values[is_present], return_inverse=True)
     if len(different) < 2:
         return np.empty(0)
-    below = np.cumsum(np.bincount(place, weight[known], minlength=len(different)))
+    below = np.cumsum(np.bincount(place, weight[is_present], minlength=len(different)))
     at = np.arange(len(different) - 1)
     if len(different) > n_bins:
         wanted = below[-1] * ((np.arange(1, n_bins) - BIN_EDGE_TOLERANCE) / n_bins)
@@ -315,12 +317,12 @@ def assign_bins(values: FloatArray, edges: FloatArray, out: AnyArray) -> None:
 
 def _assign_category_bins(places: IntArray, residual, weight):
     """Return the bin of each category, and 0 after the last."""
-    known = places >= 0
+    is_present = places >= 0
     size = int(places.max(initial=-1)) + 1
-    mass = np.bincount(places[known], weight[known], minlength=size)
+    mass = np.bincount(places[is_present], weight[is_present], minlength=size)
     # Rare categories have noisy means, which are shrunk to 0 before the categories are
     # ordered.
-    mean = np.bincount(places[known], residual[known], minlength=size) / (
+    mean = np.bincount(places[is_present], residual[is_present], minlength=size) / (
         mass + SHRINKAGE_ROWS
     )
     seen = np.flatnonzero(mass > 0)

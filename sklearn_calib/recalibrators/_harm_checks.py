@@ -101,10 +101,10 @@ def negative_rank_correlation(
 
     The mean of the scores comes first: if it rises with the outcome, nothing is sorted.
     """
-    plain = np.asarray(proba)
-    two = plain.shape[1] == 2
+    table = np.asarray(proba)
+    two = table.shape[1] == 2
     # With more than two classes the score is the mean of the class numbers.
-    score = plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)
+    score = table[:, 1] if two else table @ np.arange(table.shape[1], dtype=float)
     share = weight / weight.max()
     outcome = share * y_encoded
     # A positive covariance decides the question without ranks, which is the usual case.
@@ -195,11 +195,11 @@ def _have_alternating_labels(count, hits, n_tests):
     falls = all_hit[:-1] & none[1:]
     rises = none[:-1] & all_hit[1:]
     for start in (0, 1):
-        found = min(falls[start::2].sum(), rises[start::2].sum())
+        observed = min(falls[start::2].sum(), rises[start::2].sum())
         expected = most[start::2].sum()
-        if found > expected:
+        if observed > expected:
             # Chernoff's bound for a sum of independent indicators.
-            bound = found - expected + found * np.log(expected / found)
+            bound = observed - expected + observed * np.log(expected / observed)
             if bound < np.log(HARM_SIGNIFICANCE_LEVEL / (2 * n_tests)):
                 return True
     return False
@@ -393,16 +393,16 @@ def warn_if_labels_harmed(
     label that is farthest off. `refit(rows)` fits all labels on some of the rows.
     """
     n_labels = table.shape[1]
-    found = []
+    losses = []
     for label, y in enumerate(table.T):
-        known = np.flatnonzero(~np.isnan(y) & (weight > 0))
+        labelled = np.flatnonzero(~np.isnan(y) & (weight > 0))
         method = recalibrator.recalibrators_[label]
-        y_encoded = y[known].astype(np.intp)
+        y_encoded = y[labelled].astype(np.intp)
         if len(np.unique(y_encoded)) < 2:
             continue
-        if _targets_other_prior(method, y_encoded, weight[known], 2):
+        if _targets_other_prior(method, y_encoded, weight[labelled], 2):
             continue
-        some = _select_evenly(known, _MAX_RATE_ROWS)
+        some = _select_evenly(labelled, _MAX_RATE_ROWS)
         lost = _find_lost_base_rate(
             method,
             pairs[label][some],
@@ -412,17 +412,17 @@ def warn_if_labels_harmed(
             n_tests=n_labels,
         )
         if lost:
-            found.append((label, *lost[1:]))
-    if found:
-        label, mean, rate, errors = max(found, key=lambda one: one[-1])
+            losses.append((label, *lost[1:]))
+    if losses:
+        label, mean, rate, errors = max(losses, key=lambda one: one[-1])
         warn_calibration(
             expected=(
                 "calibrated probabilities of each label whose mean is the label's "
                 f"frequency within {_MAX_STANDARD_ERRORS:g} standard errors"
             ),
-            got=f"{len(found)} labels that differ",
+            got=f"{len(losses)} labels that differ",
             sentence=(
-                f"For {len(found)} of {n_labels} labels the mean calibrated probability differs "
+                f"For {len(losses)} of {n_labels} labels the mean calibrated probability differs "
                 f"from the frequency; for label number {label} it is {mean:.3g}, "
                 f"{errors:.1f} standard errors from {rate:.3g}"
             ),
@@ -472,8 +472,8 @@ def _find_lost_base_rate(recalibrator, scores, y_encoded, weight, classes, n_tes
     bound grows with the classes. Mean, frequency and standard errors come with it.
     """
     proba = predict_proba_aligned(recalibrator, scores, classes)
-    hit = y_encoded[:, None] == np.arange(len(classes))
-    gap = weight @ (proba - hit)
+    is_class = y_encoded[:, None] == np.arange(len(classes))
+    gap = weight @ (proba - is_class)
     # One more row in the variance: with few expected events the normal approximation
     # rejects too often.
     spread = np.sqrt(weight**2 @ (proba * (1.0 - proba)) + weight.max() ** 2)
@@ -488,7 +488,7 @@ def _find_lost_base_rate(recalibrator, scores, y_encoded, weight, classes, n_tes
         return None
     total = weight.sum()
     mean = weight @ proba[:, worst] / total
-    rate = weight @ hit[:, worst] / total
+    rate = weight @ is_class[:, worst] / total
     return worst, mean, rate, errors[worst]
 
 

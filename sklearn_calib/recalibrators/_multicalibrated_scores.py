@@ -197,7 +197,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         self.n_rounds_ = -(-best // n_steps)
         self.n_trees_ = best * n_trees
         gains = (
-            np.sum([one.gains for one in self._corrections], axis=(0, 1))
+            np.sum([correction.gains for correction in self._corrections], axis=(0, 1))
             if best
             else []
         )
@@ -221,7 +221,9 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         )
         # The corrections of all folds are averaged, which has less variance than one
         # fit to all rows and costs no further fit.
-        margin = np.mean([one.predict(rows) for one in self._corrections], axis=0)
+        margin = np.mean(
+            [correction.predict(rows) for correction in self._corrections], axis=0
+        )
         return self._swap_columns(apply_sigmoid(margin))
 
     def _swap_columns(self, proba):
@@ -272,18 +274,20 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         return list(make_folds(data.y_encoded, cv, groups=data.items if soft else None))
 
 
-def _find_kept(rows, known):
+def _find_kept(rows, known_rows):
     """Return the positions of rows among known ones; unknown rows were left out."""
     rows = np.asarray(rows)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows
     return np.concatenate(
-        [np.arange(*ends) for ends in _iter_runs(rows, known)] or [rows[:0]]
+        [np.arange(*ends) for ends in _iter_runs(rows, known_rows)] or [rows[:0]]
     )
 
 
-def _iter_runs(rows, known):
+def _iter_runs(rows, known_rows):
     """Return the start and end of the run of equal numbers of each row."""
-    starts, ends = (np.searchsorted(known, rows, side) for side in ("left", "right"))
+    starts, ends = (
+        np.searchsorted(known_rows, rows, side) for side in ("left", "right")
+    )
     return zip(starts, ends, strict=True)
 
 

@@ -231,7 +231,7 @@ class MulticlassBinning(Recalibrator):
     @classmethod
     def paper(cls, p: float, epsilon: float, **options: Any) -> Self:
         """Return the method of the paper, from p and epsilon alone, on one sample."""
-        plain = {
+        paper_options = {
             "n_levels": None,
             "keep": False,
             "min_count": 0,
@@ -239,7 +239,7 @@ class MulticlassBinning(Recalibrator):
             "update": "coordinate",
             "shrink": 0.0,
         }
-        return cls(p, epsilon, **{**plain, **options})
+        return cls(p, epsilon, **{**paper_options, **options})
 
     def _fit(self, proba, codes, weight):
         proba = np.asarray(proba)
@@ -280,14 +280,14 @@ class MulticlassBinning(Recalibrator):
             float(self.shrink),
             most,
         )
-        found = calibrate_cells(
+        merged = calibrate_cells(
             heavy, labels, first, rule, self._make_estimates(sums, k, rng)
         )
-        self.n_iter_ = found.n_iter
-        self.n_merges_ = found.n_merges
-        self._store_merged_cells(found)
-        self._warn_small_cells(found, len(proba))
-        self.error_bound_ = self._bound_error(found, size, weight[chosen].sum(), k)
+        self.n_iter_ = merged.n_iter
+        self.n_merges_ = merged.n_merges
+        self._store_merged_cells(merged)
+        self._warn_small_cells(merged, len(proba))
+        self.error_bound_ = self._bound_error(merged, size, weight[chosen].sum(), k)
         share = weight / weight.sum() / (2 if k == 2 else 1)
         target = np.eye(k)[codes]
         self.brier_before_ = float(share @ ((proba - target) ** 2).sum(axis=1))
@@ -337,11 +337,11 @@ class MulticlassBinning(Recalibrator):
         # must not drop a cell of exactly that mass.
         least = max(self.min_count, self.beta_ / 6 * total * (1 - 1e-12))
         kept = np.flatnonzero(counts >= least)
-        found = compute_levels(proba[order[starts[kept]]], self.n_levels_)
+        cells = compute_levels(proba[order[starts[kept]]], self.n_levels_)
         # The order of the cells must not depend on hashes, since ties between errors go
         # to the lowest cell.
-        found = found[np.lexsort(found.T[::-1])].reshape(-1, proba.shape[1])
-        return found, float(counts[kept].sum() / total)
+        cells = cells[np.lexsort(cells.T[::-1])].reshape(-1, proba.shape[1])
+        return cells, float(counts[kept].sum() / total)
 
     def _compute_sums(self, proba, codes, weight):
         """Compute label masses and the mean prediction of each cell, and the sample size."""
@@ -382,25 +382,25 @@ class MulticlassBinning(Recalibrator):
         """Return the heavy cell of each row, or -1."""
         return find_cells(np.ascontiguousarray(proba), self.n_levels_, self.bins_)
 
-    def _store_merged_cells(self, found):
-        self._group = found.group
-        self._prediction = found.prediction
-        self._touched = found.touched
+    def _store_merged_cells(self, merged):
+        self._group = merged.group
+        self._prediction = merged.prediction
+        self._touched = merged.touched
         self.groups_ = []
-        for g in np.unique(found.group):
-            mass = found.labels[g].sum()
-            frequency = found.labels[g] / mass if mass > 0 else found.prediction[g]
+        for g in np.unique(merged.group):
+            mass = merged.labels[g].sum()
+            frequency = merged.labels[g] / mass if mass > 0 else merged.prediction[g]
             self.groups_.append(
                 CellGroup(
-                    np.flatnonzero(found.group == g),
+                    np.flatnonzero(merged.group == g),
                     float(mass),
-                    found.prediction[g],
+                    merged.prediction[g],
                     frequency,
-                    bool(found.touched[g]),
+                    bool(merged.touched[g]),
                 )
             )
 
-    def _warn_small_cells(self, found, n):
+    def _warn_small_cells(self, merged, n):
         if not len(self.bins_):
             warn_calibration(
                 expected=(
@@ -410,15 +410,15 @@ class MulticlassBinning(Recalibrator):
                 hint="Predictions stay as they are; take fewer levels, or temperature scaling",
                 estimator=self,
             )
-        elif not found.converged:
+        elif not merged.converged:
             warn_calibration(
-                expected=f"errors of at most {self.tol_:.2g} after {found.n_iter} iterations",
-                got=f"{found.error:.2g}",
+                expected=f"errors of at most {self.tol_:.2g} after {merged.n_iter} iterations",
+                got=f"{merged.error:.2g}",
                 hint="The last predictions are kept; raise max_iter",
                 estimator=self,
             )
 
-    def _bound_error(self, found, size, size_of_choice, k):
+    def _bound_error(self, merged, size, size_of_choice, k):
         """Convert the largest error of a cell on new rows to a bound of the l_p error."""
         if not self.split or self.pools is not None:
             return float("nan")
@@ -431,7 +431,7 @@ class MulticlassBinning(Recalibrator):
                 np.sqrt(np.log(4 * b * k / self.delta) / (2 * size)) / self.n_levels_
             )
         labels, prediction = (
-            a[np.unique(found.group)] for a in (found.labels, found.prediction)
+            a[np.unique(merged.group)] for a in (merged.labels, merged.prediction)
         )
         gaps = labels.sum(axis=1, keepdims=True) * prediction - labels
         least = max(self.min_count / size_of_choice, self.beta_ / 6)

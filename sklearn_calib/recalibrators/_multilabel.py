@@ -369,21 +369,21 @@ class _MultilabelInput(NamedTuple):
 
     def find_rows(self, label):
         """Return the rows that count for a label."""
-        known = find_known_rows(self.table, label)
-        return known[self.weight[known] > 0]
+        labelled = find_known_rows(self.table, label)
+        return labelled[self.weight[labelled] > 0]
 
     def fit_method(self, method, chosen):
         """Return a copy of a method fitted to some labels together; None if all rows agree."""
         kept = [(label, self.find_rows(label)) for label in chosen]
-        hit = np.concatenate([self.table[rows, label] for label, rows in kept]).astype(
-            np.intp
-        )
-        if len(np.unique(hit)) < 2:
+        labels = np.concatenate(
+            [self.table[rows, label] for label, rows in kept]
+        ).astype(np.intp)
+        if len(np.unique(labels)) < 2:
             return None
         return fit_validated(
             clone(method),
             stack_rows([self.pairs[label][rows] for label, rows in kept]),
-            hit,
+            labels,
             BINARY_CLASSES,
             sample_weight=np.concatenate([self.weight[rows] for _, rows in kept]),
         )
@@ -398,16 +398,16 @@ class _MultilabelInput(NamedTuple):
 
     def make_label_columns(self, platt):
         """Return what the kernel takes, with the scores that a Platt scaling gives these pairs."""
-        known = ~np.isnan(self.table)
+        is_known = ~np.isnan(self.table)
         # Leaving a row out removes one of its copies if the weight is a count, else the
         # whole row.
         unit = np.minimum(self.weight, 1.0) if are_counts(self.weight) else self.weight
         lifted = [clip_to_floor(pair, platt.floor_) for pair in self.pairs]
         return LabelColumns(
             np.column_stack([compute_map_input(pair, platt.scale) for pair in lifted]),
-            np.where(known, self.table, 0.0),
-            known * self.weight[:, None],
-            known * unit[:, None],
+            np.where(is_known, self.table, 0.0),
+            is_known * self.weight[:, None],
+            is_known * unit[:, None],
         )
 
 

@@ -126,9 +126,9 @@ class NearIsotonicCalibration(OnLogOdds):
         rows = get_rows_per_weight(weight)
         self.log_odds_, mass, share = pool_log_odds(proba, codes, weight)
         path = PenaltyPath(share, mass * rows)
-        found = find_breakpoints(path.merges)
+        breakpoints = find_breakpoints(path.merges)
         if isinstance(self.penalty, str):
-            tried = select_evenly_by_rank(np.append(0.0, found), MAX_PENALTIES)
+            tried = select_evenly_by_rank(np.append(0.0, breakpoints), MAX_PENALTIES)
             costs = np.array([self._compute_cost(path, lam) for lam in tried])
             # If every fit is impossible for some row, the isotonic one is taken.
             best = (
@@ -136,7 +136,7 @@ class NearIsotonicCalibration(OnLogOdds):
             )
         else:
             best = self.penalty * rows
-        self.breakpoints_ = found / rows
+        self.breakpoints_ = breakpoints / rows
         self.penalty_ = float(best) / rows
         self.values_ = np.clip(path.expand_solution(best), 0.0, 1.0)
 

@@ -135,32 +135,36 @@ class OnlineCalibration(Recalibrator):
             it was.
         """
         self._validate_params()
-        known = getattr(self, "classes_", None)
-        if known is not None and classes is not None and [*classes] != [*known]:  # type: ignore[misc]
+        earlier_classes = getattr(self, "classes_", None)
+        if (
+            earlier_classes is not None
+            and classes is not None
+            and [*classes] != [*earlier_classes]  # type: ignore[misc]
+        ):
             raise invalid_input(
-                expected=f"the classes of earlier rows, {[*known]}",
+                expected=f"the classes of earlier rows, {[*earlier_classes]}",
                 got=f"{classes}",
                 hint="Leave classes out, or call fit to begin anew",
             )
-        given = classes if known is None else known
-        rows = self._validate_fit(X, y, sample_weight, given, keeps_unit=True)
+        all_classes = classes if earlier_classes is None else earlier_classes
+        rows = self._validate_fit(X, y, sample_weight, all_classes, keeps_unit=True)
         proba = rows.proba
         codes = rows.y_encoded
         weight = rows.weight
         n_classes = len(rows.classes)
         with restore_if_raised(self):
-            self._set_input_features(X, proba, reset=known is None)
+            self._set_input_features(X, proba, reset=earlier_classes is None)
             # The map before these rows is dropped.
             self.__dict__.pop("_derived", None)
-            if known is None:
+            if earlier_classes is None:
                 self.classes_ = rows.classes
                 self._begin_learning(n_classes)
             if n_classes == 2:
                 self._learn_rows(proba, codes, weight)
             else:
                 for column, pair in enumerate(iter_one_vs_rest(proba)):
-                    hit = (codes == column).astype(np.intp)
-                    self.one_vs_rest_[column]._learn_rows(pair, hit, weight)
+                    is_class = (codes == column).astype(np.intp)
+                    self.one_vs_rest_[column]._learn_rows(pair, is_class, weight)
         return self
 
     @property

@@ -57,11 +57,11 @@ def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
             )
         return np.array([1.0 - float(value), float(value)])
     if isinstance(value, Mapping) or hasattr(value, "items"):
-        found = np.full(k, np.nan)
+        frequencies = np.full(k, np.nan)
         for column, number in iter_columns_by_label(value, classes):
-            found[column] = number
+            frequencies[column] = number
         if len(value) != k:
-            missing = classes[np.isnan(found)][:5].tolist()
+            missing = classes[np.isnan(frequencies)][:5].tolist()
             raise invalid_input(
                 expected=f"all {k} classes in {name}",
                 got=f"none of {missing}",
@@ -69,49 +69,51 @@ def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
             )
     else:
         try:
-            found = np.array(value, dtype=np.float64)
+            frequencies = np.array(value, dtype=np.float64)
         except (TypeError, ValueError):
             raise invalid_input(
                 expected=f"numbers in {name}",
                 got=f"{value!r}",
                 hint="Pass one for each class",
             ) from None
-    if found.shape != (k,):
+    if frequencies.shape != (k,):
         raise invalid_input(
             expected=f"{k} numbers in {name}, one for each class",
-            got=f"shape {found.shape}",
+            got=f"shape {frequencies.shape}",
             hint="Pass one for each",
         )
-    if not ((found >= 0) & (found < np.inf)).all():
-        wrong = found[~((found >= 0) & (found < np.inf))][0]
+    if not ((frequencies >= 0) & (frequencies < np.inf)).all():
+        wrong = frequencies[~((frequencies >= 0) & (frequencies < np.inf))][0]
         raise invalid_input(
             expected=f"finite numbers >= 0 in {name}",
             got=f"{wrong:g}",
             hint="Pass the frequencies of the classes",
         )
-    if abs(found.sum() - 1) > _FREQUENCY_SUM_TOLERANCE:
+    if abs(frequencies.sum() - 1) > _FREQUENCY_SUM_TOLERANCE:
         raise invalid_input(
             expected=f"numbers with sum 1 in {name}",
-            got=f"{found.sum():.6g}",
+            got=f"{frequencies.sum():.6g}",
             hint="Divide them by their sum",
         )
-    return found / found.sum()
+    return frequencies / frequencies.sum()
 
 
-def iter_columns_by_label(given: Any, classes: AnyArray) -> Iterator[tuple[int, float]]:
+def iter_columns_by_label(
+    numbers: Any, classes: AnyArray
+) -> Iterator[tuple[int, float]]:
     """Iterate over (column, number) of a mapping of labels to numbers."""
-    if not hasattr(given, "items"):
+    if not hasattr(numbers, "items"):
         raise invalid_input(
             expected="a dict of labels to numbers",
-            got=f"{given!r}",
+            got=f"{numbers!r}",
             hint="Name each label with its number",
         )
     column_of = {label: column for column, label in enumerate(classes.tolist())}
-    for label, number in given.items():
+    for label, number in numbers.items():
         if label not in column_of:
-            known = classes[:10].tolist()
+            first_classes = classes[:10].tolist()
             raise invalid_input(
-                expected=f"labels among {known}",
+                expected=f"labels among {first_classes}",
                 got=f"{label}",
                 hint="Name the classes as y does",
             )
@@ -154,14 +156,14 @@ def offset_to_mean(
                     "Choose another mean, or raise probabilities of exactly 0 and 1 before"
                 ),
             )
-    found = fit_mean_offset(proba, weight, target)
-    if not (np.abs(found.means / target - 1) <= MEAN_TOLERANCE).all():
+    fit = fit_mean_offset(proba, weight, target)
+    if not (np.abs(fit.means / target - 1) <= MEAN_TOLERANCE).all():
         raise invalid_input(
             expected=f"means that these rows can have, not {np.round(target, 6).tolist()}",
-            got=f"{np.round(found.means, 6).tolist()} as the nearest",
+            got=f"{np.round(fit.means, 6).tolist()} as the nearest",
             hint="Probabilities of exactly 0 stay 0: raise them before, or choose other means",
         )
-    return found.offset
+    return fit.offset
 
 
 #: One number for each class in the order of the columns, a dict or Series of label to
@@ -597,26 +599,28 @@ class PriorShift(Recalibrator):
         )
 
     def _estimate_by_confusion(self, proba, weight, level):
-        known = self._confusion
-        if known is None:
+        confusion = self._confusion
+        if confusion is None:
             raise invalid_input(
                 expected=f"a fit with prior={self.prior!r}",
                 got="a fit with another prior",
                 hint="Call fit again after set_params",
             )
-        self._check_present(known.frequencies)
+        self._check_present(confusion.frequencies)
         guess = select_predictions(proba, self.confusion == "hard")
         if self.prior == "rlls":
-            self.prior_ = estimate_regularised_prior(known, guess, weight, self.penalty)
+            self.prior_ = estimate_regularised_prior(
+                confusion, guess, weight, self.penalty
+            )
             return
-        if known.class_squares is None:
+        if confusion.class_squares is None:
             raise invalid_input(
                 expected="predictions that tell the classes apart",
                 got="a confusion matrix without an inverse",
                 hint="Take confusion='soft', prior='em' or prior='rlls'",
             )
-        found = estimate_confusion_prior(known, guess, weight, level)
-        self.prior_, self.prior_se_, self.prior_interval_ = found
+        estimate = estimate_confusion_prior(confusion, guess, weight, level)
+        self.prior_, self.prior_se_, self.prior_interval_ = estimate
 
     def _check_present(self, frequencies):
         absent = self.classes_[frequencies == 0]
@@ -636,16 +640,18 @@ class PriorShift(Recalibrator):
             return
         counts = np.bincount(codes, weights=weight, minlength=k)
         observed = counts / counts.sum()
-        given = self.training_prior is not None
+        has_prior = self.training_prior is not None
         # Kish's number of rows: frequencies that are given have no error.
-        self._source_rows = np.inf if given else counts.sum() ** 2 / (weight @ weight)
+        self._source_rows = (
+            np.inf if has_prior else counts.sum() ** 2 / (weight @ weight)
+        )
         self._confusion = None
         if isinstance(self.prior, str) and self.prior in ("bbse", "rlls"):
             self._confusion = estimate_confusion(
                 select_predictions(proba, self.confusion == "hard"), codes, weight
             )
         source = observed
-        if given:
+        if has_prior:
             source = class_frequencies(
                 self.training_prior, self.classes_, "training_prior"
             )
@@ -682,8 +688,8 @@ class PriorShift(Recalibrator):
             if isinstance(self.mean, Mapping)
             else np.arange(proba.shape[1])
         )
-        given = named if classes is None else classes
-        self.classes_, _ = read_labels(given, classes=classes)
+        labels = named if classes is None else classes
+        self.classes_, _ = read_labels(labels, classes=classes)
         self._check_fit_shapes(proba, self.classes_)
         proba = match_columns(proba, X, self.classes_)
         self._set_input_features(X, proba, reset=True)

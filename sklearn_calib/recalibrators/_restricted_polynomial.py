@@ -217,15 +217,21 @@ class RestrictedPolynomialRegression(Recalibrator):
 
         score = self._round_score(proba)
         knots, _, mass, share = pool_equal_scores(score, codes, weight)
-        known = self._parse_constraints()
-        points = knots if known is None else np.union1d(knots, self._score_at(known.at))
+        constraints = self._parse_constraints()
+        points = (
+            knots
+            if constraints is None
+            else np.union1d(knots, self._score_at(constraints.at))
+        )
         self.domain_ = points[[0, -1]]
         degrees, bounds = self._list_candidates()
         if len(points) == 1 or not self.domain_[1] - self.domain_[0] > 0:
-            self._fit_constant(float(weight @ codes / weight.sum()), bounds[-1], known)
+            self._fit_constant(
+                float(weight @ codes / weight.sum()), bounds[-1], constraints
+            )
             return
         x = self._to_unit(knots)
-        own = None if known is None else self._move_constraints(known)
+        own = None if constraints is None else self._move_constraints(constraints)
         self.degree_ = degrees[0]
         bound = bounds[0]
         if len(degrees) * len(bounds) > 1:
@@ -240,13 +246,13 @@ class RestrictedPolynomialRegression(Recalibrator):
         [[fit]] = self._fit_candidates(data, self.degree_, [bound], own)
         if fit is None:
             raise self._impossible_constraints(
-                known, f"a rising polynomial of degree {self.degree_}"
+                constraints, f"a rising polynomial of degree {self.degree_}"
             )
         self.coef_ = fit.coef
         self.l1_ = fit.l1
         self.optimality_gap_ = float(fit.gap)
         self.constraint_gap_ = (
-            0.0 if known is None else self._measure_violation(known, own)
+            0.0 if constraints is None else self._measure_violation(constraints, own)
         )
         if self.optimality_gap_ > _MAX_OPTIMALITY_GAP:
             warn_calibration(
@@ -255,7 +261,7 @@ class RestrictedPolynomialRegression(Recalibrator):
                 hint="Use a smaller degree, or another bound l1",
                 estimator=self,
             )
-        if known is not None and self.constraint_gap_ > _MAX_OPTIMALITY_GAP:
+        if constraints is not None and self.constraint_gap_ > _MAX_OPTIMALITY_GAP:
             warn_calibration(
                 expected=f"a map that misses its constraints by at most {_MAX_OPTIMALITY_GAP}",
                 got=f"{self.constraint_gap_:.2g}",
@@ -263,16 +269,16 @@ class RestrictedPolynomialRegression(Recalibrator):
                 estimator=self,
             )
 
-    def _fit_constant(self, mean, bound, known):
+    def _fit_constant(self, mean, bound, constraints):
         """Fit a constant if all scores, and points of constraints, are equal."""
         low = 0.0
         high = bound
-        if known is not None:
-            low = known.low[~known.slope].max(initial=0.0)
-            high = min(known.high[~known.slope].min(initial=1.0), bound)
-            if low > high or (known.low[known.slope] > 0).any():
+        if constraints is not None:
+            low = constraints.low[~constraints.slope].max(initial=0.0)
+            high = min(constraints.high[~constraints.slope].min(initial=1.0), bound)
+            if low > high or (constraints.low[constraints.slope] > 0).any():
                 raise self._impossible_constraints(
-                    known, "a constant, since all scores are equal,"
+                    constraints, "a constant, since all scores are equal,"
                 )
         self.coef_ = np.array([max(min(mean, high), low)])
         self.degree_ = 0
@@ -422,19 +428,19 @@ class RestrictedPolynomialRegression(Recalibrator):
             )
         parts = [_parse_constraint(entry, self.scale) for entry in self.constraints]
         columns = [np.array(column) for column in zip(*parts, strict=True)]
-        known = _Known(*columns[:-1], tuple(columns[-1].tolist()))
-        for i, j in np.argwhere(known.low[:, None] > known.high):
-            same = known.slope[i] == known.slope[j]
+        constraints = _Known(*columns[:-1], tuple(columns[-1].tolist()))
+        for i, j in np.argwhere(constraints.low[:, None] > constraints.high):
+            same = constraints.slope[i] == constraints.slope[j]
             # The values increase, so a lower bound also applies to all points behind
             # it.
-            ahead = known.at[i] <= known.at[j] and not known.slope[i]
-            if same and (ahead or known.at[i] == known.at[j]):
+            ahead = constraints.at[i] <= constraints.at[j] and not constraints.slope[i]
+            if same and (ahead or constraints.at[i] == constraints.at[j]):
                 raise invalid_input(
                     expected="constraints that a map that rises can fulfil",
-                    got=f"{known.text[i]} and {known.text[j]}",
+                    got=f"{constraints.text[i]} and {constraints.text[j]}",
                     hint="Drop one",
                 )
-        return known
+        return constraints
 
     def _score_at(self, at):
         return self._round_score(np.column_stack([1 - at, at]))
@@ -446,27 +452,32 @@ class RestrictedPolynomialRegression(Recalibrator):
             pace / (at * (1 - at)) if self.scale == "logit" else np.full(len(at), pace)
         )
 
-    def _move_constraints(self, known):
+    def _move_constraints(self, constraints):
         """Return the constraints on the domain moved to [-1, 1]."""
         from .._kernels._monotone_program import LinearConstraints
 
-        pace = np.where(known.slope, self._per_unit(known.at), 1.0)
-        x = self._to_unit(self._score_at(known.at))
-        return LinearConstraints(x, known.slope, known.low / pace, known.high / pace)
-
-    def _measure_violation(self, known, own):
-        """Compute by how much the map misses its constraints, in their own units."""
-        pace = np.where(known.slope, self._per_unit(known.at), 1.0)
-        reached = own.make_matrix(self.degree_) @ self.coef_ * pace
-        return float(
-            np.maximum(known.low - reached, reached - known.high).max(initial=0.0)
+        pace = np.where(constraints.slope, self._per_unit(constraints.at), 1.0)
+        x = self._to_unit(self._score_at(constraints.at))
+        return LinearConstraints(
+            x, constraints.slope, constraints.low / pace, constraints.high / pace
         )
 
-    def _impossible_constraints(self, known, what):
+    def _measure_violation(self, constraints, own):
+        """Compute by how much the map misses its constraints, in their own units."""
+        pace = np.where(constraints.slope, self._per_unit(constraints.at), 1.0)
+        reached = own.make_matrix(self.degree_) @ self.coef_ * pace
+        return float(
+            np.maximum(constraints.low - reached, reached - constraints.high).max(
+                initial=0.0
+            )
+        )
+
+    def _impossible_constraints(self, constraints, what):
         return invalid_input(
             "constraints",
             expected=f"constraints that {what} can fulfil",
-            got=", ".join(known.text[:4]) + ("" if len(known.text) <= 4 else ", ..."),
+            got=", ".join(constraints.text[:4])
+            + ("" if len(constraints.text) <= 4 else ", ..."),
             hint="Use a higher degree, a larger bound l1, or fewer constraints",
         )
 

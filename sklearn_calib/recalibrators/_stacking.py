@@ -34,10 +34,11 @@ def name_chains(recalibrators: object) -> Chains:
     share it.
     """
     if isinstance(recalibrators, Mapping):
-        pairs = [(str(name), one) for name, one in recalibrators.items()]
+        pairs = [(str(name), method) for name, method in recalibrators.items()]
     elif isinstance(recalibrators, Sequence) and not isinstance(recalibrators, str):
         pairs = [
-            (one if isinstance(one, str) else repr(one), one) for one in recalibrators
+            (method if isinstance(method, str) else repr(method), method)
+            for method in recalibrators
         ]
     else:
         pairs = []
@@ -51,17 +52,21 @@ def name_chains(recalibrators: object) -> Chains:
             error=TypeError,
         )
     chains: Chains = {}
-    for name, one in pairs:
-        whole = resolve_recalibrator(one)
+    for name, method in pairs:
+        whole = resolve_recalibrator(method)
         while name in chains:
             name += "'"
-        parts = [step for _, step in one.steps] if isinstance(one, Pipeline) else []
-        known = parts and all(isinstance(part, Recalibrator) for part in parts)
-        if known:
+        parts = (
+            [step for _, step in method.steps] if isinstance(method, Pipeline) else []
+        )
+        are_recalibrators = parts and all(
+            isinstance(part, Recalibrator) for part in parts
+        )
+        if are_recalibrators:
             # The parts are not copied, so that shared ones can be recognised.
             chains[name] = tuple(parts)
         else:
-            chains[name] = (whole if isinstance(one, str) else one,)
+            chains[name] = (whole if isinstance(method, str) else method,)
     return chains
 
 
@@ -133,11 +138,15 @@ def compute_fold_masses(
         n_folds = min(n_folds, len(np.unique(own)))
         fold = assign_group_folds(own, label, key, n_folds)[own]
     folds = []
-    for one in range(n_folds):
+    for fold_number in range(n_folds):
         left = np.zeros(len(codes))
         kept = np.zeros(len(codes))
-        left[order] = unit * np.bincount(copies[fold == one], minlength=len(order))
-        kept[order] = unit * np.bincount(copies[fold != one], minlength=len(order))
+        left[order] = unit * np.bincount(
+            copies[fold == fold_number], minlength=len(order)
+        )
+        kept[order] = unit * np.bincount(
+            copies[fold != fold_number], minlength=len(order)
+        )
         folds.append((kept, left))
     return folds
 
@@ -214,7 +223,7 @@ def fit_chains(
         for steps in chains.values()
         for end in range(1, len(steps))
     }
-    known: dict[tuple[int, ...], tuple[Any, Any]] = {(): (None, proba)}
+    fit_by_steps: dict[tuple[int, ...], tuple[Any, Any]] = {(): (None, proba)}
     fitted: Fitted = {}
     failed: Failures = {}
     for name, steps in chains.items():
@@ -222,19 +231,19 @@ def fit_chains(
         parts = []
         try:
             for step in steps:
-                given = known[key][1]
+                scores = fit_by_steps[key][1]
                 key = (*key, id(step))
-                if key not in known:
+                if key not in fit_by_steps:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
                         part = fit_validated(
-                            clone(step), given, codes, classes, sample_weight=weight
+                            clone(step), scores, codes, classes, sample_weight=weight
                         )
                         after = (
-                            read_proba(part.transform(given)) if key in inner else None
+                            read_proba(part.transform(scores)) if key in inner else None
                         )
-                        known[key] = part, after
-                parts.append(known[key][0])
+                        fit_by_steps[key] = part, after
+                parts.append(fit_by_steps[key][0])
             fitted[name] = tuple(parts)
         except Exception as error:
             # A candidate may raise any exception.
@@ -246,19 +255,21 @@ def predict_chains(
     fitted: Fitted, proba: FloatArray, classes: AnyArray
 ) -> Iterator[tuple[str, FloatArray | Exception]]:
     """Iterate over the candidates' probabilities or errors; shared steps run once."""
-    known: dict[tuple[int, ...], Any] = {(): proba}
+    scores_by_steps: dict[tuple[int, ...], Any] = {(): proba}
     for name, steps in fitted.items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 key: tuple[int, ...] = ()
                 for step in steps[:-1]:
-                    given = known[key]
+                    scores = scores_by_steps[key]
                     key = (*key, id(step))
-                    if key not in known:
-                        known[key] = step.transform(given)
-                found = predict_proba_aligned(steps[-1], known[key], classes)
-            if found.shape != proba.shape or not np.isfinite(found).all():
+                    if key not in scores_by_steps:
+                        scores_by_steps[key] = step.transform(scores)
+                predicted = predict_proba_aligned(
+                    steps[-1], scores_by_steps[key], classes
+                )
+            if predicted.shape != proba.shape or not np.isfinite(predicted).all():
                 raise ValueError(
                     "probabilities that are not finite, or of another shape"
                 )
@@ -266,7 +277,7 @@ def predict_chains(
             # A candidate may raise any exception.
             yield name, error
         else:
-            yield name, found
+            yield name, predicted
 
 
 def make_estimator(steps: tuple[Estimator, ...]) -> Estimator:

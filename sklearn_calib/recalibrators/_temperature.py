@@ -166,10 +166,10 @@ class TemperatureScaling(Recalibrator):
             return False
         if X.ndim != 2 or X.shape[0] * X.shape[1] <= least:
             return False
-        known, _ = read_labels(y, classes=classes, input_name="y")
+        named_classes, _ = read_labels(y, classes=classes, input_name="y")
         if classes is None:
-            check_column_owner(X, known, "classes")
-        classes = known
+            check_column_owner(X, named_classes, "classes")
+        classes = named_classes
         if X.shape[1] > 1:
             self._check_fit_shapes(X, classes)
         start = getattr(self, "_last", None) if self.warm_start else None

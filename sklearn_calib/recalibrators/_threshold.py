@@ -109,7 +109,7 @@ class Threshold(Shown):
 
 def thresholds_section(found: Sequence[Threshold]) -> Section:
     """Build the table of thresholds for reports and the command line."""
-    rows = [(f"{one.target:.6g}", one.rule) for one in found]
+    rows = [(f"{threshold.target:.6g}", threshold.rule) for threshold in found]
     sentence = (
         f"{_NOTES[found[0].input]} Each rule holds if and only if the calibrated "
         "probability is at least the target."
@@ -151,8 +151,8 @@ def find_thresholds(
         return read_proba(x, kind=input)  # type: ignore[arg-type]
 
     def evaluate_scores(x):
-        given = read_rows(x)
-        return value(given if floor is None else clip_to_floor(given, floor))
+        rows = read_rows(x)
+        return value(rows if floor is None else clip_to_floor(rows, floor))
 
     low, high = _RANGE_BY_INPUT[input]
     # The largest numbers of float32 limit the range further.
@@ -160,10 +160,10 @@ def find_thresholds(
         low, high = np.clip(
             [low, high], *np.finfo(np.float32).max * np.array([-1.0, 1.0])
         )
-    found = turning_map()
+    calibration_map = turning_map()
     ranges = Ranges(low, high, dtype)
-    if found is not None and found.direction() is None:
-        found.cut(ranges, lambda x: Rows.from_canonical(read_rows(x)))
+    if calibration_map is not None and calibration_map.direction() is None:
+        calibration_map.cut(ranges, lambda x: Rows.from_canonical(read_rows(x)))
         ranges.move_to_jumps(evaluate_scores)
         if ranges.needs_search:
             ranges.search_turns(evaluate_scores)
@@ -172,25 +172,25 @@ def find_thresholds(
 
 
 def _check_targets(target):
-    given = np.atleast_1d(np.asarray(target, dtype=object))
-    for one in given.ravel():
-        if not is_number(one) or not 0 <= one <= 1:
+    targets = np.atleast_1d(np.asarray(target, dtype=object))
+    for number in targets.ravel():
+        if not is_number(number) or not 0 <= number <= 1:
             raise invalid_input(
                 "targets",
                 expected="targets from 0 to 1",
-                got=repr(one)[:60],
+                got=repr(number)[:60],
                 hint=(
                     "Pass a calibrated probability, such as 0.02; divide percentages by 100"
                 ),
             )
-    if given.ndim > 1 or not len(given):
+    if targets.ndim > 1 or not len(targets):
         raise invalid_input(
             "target",
             expected="one target or a list of them",
-            got=f"shape {given.shape}",
+            got=f"shape {targets.shape}",
             hint="Pass a number or a list of numbers",
         )
-    return given.astype(np.float64)
+    return targets.astype(np.float64)
 
 
 def _make_thresholds(value, ranges, targets, input):
@@ -203,7 +203,7 @@ def _make_thresholds(value, ranges, targets, input):
     ends = value(decode_floats(np.concatenate([starts, stops]), dtype))
     lowest = float(ends.min())
     highest = float(ends.max())
-    found = []
+    thresholds = []
     for number, target in enumerate(targets.tolist()):
         mine = target_indices == number
         crossing = np.zeros(len(starts), dtype=np.uint64)
@@ -225,10 +225,10 @@ def _make_thresholds(value, ranges, targets, input):
                 score = pairs[0][1]
                 side = "<="
         intervals = tuple((one, other) for one, other in pairs)
-        found.append(
+        thresholds.append(
             Threshold(target, score, side, intervals, (lowest, highest), input)
         )
-    return found
+    return thresholds
 
 
 def _join_intervals(low: AnyArray, high: AnyArray) -> tuple[AnyArray, AnyArray]:

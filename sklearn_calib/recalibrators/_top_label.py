@@ -102,9 +102,9 @@ class TopLabel(CombinedRecalibrator):
         self.recalibrators_ = {}
         for key, rows in groups.items():
             pair = pair_top_with_rest(proba[rows], top[rows])
-            hit = (codes[rows] == top[rows]).astype(np.intp)
+            is_correct = (codes[rows] == top[rows]).astype(np.intp)
             self.recalibrators_[key] = fit_clone(
-                self.recalibrator, pair, hit, np.arange(2), weight[rows]
+                self.recalibrator, pair, is_correct, np.arange(2), weight[rows]
             )
         self.rest_inverse_temperature_ = 1.0
         wrong = codes != top
@@ -142,18 +142,18 @@ class TopLabel(CombinedRecalibrator):
             if self.per_class and len(self.classes_) > 2
             else [-1]
         )
-        found = map(self.recalibrators_.get, keys)
-        parts = [None if part is None else get_map(part) for part in found]
+        parts_by_class = map(self.recalibrators_.get, keys)
+        parts = [None if part is None else get_map(part) for part in parts_by_class]
         if len(self.classes_) == 2:
             return parts[0]
         return maps.TopLabel(parts=parts, rest=self.rest_inverse_temperature_)
 
     def _group_rows(self, proba):
-        plain = np.asarray(proba)
-        if plain.shape[1] == 2:
-            top = np.ones(len(plain), dtype=np.intp)
+        table = np.asarray(proba)
+        if table.shape[1] == 2:
+            top = np.ones(len(table), dtype=np.intp)
         else:
-            top = plain.argmax(axis=1)
-        if not self.per_class or plain.shape[1] == 2:
-            return top, {-1: np.arange(len(plain))}
+            top = table.argmax(axis=1)
+        if not self.per_class or table.shape[1] == 2:
+            return top, {-1: np.arange(len(table))}
         return top, {int(c): np.flatnonzero(top == c) for c in np.unique(top)}

@@ -186,14 +186,14 @@ def iter_fits(
         lams = top * np.geomspace(1, 1e-4, _N_PENALTIES) if bent else [0.0]
     else:
         lams = [lam]
-    for one in lams:
-        fit = fit_trend_filter(x, y, mass, one)
+    for penalty in lams:
+        fit = fit_trend_filter(x, y, mass, penalty)
         kept = np.unique(np.concatenate([[0], fit.knots, [len(x) - 1]]))
         df = min(len(fit.knots) + 2, len(x))
         price = _compute_criterion(
             np.clip(fit.values, 0.0, 1.0), y, rows, df, criterion
         )
-        yield TrendLine(x[kept], fit.values[kept], float(one), df, price)
+        yield TrendLine(x[kept], fit.values[kept], float(penalty), df, price)
 
 
 def _make_points(score, codes, weight):

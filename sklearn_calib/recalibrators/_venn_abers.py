@@ -111,5 +111,7 @@ class VennAbers(Recalibrator):
     def _compute_interval(self, proba):
         score = compute_rank_score(proba)
         below = np.searchsorted(self.scores_, score, side="left")
-        hit = self.scores_[np.minimum(below, len(self.scores_) - 1)] == score
-        return self.table_[2 * below + hit]
+        is_fitted_score = (
+            self.scores_[np.minimum(below, len(self.scores_) - 1)] == score
+        )
+        return self.table_[2 * below + is_fitted_score]

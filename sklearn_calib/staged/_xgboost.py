@@ -86,11 +86,11 @@ def _find_dropout(estimator):
     """
     if estimator.booster == "dart":
         return "booster='dart'"
-    given = estimator.get_params()
+    parameters = estimator.get_params()
     set_ = (
-        f"{name}={given[name]!r}"
+        f"{name}={parameters[name]!r}"
         for name in ("rate_drop", "one_drop")
-        if given.get(name)
+        if parameters.get(name)
     )
     return next(set_, None)
 
