@@ -161,9 +161,7 @@ def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
     ]
     # A bound that the free solution keeps changes nothing; only the others need a
     # second program.
-    tight = [
-        (d, b) for d in range(len(data)) for b, l1 in enumerate(l1s) if size[d] > l1
-    ]
+    tight = np.argwhere(size[:, None] > np.array(l1s)).tolist()
     if tight:
         which = [d for d, _ in tight]
         bounds = np.array([float(l1s[b]) for _, b in tight])

@@ -214,10 +214,10 @@ class LogitAxis:
     def _iter_digits():
         """Yield other probabilities of one digit, the easiest to read first."""
         for digits in ((2, 5), (3,), (4,)):
-            values = [
-                float(f"{digit}e-{power}") for power in range(1, 17) for digit in digits
-            ]
-            yield from (side for p in values for side in (p, 1 - p))
+            for power in range(1, 17):
+                for digit in digits:
+                    p = float(f"{digit}e-{power}")
+                    yield from (p, 1 - p)
 
     def _keep_inside(self, numbers):
         left = expit(self.low)
@@ -366,13 +366,11 @@ def place_labels(points, sizes, gap, taken=()):
 
 
 def _is_free(box, taken):
-    """Return whether a box lies inside and meets no other."""
+    """Return whether a box lies inside and does not overlap another one."""
     left, bottom, right, top = box
-    return (
-        min(left, bottom) >= 0
-        and max(right, top) <= 1
-        and not any(
-            left < x1 and x0 < right and bottom < y1 and y0 < top
-            for x0, y0, x1, y1 in taken
-        )
+    if min(left, bottom) < 0 or max(right, top) > 1:
+        return False
+    return not any(
+        left < x1 and x0 < right and bottom < y1 and y0 < top
+        for x0, y0, x1, y1 in taken
     )

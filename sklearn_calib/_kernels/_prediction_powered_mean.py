@@ -83,18 +83,13 @@ def compute_fraction_intervals(
     # The correction can only be worth additional labels; an estimated ratio above 1 is
     # noise, since a power of 0 is allowed.
     ratio = min((variances[1] + min_variance) / (variances[0] + min_variance), 1.0)
-    ends, corrected_ends = (
-        tuple(
-            map(
-                float,
-                compute_exact_interval(fraction * size * fewer, size * fewer, level),
-            )
-        )
-        for fraction, size in (
-            (label_fraction, rows),
-            (corrected_fraction, rows / ratio),
-        )
-    )
+
+    def find_exact_ends(fraction, size):
+        low, high = compute_exact_interval(fraction * size * fewer, size * fewer, level)
+        return float(low), float(high)
+
+    ends = find_exact_ends(label_fraction, rows)
+    corrected_ends = find_exact_ends(corrected_fraction, rows / ratio)
     return ends, limit_width(corrected_fraction, corrected_ends, ends[1] - ends[0])
 
 

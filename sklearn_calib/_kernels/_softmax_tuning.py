@@ -147,20 +147,18 @@ def _search_grid(losses, weight, n_rows):
             while abs(grid_powers[axis]) < _MAX_POWER:
                 # A step to a weaker penalty needs a gain that exceeds half its own
                 # standard error, because noise favours flexible models.
-                mean, error = compare_losses(
-                    grid_powers, _change_penalty_power(grid_powers, axis, sign)
-                )
-                if mean <= (
-                    max(_MIN_GAIN_NATS, 0.5 * error) if sign < 0 else _MIN_GAIN_NATS
-                ):
+                neighbour = _change_penalty_power(grid_powers, axis, sign)
+                mean, error = compare_losses(grid_powers, neighbour)
+                min_gain = _MIN_GAIN_NATS
+                if sign < 0:
+                    min_gain = max(min_gain, 0.5 * error)
+                if mean <= min_gain:
                     break
-                grid_powers = _change_penalty_power(grid_powers, axis, sign)
-        low, high = (
-            -compare_losses(
-                grid_powers, _change_penalty_power(grid_powers, axis, sign)
-            )[0]
-            for sign in (-1, 1)
-        )
+                grid_powers = neighbour
+        neighbours = [
+            _change_penalty_power(grid_powers, axis, sign) for sign in (-1, 1)
+        ]
+        low, high = (-compare_losses(grid_powers, powers)[0] for powers in neighbours)
         # The vertex of the parabola through the losses at the grid point and its two
         # neighbours.
         vertex = (low - high) / (2 * (low + high)) if low + high > 0 else 0.0

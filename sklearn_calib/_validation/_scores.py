@@ -201,15 +201,13 @@ def _read_few_rows(scores, kind):
         # The comparison is false for NaN.
         sound = np.abs(scores).max() <= MAX_ABS_LOGIT
         return apply_softmax(scores.reshape(len(scores), -1)) if sound else None
+    # Both comparisons are false for NaN.
     if not (scores.min() >= 0 and scores.max() <= 1):
         return None
     if scores.ndim == 1 or scores.shape[1] == 1:
         return add_first_class_column(scores.reshape(-1, 1))
-    return (
-        scores
-        if np.abs(np.einsum("ij->i", scores) - 1.0).max() <= ROW_SUM_TOLERANCE
-        else None
-    )
+    errors = np.abs(np.einsum("ij->i", scores) - 1.0)
+    return scores if errors.max() <= ROW_SUM_TOLERANCE else None
 
 
 def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):

@@ -250,18 +250,14 @@ def _read_shares(y):
         )
     shares = raw.astype(np.float64)
     wrong = ~((shares >= 0) & (shares <= 1))
-    if (
-        raw.ndim == 2
-        and wrong.any()
-        and (shares >= 0).all()
-        and (shares == np.floor(shares)).all()
-    ):
-        raise invalid_input(
-            expected="soft labels in [0, 1]",
-            got="whole numbers, which may be counts of votes",
-            hint="Divide each row by its sum, and pass the sums as sample_weight",
-        )
     if wrong.any():
+        is_whole = (shares >= 0) & (shares == np.floor(shares))
+        if raw.ndim == 2 and is_whole.all():
+            raise invalid_input(
+                expected="soft labels in [0, 1]",
+                got="whole numbers, which may be counts of votes",
+                hint="Divide each row by its sum, and pass the sums as sample_weight",
+            )
         place = tuple(np.argwhere(wrong)[0])
         column = place[1] if raw.ndim == 2 else None
         raise invalid_input(

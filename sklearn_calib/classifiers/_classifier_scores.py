@@ -61,13 +61,9 @@ def _check_not_pairs(estimator, logits, n_classes):
         estimator = estimator[-1] if is_pipeline else estimator.estimator
     is_ovo = getattr(estimator, "decision_function_shape", None) == "ovo"
     n_pairs = n_classes * (n_classes - 1) // 2
-    if (
-        n_classes > 2
-        # Three classes have three pairs, so only the setting of the estimator reveals
-        # them.
-        and np.shape(logits)[1:] == (n_pairs,)
-        and (is_ovo or n_pairs != n_classes)
-    ):
+    # Three classes have three pairs, so only the setting of the estimator reveals them.
+    are_pairs = is_ovo or n_pairs != n_classes
+    if n_classes > 2 and np.shape(logits)[1:] == (n_pairs,) and are_pairs:
         raise invalid_input(
             expected=f"{n_classes} columns of scores, one per class",
             got=f"{n_pairs}, one per pair of classes, of {type(estimator).__name__}",

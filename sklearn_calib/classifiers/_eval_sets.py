@@ -68,6 +68,7 @@ def _strip_step_prefix(name):
 
 
 def _encode_pairs(estimator, params, name, labelling):
+    """Encode the labels of a parameter that holds pairs of features and labels."""
     sets = params[name]
     # (X, y) is one set; [(X, y), ...] are several.
     single = isinstance(sets, tuple) and len(sets) == 2 and not _is_pair(sets[0])
@@ -93,10 +94,9 @@ def _encode_pairs(estimator, params, name, labelling):
 
 
 def _encode_separate(estimator, params, name, labelling):
-    of_features = (
-        name.removesuffix(_strip_step_prefix(name))
-        + _FEATURES_BY_LABELS[_strip_step_prefix(name)]
-    )
+    """Encode the labels of a parameter whose features are another parameter."""
+    own_name = _strip_step_prefix(name)
+    of_features = name.removesuffix(own_name) + _FEATURES_BY_LABELS[own_name]
     labels = params[name]
     features = params.get(of_features)
     # A tuple holds several sets.
@@ -107,13 +107,11 @@ def _encode_separate(estimator, params, name, labelling):
     pairs = (
         list(zip(features, labels, strict=True)) if several else [(features, labels)]
     )
-    done = [
-        _encode_set(
-            estimator, pair, params, name, number if several else None, labelling
-        )
-        for number, pair in enumerate(pairs)
-    ]
-    features, labels = zip(*done, strict=True)
+    encoded = []
+    for number, pair in enumerate(pairs):
+        index = number if several else None
+        encoded.append(_encode_set(estimator, pair, params, name, index, labelling))
+    features, labels = zip(*encoded, strict=True)
     params[of_features], params[name] = (
         (features, labels) if several else (features[0], labels[0])
     )

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -302,16 +302,15 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             n_fits = len(candidates) * len(splits)
             with report_fit(new, n_fits + 1, context.X, context.y_encoded) as progress:
                 tasks = make_task_contexts(progress, n_fits + 1, "fit")
-                # Candidate by candidate: only the models of one candidate and of the
-                # best so far are held in memory.
+                # The last task is the final fit. The others go candidate by candidate,
+                # so that only the models of one candidate and of the best so far are
+                # held in memory.
+                runs = zip(product(candidates, splits), tasks[:-1], strict=True)
                 fits = run_parallel_lazily(
                     new.n_jobs,
                     (
-                        delayed(fit_search_fold)(
-                            context, params, split, new, tasks[i * len(splits) + j]
-                        )
-                        for i, params in enumerate(candidates)
-                        for j, split in enumerate(splits)
+                        delayed(fit_search_fold)(context, params, split, new, task)
+                        for (params, split), task in runs
                     ),
                 )
                 table, winner, failures = new._search_candidates(
@@ -548,12 +547,8 @@ def _check_stages(stages):
     if stages is None or isinstance(stages, str):
         return None
     table = np.asarray(stages)
-    if (
-        table.ndim != 1
-        or not len(table)
-        or table.dtype.kind not in "iu"
-        or table.min() < 1
-    ):
+    has_integers = table.ndim == 1 and len(table) and table.dtype.kind in "iu"
+    if not has_integers or table.min() < 1:
         raise invalid_input(
             expected="stages as whole numbers from 1 on",
             got=repr(stages),
@@ -563,6 +558,7 @@ def _check_stages(stages):
 
 
 def _warn_if_few(scores, codes):
+    """Warn if the validation rows, or the errors among them, are too few for a choice."""
     errors = int((np.asarray(scores).argmax(axis=1) != codes).sum())
     if len(codes) >= _MIN_VALIDATION_ROWS and errors >= _MIN_VALIDATION_ERRORS:
         return

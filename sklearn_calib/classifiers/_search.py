@@ -240,7 +240,8 @@ def make_results_table(table: list[Any]) -> dict[str, Any]:
     }
     # Masked, as in scikit-learn: a grid of several dicts does not set every parameter
     # in each candidate.
-    for name in sorted({name for _, params, *_ in table for name in params}):
+    names = set().union(*(params for _, params, *_ in table))
+    for name in sorted(names):
         values = np.ma.masked_all(len(results["params"]), dtype=object)
         for row, params in enumerate(results["params"]):
             if name in params:

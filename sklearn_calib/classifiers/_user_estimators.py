@@ -109,10 +109,10 @@ def add_classes_to_frozen(
         check_is_fitted(estimator)
     has_classes = _knows_classes(inner)
     names = ("predict_proba", "decision_function" if has_classes else "predict")
-    if (of_scikit_learn and is_outlier_detector(inner)) or not (
-        any(hasattr(inner, name) for name in names)
-        or (callable(inner) and not has_classes)
-    ):
+    is_detector = of_scikit_learn and is_outlier_detector(inner)
+    is_function = callable(inner) and not has_classes
+    has_scores = is_function or any(hasattr(inner, name) for name in names)
+    if is_detector or not has_scores:
         raise invalid_input(
             expected=(
                 "a fitted classifier, a model whose predict returns probabilities, or a "

@@ -118,6 +118,7 @@ def to_code(
 
 
 def _check_name(name, language):
+    """Raise an error if a function cannot have this name in a language."""
     good = isinstance(name, str) and name.isascii() and name.isidentifier()
     if not good or len(name) > 60 or name.startswith("_") or name in language.reserved:
         raise invalid_input(
@@ -166,21 +167,22 @@ class _Printer:
         return "\n".join(parts)
 
     def _write_lines(self, roots: Sequence[Expr]) -> list[str]:
+        """Write the lines that assign what is searched, repeated or deeply nested."""
         lines = []
         for expr in iter_expressions(roots):
             if id(expr) in self._texts:
                 continue
             text = self._write_operation(expr)
             depth = 1 + max((self._depth[id(arg)] for arg in expr.args), default=-1)
-            leaf = expr.op in LEAF_OPERATIONS
-            if expr.op == "search" or (
-                not leaf
-                and (self._uses[id(expr)] > 1 or depth > _MAX_NESTED_OPERATIONS)
-            ):
+            is_search = expr.op == "search"
+            is_leaf = expr.op in LEAF_OPERATIONS
+            is_repeated = self._uses[id(expr)] > 1
+            is_deep = depth > _MAX_NESTED_OPERATIONS
+            if is_search or (not is_leaf and (is_repeated or is_deep)):
                 self._n_lines += 1
                 name = f"t{self._n_lines}"
                 depth = 0
-                whole = expr.op == "search" or expr.op in CONDITION_OPERATIONS
+                whole = is_search or expr.op in CONDITION_OPERATIONS
                 lines.append(self.language.assign(name, text, whole))
                 text = name
             self._texts[id(expr)] = text
@@ -188,6 +190,7 @@ class _Printer:
         return lines
 
     def _write_operation(self, expr: Expr) -> str:
+        """Write an expression in terms of the texts of its arguments."""
         args = [self._texts[id(arg)] for arg in expr.args]
         data: Any = expr.data
         if expr.op == "number":

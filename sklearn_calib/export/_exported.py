@@ -225,7 +225,7 @@ _EXPORTABLE_CLASSES = (
 #: and what they are made of. Classifiers inside that are not scikit-learn's have types
 #: of their own.
 skops_trusted: list[str] = sorted(
-    {name for cls in _EXPORTABLE_CLASSES for name in _list_module_types(cls)}
+    set().union(*map(_list_module_types, _EXPORTABLE_CLASSES))
 )
 
 

@@ -169,13 +169,11 @@ def _convert_trees(scope, operator, container, estimator, package):
         verbose=0,
     )
     _find_converter(package)(scope, reader, recorder)
-    trees = {
-        ("target" + name[5:] if name.startswith("class_") else name): _unwrap_estimator(
-            value
-        )
-        for name, value in attributes_of_node.items()
-        if name.startswith(("nodes_", "class_", "base_"))
-    }
+    trees = {}
+    for name, value in attributes_of_node.items():
+        if name.startswith(("nodes_", "class_", "base_")):
+            # The operator for regression has the same attributes with "target_".
+            trees[name.replace("class_", "target_")] = _unwrap_estimator(value)
     k = len(estimator.classes_)
     return trees | {"n_targets": 1 if k == 2 else k, "post_transform": "NONE"}
 

@@ -6,6 +6,7 @@ and would do for one classifier that is not a part of a pipeline; what stays is 
 this file, and `_onnx_boosted`.
 """
 
+import itertools
 import json
 from functools import partial
 from typing import Any
@@ -103,7 +104,7 @@ def find_models(fitted: Any) -> list[Any]:
     if isinstance(fitted, CONVERTIBLE_MODELS):
         return [fitted]
     parts = [part for _, part in fitted.steps] if isinstance(fitted, Pipeline) else []
-    return [model for part in parts for model in find_models(part)]
+    return [*itertools.chain(*map(find_models, parts))]
 
 
 def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) -> Any:
@@ -133,7 +134,7 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     onnx_model = skl2onnx.to_onnx(
         fitted, _rows_for_onnx(fitted, X[:1]), target_opset=versions, options=options
     )
-    pairs = [pair for model in models for pair in model.calibrated_pairs_]
+    pairs = itertools.chain(*(model.calibrated_pairs_ for model in models))
     documents = [
         to_document(pair.recalibrator, tabulate=tabulate).to_dict() for pair in pairs
     ]

@@ -310,13 +310,12 @@ class GraphExpression(RowExpression):
         return self.p.find_top_column() == np.arange(self.k)
 
     def compute_thresholds(self) -> Tensor:
-        below, above = (
-            np.column_stack([self.log.columns(which).log_sum_exp() for which in sums])
-            for sums in zip(
-                *((np.arange(c), np.arange(c, self.k)) for c in range(1, self.k)),
-                strict=True,
-            )
-        )
+        def stack_log_sums(columns):
+            sums = [self.log.columns(which).log_sum_exp() for which in columns]
+            return np.column_stack(sums)
+
+        below = stack_log_sums(np.arange(c) for c in range(1, self.k))
+        above = stack_log_sums(np.arange(c, self.k) for c in range(1, self.k))
         return above - below
 
     def in_cells(self, cells: Cells, levels: Any, other: Any) -> Any:

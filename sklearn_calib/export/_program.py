@@ -6,7 +6,7 @@ prints them: a writer handles these operations and does not depend on nodes.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -124,15 +124,18 @@ def make_number(value: float) -> Expr:
 
 def apply_to_columns(operation: Callable[..., Expr], *operands: Any) -> Columns:
     """Apply an operation to the expressions of each column."""
-    tables = [
-        operand.every
-        if isinstance(operand, Columns)
-        else [make_number(x) for x in np.ravel(operand)]
-        for operand in operands
-    ]
+    tables = list(map(_list_expressions, operands))
     k = max(map(len, tables))
+    # Operands of one column are repeated, as numpy broadcasts them.
     rows = zip(*(table * (k // len(table)) for table in tables), strict=True)
     return Columns([operation(*row) for row in rows])
+
+
+def _list_expressions(operand):
+    """Return the expressions of the columns; numbers become constants."""
+    if isinstance(operand, Columns):
+        return operand.every
+    return [make_number(x) for x in np.ravel(operand)]
 
 
 def _make_operation(op):
@@ -218,9 +221,7 @@ _COLUMNS_BY_UFUNC: dict[Any, Callable[..., Columns]] = {
 }
 _COLUMNS_BY_FUNCTION: dict[Any, Callable[..., Columns]] = {
     np.clip: lambda a, low, high: np.minimum(np.maximum(a, low), high),
-    np.column_stack: lambda tables: Columns(
-        [one for table in tables for one in table.every]
-    ),
+    np.column_stack: lambda tables: Columns([*chain(*(t.every for t in tables))]),
     np.searchsorted: lambda edges, x, side: apply_search("search", x, edges),
 }
 

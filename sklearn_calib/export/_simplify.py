@@ -106,7 +106,7 @@ def _tabulate_map(node, tolerance):
         return np.maximum(node(proba), SMALLEST_PROBABILITY)
 
     ends = [-part.least for part in node.parts if part.least is not None]
-    points = np.unique([sign * end for sign in (-1, 1) for end in ends])
+    points = np.unique([*(-end for end in ends), *ends])
     curve = Curve(
         input="logit", name="a mixture", predict=predict_floored, points=points
     )

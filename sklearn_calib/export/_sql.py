@@ -317,9 +317,9 @@ def _make_stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr
 
 def _find_last_uses(every, roots, stages) -> dict[int, int]:
     """Return the last stage that reads each expression; the final SELECT comes last."""
-    stage_of = {
-        id(expr): number for number, stage in enumerate(stages) for expr in stage
-    }
+    stage_of: dict[int, int] = {}
+    for number, stage in enumerate(stages):
+        stage_of |= dict.fromkeys(map(id, stage), number)
     last = dict.fromkeys(map(id, roots), len(stages))
     # An expression is visited after all that use it.
     for expr in reversed(every):

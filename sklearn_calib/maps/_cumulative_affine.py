@@ -45,13 +45,12 @@ class CumulativeAffine(CalibrationMap):
     def lower(self, rows: Any) -> Any:
         eta = rows.compute_thresholds() * float(self.slope) + self.shifts
         above = [expit(eta).column(c) for c in range(rows.k - 1)]
-        inner = [
+        columns = [expit(-eta.column(0))]
+        for before, after in itertools.pairwise(above):
             # P(class c) is P(above c - 1) - P(above c); rounding may make it slightly
             # negative.
-            np.maximum(one - other, 0.0)
-            for one, other in itertools.pairwise(above)
-        ]
-        table = np.column_stack([expit(-eta.column(0)), *inner, above[-1]])
+            columns.append(np.maximum(before - after, 0.0))
+        table = np.column_stack([*columns, above[-1]])
         return rows.make_rows(table / table.sum())
 
     def direction(self) -> int:

@@ -32,6 +32,11 @@ def read_map(tree: Any, n_classes: int) -> CalibrationMap:
 
 
 def _read_node(tree, k, at, depth, budget):
+    """Read a node and its parts.
+
+    `at` is its place in the document, `depth` how many levels may follow, and `budget`
+    an iterator with one item for each node that may follow.
+    """
     if depth == 0:
         raise invalid_field(
             at, expected=f"at most {MAX_MAP_DEPTH} nodes inside each other", got="more"
@@ -86,13 +91,15 @@ def _read_node(tree, k, at, depth, budget):
 
 
 def _read_parts(parts, kind, k, at, depth, budget):
+    """Read a list of nodes, in which None stands for a gap if the field allows gaps."""
     if not isinstance(parts, list | tuple):
         raise invalid_field(at, expected="a list of nodes", got=type(parts).__name__)
     if not parts:
         raise invalid_field(at, expected="a list of nodes", got="none")
-    return tuple(
-        None
-        if part is None and kind.gaps
-        else _read_node(part, k, f"{at}[{i}]", depth - 1, budget)
-        for i, part in enumerate(parts)
-    )
+    nodes = []
+    for i, part in enumerate(parts):
+        is_gap = part is None and kind.gaps
+        nodes.append(
+            None if is_gap else _read_node(part, k, f"{at}[{i}]", depth - 1, budget)
+        )
+    return tuple(nodes)

@@ -96,13 +96,21 @@ from ._trend_filtering_ensemble import TrendFilteringEnsemble as TrendFilteringE
 from ._vector import VectorScaling as VectorScaling
 from ._venn_abers import VennAbers as VennAbers
 
+
+def _is_method(value: object) -> bool:
+    """Return whether a value is a recalibrator class other than the base class."""
+    return (
+        isinstance(value, type)
+        and issubclass(value, Recalibrator)
+        and value is not Recalibrator
+    )
+
+
 # Every recalibrator imported above is registered. Its name is that of its file.
 _RECALIBRATOR_REGISTRY = {
     value.__module__.rpartition("._")[2]: value
     for value in list(globals().values())
-    if isinstance(value, type)
-    and issubclass(value, Recalibrator)
-    and value is not Recalibrator
+    if _is_method(value)
 }
 
 

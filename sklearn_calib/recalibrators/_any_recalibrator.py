@@ -170,11 +170,10 @@ def select_fit_arguments(
     # Without metadata routing a pipeline takes arguments of a step as `step__name`;
     # with it, the steps request them.
     if not routing_enabled():
-        step_arguments = {
-            f"{step}__{name}": value
-            for step in accepted
-            for name, value in accepted[step].items()
-        }
+        step_arguments = {}
+        for step, own_arguments in accepted.items():
+            for name, value in own_arguments.items():
+                step_arguments[f"{step}__{name}"] = value
         return step_arguments | metadata
     for step, part in recalibrator.steps:
         if accepted[step]:

@@ -1,5 +1,6 @@
 """A mixture of methods, weighted by cross-validation."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -511,7 +512,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     # -- predict ------------------------------------------------------------------------------
 
     def _list_parts(self):
-        return [step for steps in self._fitted.values() for step in steps]
+        return [*itertools.chain(*self._fitted.values())]
 
     def _predict_by_parts(self, proba):
         """Return the mixture, each candidate by itself."""

@@ -365,9 +365,7 @@ class Blocks:
         blocks that can only be read in order, the first ones are taken.
         """
         if self._sample is None:
-            self._sample = self._join_parts(
-                [part for group in self._sample_groups() for part in group]
-            )
+            self._sample = self._join_parts(self._sample_parts())
         return self._sample
 
     def warn_column_order(self) -> None:
@@ -383,62 +381,54 @@ class Blocks:
             self.sum_over_slices(lambda *_: 0)
         return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
-    def _sample_groups(self):
+    def _sample_parts(self):
+        """Return the rows of the sample, in one or several parts."""
         blocks = self.blocks
         rng = np.random.default_rng(0)
         if not isinstance(blocks, list | tuple):
-            first: list[ScoreBlock] = []
-            for number, item in enumerate(blocks):
-                first.append(self._make_block(number, item))
-                if sum(block.n_rows for block in first) >= _MIN_SAMPLE_ROWS:
-                    break
-            return [
-                self._copy_some_rows(
-                    first, min(_MIN_SAMPLE_ROWS, _get_max_sample_rows(first)), rng
-                )
-            ]
-        if not any(map(callable, blocks)):
-            every = [
-                self._make_block(number, item) for number, item in enumerate(blocks)
-            ]
-            share = sum(block.n_rows for block in every) // _SAMPLING_INTERVAL
-            most = _get_max_sample_rows(every)
-            return [
-                self._copy_some_rows(
-                    every, min(most, max(_MIN_SAMPLE_ROWS, share)), rng
-                )
-            ]
-        groups = []
-        # Loading a block may be slow, so the sample calls only some of the functions.
-        chosen = rng.permutation(len(blocks))[
-            : max(1, len(blocks) // _LOADED_BLOCK_INTERVAL)
-        ]
-        for number in chosen:
-            single_block = [self._make_block(number, blocks[number])]
-            groups.append(
-                self._copy_some_rows(
-                    single_block,
-                    _get_max_sample_rows(single_block) // min(len(chosen), _N_PIECES),
-                    rng,
-                )
-            )
-            if sum(len(z) for group in groups for z, *_ in group) >= min(
-                _MIN_SAMPLE_ROWS, _get_max_sample_rows(single_block)
-            ):
+            return self._sample_first_blocks(rng)
+        if any(map(callable, blocks)):
+            return self._sample_some_functions(rng)
+        every = [self._make_block(number, item) for number, item in enumerate(blocks)]
+        share = sum(block.n_rows for block in every) // _SAMPLING_INTERVAL
+        most = min(_get_max_sample_rows(every), max(_MIN_SAMPLE_ROWS, share))
+        return self._copy_some_rows(every, most, rng)
+
+    def _sample_first_blocks(self, rng):
+        """Sample the first blocks, because these can only be read in order."""
+        first: list[ScoreBlock] = []
+        for number, item in enumerate(self.blocks):
+            first.append(self._make_block(number, item))
+            if sum(block.n_rows for block in first) >= _MIN_SAMPLE_ROWS:
                 break
-        return groups
+        most = min(_MIN_SAMPLE_ROWS, _get_max_sample_rows(first))
+        return self._copy_some_rows(first, most, rng)
+
+    def _sample_some_functions(self, rng):
+        """Sample the blocks of some functions, because loading a block may be slow."""
+        blocks = self.blocks
+        n_chosen = max(1, len(blocks) // _LOADED_BLOCK_INTERVAL)
+        parts = []
+        for number in rng.permutation(len(blocks))[:n_chosen]:
+            block = [self._make_block(number, blocks[number])]
+            most = _get_max_sample_rows(block)
+            # A part of the sample from each block, but not from more than `_N_PIECES`.
+            parts += self._copy_some_rows(block, most // min(n_chosen, _N_PIECES), rng)
+            if sum(len(z) for z, *_ in parts) >= min(_MIN_SAMPLE_ROWS, most):
+                break
+        return parts
 
     def _copy_some_rows(self, blocks, most, rng):
         """Copy about `most` rows of these blocks, so that the blocks are not kept."""
         # Pieces of adjacent rows are read fast from memory-mapped files; several places
         # protect against files that are sorted.
         piece = min(_PIECE_ROWS, max(1, _get_max_sample_rows(blocks) // _N_PIECES))
-        places = [
-            (block, slice(start, min(start + piece, block.n_rows)))
-            for block in blocks
-            for start in range(0, block.n_rows, piece)
-        ]
-        n_rows = sum(place.stop - place.start for _, place in places)
+        places = []
+        for block in blocks:
+            for start in range(0, block.n_rows, piece):
+                end = min(start + piece, block.n_rows)
+                places.append((block, slice(start, end)))
+        n_rows = sum(block.n_rows for block in blocks)
         order = rng.permutation(len(places))[: -(-most * len(places) // max(1, n_rows))]
         chosen = [places[which] for which in order]
         parts = [block.select_rows(place, self.floor) for block, place in chosen]

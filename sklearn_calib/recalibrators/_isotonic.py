@@ -121,15 +121,14 @@ def _center_blocks(knots, values, mass):
     Blocks at 0 and 1 keep their ends.
     """
     block = np.r_[0, np.cumsum(np.diff(values) > 0)]
-    value = values[np.r_[0, np.flatnonzero(np.diff(block)) + 1]]
-    low = np.minimum.reduceat(knots, np.r_[0, np.flatnonzero(np.diff(block)) + 1])
-    high = np.maximum.reduceat(knots, np.r_[0, np.flatnonzero(np.diff(block)) + 1])
-    ones, zeros = (
-        # The mean probability of a block as log-odds, from the sums of both
-        # probabilities.
-        np.bincount(block, weights=mass * expit(side * knots))
-        for side in (1, -1)
-    )
+    starts = np.r_[0, np.flatnonzero(np.diff(block)) + 1]
+    value = values[starts]
+    low = np.minimum.reduceat(knots, starts)
+    high = np.maximum.reduceat(knots, starts)
+    ones = np.bincount(block, weights=mass * expit(knots))
+    zeros = np.bincount(block, weights=mass * expit(-knots))
+    # The mean probability of a block as log-odds. Both sums keep their digits, whereas
+    # 1 - mean would lose them near 1.
     with np.errstate(divide="ignore"):
         centre = np.clip(np.log(ones) - np.log(zeros), low, high)
     # A block at the limits of the probabilities cannot shrink to a point, because the

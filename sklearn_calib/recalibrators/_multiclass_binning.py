@@ -254,12 +254,12 @@ class MulticlassBinning(Recalibrator):
         n_pools = 1 if self.pools is None else max(1, len(heavy).bit_length())
         parts = np.array_split(rest, n_pools)
         absent = np.setdiff1d(np.arange(k), codes)
-        sums = [
-            self._compute_sums(
-                *complete_with_absent(proba[part], codes[part], weight[part], absent)
+        sums = []
+        for part in parts:
+            completed = complete_with_absent(
+                proba[part], codes[part], weight[part], absent
             )
-            for part in parts
-        ]
+            sums.append(self._compute_sums(*completed))
         labels, first, size = sums[0]
         # Algorithm 2 starts each group at rho(v), the point of the simplex nearest to
         # the cell. Keeping the mean of the model's own predictions loses nothing to

@@ -318,12 +318,8 @@ class RestrictedPolynomialRegression(Recalibrator):
         except (TypeError, ValueError):
             # The entries are not numbers.
             bounds = np.empty(0)
-        if (
-            degrees.dtype.kind != "i"
-            or not len(degrees)
-            or degrees[0] < 1
-            or degrees[-1] > 60
-        ):
+        has_integers = degrees.dtype.kind == "i" and len(degrees)
+        if not has_integers or degrees[0] < 1 or degrees[-1] > 60:
             raise invalid_input(
                 expected="degrees that are integers from 1 to 60",
                 got=repr(self.degree),

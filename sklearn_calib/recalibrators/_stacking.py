@@ -218,11 +218,11 @@ def fit_chains(
         codes = codes[kept]
         weight = weight[kept]
     classes = np.arange(proba.shape[1])
-    inner = {
-        tuple(map(id, steps[:end]))
-        for steps in chains.values()
-        for end in range(1, len(steps))
-    }
+    # Only steps that others follow need predictions for the rows of the fit.
+    inner = set()
+    for steps in chains.values():
+        for end in range(1, len(steps)):
+            inner.add(tuple(map(id, steps[:end])))
     fit_by_steps: dict[tuple[int, ...], tuple[Any, Any]] = {(): (None, proba)}
     fitted: Fitted = {}
     failed: Failures = {}
