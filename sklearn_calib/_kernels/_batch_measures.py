@@ -153,6 +153,7 @@ class SortedPredictions:
             return np.where(self.has_both, value(), np.nan)
 
     def compute_auc(self):
+        """Compute the area under the ROC curve of each model."""
         events = self.weight * self.outcome
         non_events = self.weight - events
         # A tie between an event and a non-event counts 1/2, as in the Mann-Whitney

@@ -102,6 +102,7 @@ def make_corrected_step(sample):
     sums = choose_sums_function(np.inf)
 
     def step_from(beta, first, second, third):
+        """Return the next step of beta, from the three derivatives of the loss of all rows."""
         step = halley = compute_halley_step(first, second, third)
         # Far from the optimum the Taylor expansion of the sample does not hold, and
         # Halley's step is safe.

@@ -150,6 +150,7 @@ def identify_cells(p, q, shift):
 
 @compile_kernel
 def _identify_rows(p, q, shift, tail, cuts, ids, distance):
+    """Write the identity of each row's cell, and its distance from the start of the cell."""
     for i in range(len(p)):
         is_exact = (q[i] < MIN_COMPLEMENT) | (1.0 - q[i] == p[i])
         complement = q[i] if is_exact else 1.0 - p[i]
@@ -193,6 +194,7 @@ def sum_row_losses(p, q, y):
 
 @compile_kernel
 def _split_by_label(p, q, y, right, off):
+    """Write the probability of each row's label and of the other one; return how many are 0."""
     wrong = np.int64(0)
     for i in range(len(p)):
         # All values are loaded before they are compared, so that the compiler needs no

@@ -178,6 +178,7 @@ class EventTotal:
             return np.clip(sign * self.standardise_total(c), -1e9, 1e9) + critical
 
         def find_end(sign):
+            """Find the end of the interval below (sign -1) or above (1) the estimate."""
             inside = estimate
             step = 0.5
             # The end may be infinite, if for instance all rows are events, so the

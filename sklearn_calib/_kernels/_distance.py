@@ -77,6 +77,7 @@ def make_score_program(score, ones, zeros):
 
 
 def _make_pooled_program(score, ones, zeros):
+    """Make the program of `MAX_SCORE_CELLS` cells, with the mean move of rows to their cells."""
     starts = np.zeros(MAX_SCORE_CELLS + 1, np.intp)
     sums = np.zeros((MAX_SCORE_CELLS, 2))
     n_cells = pool_cells(score, ones, zeros, MAX_SCORE_CELLS, starts, sums)

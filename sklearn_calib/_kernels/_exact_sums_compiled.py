@@ -233,6 +233,7 @@ def _add_class(p, log, c, y_encoded, true, largest, argmax, terms):
 
 @compile_kernel
 def _finish_loss_moments(log_loss, true, terms):
+    """Turn sums over the classes of each row into the terms of both losses, in place."""
     for i in range(len(log_loss)):
         mean = terms[2, i]
         square = terms[4, i]

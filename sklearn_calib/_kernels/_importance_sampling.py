@@ -137,6 +137,7 @@ def compute_skewed_interval(terms, jump, level):
 
 
 def _compute_sum_quantile(terms, tail):
+    """Return the quantile of a sum of independent terms of mean 0, corrected for skewness."""
     variance = float(terms @ terms)
     if variance <= 0:
         return 0.0

@@ -80,6 +80,7 @@ class SplitPools:
         self.labels = np.array([parts[0][1] for parts in self.parts])
 
     def merge_groups(self, kept, gone):
+        """Move the cells of group `gone` to group `kept`."""
         parts = self.parts[kept]
         for power, part in sorted(self.parts[gone].items()):
             # Groups are merged like digits of a binary number: two of size 2^i make one
@@ -136,6 +137,7 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
     worst_class = np.zeros(b, dtype=np.intp)
 
     def update_error(g):
+        """Update the error of group g, and the class in which it is largest."""
         mass = labels[g].sum()
         # The estimated error of algorithm 2: the mass of the group times its
         # prediction, less its estimated label frequencies.
@@ -208,6 +210,7 @@ def _find_largest(values):
 
 
 def _correct_prediction(prediction, first, labels, j, rule):
+    """Return the prediction of a group, corrected in class j or in all classes."""
     mass = labels.sum()
     if rule.vector:
         prior = rule.shrink / rule.n_rows

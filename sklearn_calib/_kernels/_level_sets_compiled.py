@@ -74,6 +74,7 @@ def _are_runs_equal(table, n_levels, slack, order, starts, level):
 
 @compile_helper
 def _raise_to_power(value, p):
+    """Return |value|^p."""
     value = abs(value)
     # The usual exponents avoid a call of `pow`, which takes most of the time of the
     # loop.

@@ -159,6 +159,7 @@ def fit_line(
         ), None
 
     def compute_derivatives(theta):
+        """Return gradient and Hessian of the loss; fixed parameters have the identity."""
         p = expit(basis @ theta)
         slope = (
             basis.T @ (counts.rows * p)

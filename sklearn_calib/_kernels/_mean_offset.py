@@ -130,6 +130,7 @@ def _find_crossing(log_odds, weight_fraction, aim):
 
 
 def _fit_multiclass(log, weight_fraction, target):
+    """Fit the offsets of k classes with which the mean probabilities equal the target."""
     k = len(target)
     offset = np.zeros(k)
     for _ in range(

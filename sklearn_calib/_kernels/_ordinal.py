@@ -124,6 +124,7 @@ def _compute_widths(cumulative, theta):
 
 
 def _compute_value(cumulative, target, theta, sums):
+    """Return the weighted log loss at theta = (slope, a_0, d)."""
     eta = theta[0] * cumulative.log_odds + sums @ theta[1:]
     inner = (target[:, 1:] * log_expit(eta)).sum() + (
         target[:, :-1] * log_expit(-eta)

@@ -151,6 +151,7 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
         )
 
     def find_newton_step(proba, gradient):
+        """Return Newton's step and its decrement, with the Hessian of sampled rows."""
         nonlocal subsampling_step, before
         sampled = slice(None, None, subsampling_step)
         share = w[sampled] / w[sampled].sum()
@@ -272,6 +273,7 @@ def _make_full_step(z, w, ridge, enough):
         half = proba.astype(kind, copy=False)
 
         def apply_hessian(d):
+            """Return the product of the Hessian with d, of shape (k, k + 1)."""
             out = ridge * d
             d = d.astype(kind, copy=False)
             # Blocks of columns are so small that u stays in the cache.

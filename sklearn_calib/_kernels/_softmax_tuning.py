@@ -109,6 +109,7 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
         return full, float(diagonal)
 
     def get_losses(powers):
+        """Return the leave-one-out losses of the tuning rows for powers of both penalties."""
         nonlocal last
         if powers not in losses:
             pair = make_ridges(powers, n_part)

@@ -119,6 +119,7 @@ def solve_program(problem, tol, max_iter):
 
 
 def _make_start(problem, count, m, size):
+    """Make the point at which the iteration of all problems starts."""
     X = np.broadcast_to(np.eye(size) / size, (count, size, size)).copy()
     mass = np.ones(count)
     # With a small bound, most of the trace goes to the slack and the values start

@@ -101,6 +101,7 @@ def fit_temperature(
         tol = 1e-3 if logits.size < _MIN_SUBSAMPLED_ENTRIES else 5e-3
 
     def solve_rows(part, beta, tol):
+        """Solve the problem of some rows from the start beta."""
         problem = np.ascontiguousarray(logits[part]), y_encoded[part], weight[part]
         total = float(problem[2].sum())
         return solve_temperature(
@@ -422,6 +423,7 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
     n_passes = 0
 
     def measure_excess(log_beta):
+        """Return by how much the mean confidence exceeds the accuracy."""
         nonlocal n_passes
         n_passes += 1
         confidence = 0.0

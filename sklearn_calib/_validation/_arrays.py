@@ -103,6 +103,7 @@ def read_numbers(values: object, what: str) -> AnyArray:
 
 
 def _read_object_numbers(raw, what):
+    """Convert an array of Python objects to float64; missing values become NaN."""
     kinds = set(map(type, raw.flat))
     wrong = {
         t
@@ -129,6 +130,7 @@ def _read_object_numbers(raw, what):
 
 
 def _invalid_numbers(what, got, row=None, column=None, *, hint=_CONVERSION_HINT):
+    """Return the error for an entry that is not a number."""
     if what == "labels":
         hint = "Pass 1 where a row has the label, else 0, for instance (y == 'yes').astype(int)"
     return invalid_input(

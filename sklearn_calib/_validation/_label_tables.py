@@ -68,6 +68,7 @@ def canonical_label_scores(
 
 
 def _label_scores(scores, n_labels):
+    """Read scores of many labels: a table, or a list of tables with two columns."""
     listed = isinstance(scores, list | tuple) and any(
         np.ndim(part) == 2 for part in scores
     )
@@ -127,6 +128,7 @@ def canonical_label_table(
 
 
 def _label_table(table, n_samples, n_labels):
+    """Check labels of shape (n_samples, n_labels); NaN marks unknown ones."""
     if table.shape != (n_samples, n_labels):
         raise invalid_input(
             expected=f"labels of shape ({n_samples}, {n_labels}), as many as scores",

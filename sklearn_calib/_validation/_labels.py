@@ -230,6 +230,7 @@ SURVIVAL_TIME_HINT = (
 
 
 def _label_array(y):
+    """Read one label for each row as a 1-d array, and explain other shapes and types."""
     labels = read_array(y, "labels")
     if len(labels.dtype.names or ()) == 2:
         raise invalid_input(
@@ -280,6 +281,7 @@ def hint_at_survival(table: AnyArray) -> str:
 
 
 def _find_unique(labels):
+    """Return the sorted distinct labels, and the number of each row's label."""
     _check_present(labels)
     if labels.dtype.kind in "iub":
         lowest = int(labels.min())

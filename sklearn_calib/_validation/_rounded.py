@@ -60,6 +60,7 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
 
 
 def _explain_rounding(table, worst, eps):
+    """Return what rounded the rows, and the error of a sum that it allows; or None."""
     for decimals in ROUNDED_DECIMALS:
         bound = table.shape[1] / 2 * 10.0**-decimals
         if worst <= bound + 1e-9 < 1 and _has_decimals(table, decimals, eps):

@@ -297,6 +297,7 @@ def canonical_logits(
 
 
 def _logit_table(scores, first=0):
+    """Read logits as a table of float32 or float64, and raise an error for huge ones."""
     table = _read_numeric_table(scores)
     if table.dtype != np.float32:
         table = table.astype(np.float64, copy=False)
@@ -338,6 +339,7 @@ def _get_finite_range(table, hint, first=0):
 
 
 def _check_tolerance(tolerance, kind):
+    """Raise an error if a tolerance is not in [0, 1) or is not for probabilities."""
     if kind != "proba":
         raise invalid_combination(
             "tolerance", "kind='logits'", hint="Leave tolerance out"
@@ -375,6 +377,7 @@ def _read_numeric_table(scores: ArrayLike) -> AnyArray:
 def _simplex_from_proba(
     raw: AnyArray, tolerance: float | None, first: int = 0
 ) -> FloatArray:
+    """Check rows of probabilities, and repair rounding of their sums."""
     slack = get_sum_tolerance(raw.dtype, raw.shape[1])
     eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
     table = raw.astype(np.float64, copy=False)

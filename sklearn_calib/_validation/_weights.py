@@ -148,6 +148,7 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
 
 
 def _scale_weights(weight):
+    """Scale weights by a power of two and raise the smallest, so that sums stay finite."""
     # The exponent satisfies 2^(exponent - 1) <= the largest weight < 2^exponent.
     exponent = int(np.frexp(weight.max())[1])
     if abs(exponent) > _MAX_INTEGER_BITS:

@@ -395,6 +395,7 @@ class CalibratedModel(CalibratedClassifier):
         return False
 
     def _check_alo(self, context):
+        """Raise an error if the labels or options do not allow approximate leave-one-out."""
         kind = context.label_kind
         if kind != "plain":
             raise invalid_input(

@@ -166,6 +166,7 @@ def suggest_argument_names(cls: Class) -> Class:
 
 
 def _suggest_argument(name, value, accepted):
+    """Return a hint for an argument that the constructor does not have."""
     if name == "method":
         if value in all_recalibrators():
             return f"Write recalibrator={value!r}"

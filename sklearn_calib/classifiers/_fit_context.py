@@ -369,6 +369,7 @@ class SoftLabelContext(FitContext):
         sample_weight: Any,
         fit_params: dict[str, Any],
     ) -> Self:
+        """Read soft labels: each row is repeated once for each class with a share."""
         estimator = model.estimator
         check_indexes(X, y, sample_weight)
         (X,) = indexable(X)
@@ -398,6 +399,7 @@ class SoftLabelContext(FitContext):
         return replace(context, items=soft.items)
 
     def make_folds(self, cv: CV) -> list[Any]:
+        """Return folds of (train, test) positions; the rows of an item stay together."""
         # Folds divide the items: copies of one item stay together.
         starts = np.append(True, self.items[1:] != self.items[:-1])
         first = np.flatnonzero(starts)

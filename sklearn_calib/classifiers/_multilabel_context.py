@@ -67,6 +67,7 @@ class MultilabelContext(FitContext):
         sample_weight: Any,
         fit_params: dict[str, Any],
     ) -> Self:
+        """Read a table of many labels and the parameters of the fit."""
         check_model(model)
         n_samples, n_labels = np.shape(y)
         table = canonical_label_table(y, n_samples, n_labels, input_name="y")
@@ -89,6 +90,7 @@ class MultilabelContext(FitContext):
         return np.ones(len(self.classes), dtype=bool)
 
     def make_folds(self, cv: CV) -> list[Any]:
+        """Return folds of (train, test) positions."""
         # An int means shuffled rows, since no splitter stratifies by many labels.
         if cv is None or isinstance(cv, Integral):
             n_folds = 5 if cv is None else int(cv)
@@ -101,6 +103,7 @@ class MultilabelContext(FitContext):
         return folds
 
     def _fit_to_labels(self, fit, estimator, X, y, params):
+        """Fit a model to a table of labels; return which labels it has seen both kinds of."""
         try:
             # Integers, unless unknown labels need NaN: scikit-learn does not accept
             # floats as labels.

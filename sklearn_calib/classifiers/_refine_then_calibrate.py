@@ -360,6 +360,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     # -- the search ---------------------------------------------------------------------------
 
     def _list_candidates(self):
+        """Return the parameters of each candidate, a single empty dict without a grid."""
         grid = self.param_grid
         if grid is None and self.n_iter is None:
             return [{}]
@@ -415,6 +416,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         return rows, best, failures
 
     def _compute_curve(self, context, folds, staging, wanted):
+        """Compute risk and refinement error of each stage on the test rows of the folds."""
         counts = [
             1 if staging is None else staging.n_stages(fold.estimator) for fold in folds
         ]
@@ -473,6 +475,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         return replace(curve, risk=risk, calibration=risk - curve.refinement)
 
     def _report_results(self, table, winner, failures, n_fits):
+        """Set the results, and warn of failed fits and of too few rows."""
         if failures:
             failed = f"{len(failures)} of {n_fits} fits failed, the first with:\n{failures[0]}\n"
             debug = "Candidates with a failing fit are not chosen. Debug with error_score='raise'"

@@ -66,6 +66,7 @@ def fit_search_fold(
     caller: Any,
     task: Any,
 ) -> SearchFold:
+    """Fit a candidate to the training part of a split, with its test rows beside it."""
     estimator = context.estimator
     train, test = split
     start = time.perf_counter()
@@ -108,6 +109,7 @@ def _clone_with_params(context, params):
 def refit_candidate(
     context: "FitContext", params: dict[str, Any], staging: "Staging | None", stage: int
 ) -> tuple[Estimator, IntArray]:
+    """Fit a candidate to all rows up to a stage; return it with its class columns."""
     estimator = _clone_with_params(context, params)
     if staging is None:
         return context.fit_estimator(context.all_rows, estimator)
@@ -187,6 +189,11 @@ def _score_fold(context, fold):
 
 
 def _iter_fold_stages(context, fold, staging, wanted):
+    """Iterate over the scores and own probabilities of the test rows at each stage.
+
+    Yields None for stages that are not wanted.
+    """
+
     def read_scores(kind, scores):
         proba = read_proba(scores, kind=kind, n_classes=len(fold.columns))
         return place_columns(proba, fold.columns, len(context.classes))

@@ -47,6 +47,7 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
         return True
 
     def predict_proba(self, X: Features) -> FloatArray:
+        """Return probabilities by the first method of the model that exists."""
         # The method `inplace_predict` is XGBoost's.
         names = (
             "predict_proba",

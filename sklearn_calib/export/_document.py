@@ -188,6 +188,7 @@ def to_document(
 
 
 def _document_fitted(fitted, kind, tabulate):
+    """Document a fitted recalibrator, and compare the map with its own predictions."""
     if tabulate is not None and not is_number(tabulate):
         raise invalid_input(
             "tabulate",
@@ -363,6 +364,7 @@ def _check_present(document, names):
 
 
 def _check_schema(document):
+    """Raise an error if this version does not read the schema of a document."""
     _check_present(document, ("format", "schema"))
     if document["format"] != DOCUMENT_FORMAT:
         raise invalid_field(
@@ -382,6 +384,7 @@ def _check_schema(document):
 
 
 def _read_check_rows(check, k):
+    """Return scores and results of the check rows, each of shape (n, k)."""
     if not isinstance(check, list) or len(check) != N_CHECK_ROWS:
         got = (
             f"{len(check)} of them" if isinstance(check, list) else type(check).__name__
@@ -404,6 +407,7 @@ def _read_check_rows(check, k):
 
 
 def _verify_check_rows(document):
+    """Raise an error if the map does not reproduce the results of the check rows."""
     scores, expected = document.check
     try:
         results = document.rows(scores)
@@ -504,6 +508,7 @@ def _write_estimator(fitted: Estimator) -> dict[str, Any]:
 
 
 def _as_json(value):
+    """Return a parameter as JSON; objects that JSON does not have become texts."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float | np.number):
@@ -547,6 +552,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _node_schema(name, cls):
+    """Return the JSON schema of a kind of node."""
     fields = get_schema_fields(cls)
     described = {field: kind.describe_field() for field, (kind, _) in fields.items()}
     return {

@@ -460,6 +460,7 @@ def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
 
 
 def _get_content(source):
+    """Return the bytes of a JSON text or file."""
     if isinstance(source, str):
         if not source.strip():
             raise invalid_field(
@@ -495,6 +496,7 @@ def _get_content(source):
 
 
 def _parse_json(content):
+    """Parse bytes of JSON, and raise an error for nested, repeated or infinite entries."""
     # The parser of Python recurses into brackets, so they are counted first.
     _check_depth(content)
     try:

@@ -184,6 +184,7 @@ function NAME_chebyshev(c, z) {
 
 
 def _js_function(name, k, check, valid, body, results):
+    """Write a function in JavaScript from its lines."""
     inputs = [f"const x{i} = p[{i}];" for i in range(k)]
     final = [f"out[{i}] = {text};" for i, text in enumerate(results)]
     invalid = [f"if (!{valid}) {{", f"  for (let i = 0; i < {k}; i++) out[i] = NaN;"]

@@ -248,6 +248,7 @@ class RowExpression:
 
 
 def _pair_thresholds(order):
+    """Return the probabilities (p_0, p_1) of numbers that `pair_origin` orders them by."""
     one = np.minimum(order, 0.5)
     zero = 1.0 / np.maximum(order, 2.0)
     beyond = (
@@ -362,6 +363,7 @@ class ProgramExpression(RowExpression):
         return ops.reduce_excluding_each(np.add, self.p.split_columns()), log
 
     def is_top(self) -> Any:
+        """Return for each class whether it is the first of the largest."""
         p = self.p.split_columns()
         # Class c is the first of the largest if all before it are smaller and none
         # after it is larger.
@@ -374,6 +376,7 @@ class ProgramExpression(RowExpression):
         )
 
     def compute_thresholds(self) -> Any:
+        """Return the log-odds of being above each class but the last."""
         # One logarithm for each sum is enough.
         if self.exact is None:
             terms = np.maximum(self.p, SMALLEST_PROBABILITY).split_columns()
@@ -391,6 +394,7 @@ class ProgramExpression(RowExpression):
         return np.column_stack(above[::-1]) - np.column_stack(below)
 
     def in_cells(self, cells: Cells, levels: Any, other: Any) -> Columns:
+        """Return the row of the cell that has the levels as its key, else `other`."""
         # Keys beyond the number of levels are never reached.
         is_used = (cells.keys <= cells.n_levels).all(axis=1)
         if not is_used.any():

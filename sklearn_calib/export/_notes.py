@@ -42,6 +42,7 @@ def _write_scale(scale):
 
 
 def _write_date(date):
+    """Return a date as a text in ISO format."""
     text = date.isoformat() if isinstance(date, datetime.date) else date
     try:
         datetime.datetime.fromisoformat(text)
@@ -55,6 +56,7 @@ def _write_date(date):
 
 
 def _write_columns(columns):
+    """Return {role: names of columns}, and raise an error for other values."""
     names_by_role = columns if isinstance(columns, Mapping) else {"scores": columns}
     roles = {}
     for role, names in names_by_role.items():

@@ -182,6 +182,7 @@ def _apply_map(document, scores):
 
 
 def _build_model(onnx, graph, nodes, document):
+    """Make the ONNX model of a graph."""
     helper = onnx.helper
     k = len(document.classes)
     constants = [

@@ -193,6 +193,7 @@ def _unwrap_estimator(values):
 
 
 def _find_converter(package):
+    """Return the converter of a package's boosted trees."""
     if package == "sklearn":
         from skl2onnx.operator_converters.random_forest import (
             convert_sklearn_random_forest_classifier,

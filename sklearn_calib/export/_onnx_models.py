@@ -164,6 +164,7 @@ def _set_model_shape(operator):
 
 
 def _convert_model(scope, operator, container):
+    """Write a classifier and its maps into the graph of skl2onnx."""
     from skl2onnx.common.data_types import guess_proto_type
 
     model = operator.raw_operator
@@ -330,6 +331,7 @@ def _get_score_kind(last, response_method):
 
 
 def _check_converter(container, last, kind):
+    """Raise an error if skl2onnx does not convert the needed scores of a classifier."""
     from skl2onnx._supported_operators import sklearn_operator_name_map
 
     name = type(last).__name__

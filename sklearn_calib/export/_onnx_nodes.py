@@ -264,6 +264,7 @@ class GraphExpression(RowExpression):
         return super().pair_origin()
 
     def shift_edges(self, edges: AnyArray, origin: Origin) -> AnyArray:
+        """Move edges of steps by the slack, so that rounding of a score does not cross them."""
         # A fitted score lies exactly at its step, or in a very narrow cell of its own.
         # Rounding must neither put it below the step nor out of the cell at either end.
         unit = 1.0 if origin.ends[0] < 0 else 0.0
@@ -276,6 +277,7 @@ class GraphExpression(RowExpression):
         return np.where(gaps[:-1] < slack, upper, lower)
 
     def compute_input_score(self, function: FunctionOfScore) -> Any:
+        """Return the score of a function, moved to a knot that is within the slack."""
         x = super().compute_input_score(function)
         if not (self.p.graph.slack and isinstance(function, CurveBetweenKnots)):
             return x
@@ -292,6 +294,7 @@ class GraphExpression(RowExpression):
         return self.make_rows(filled / filled.sum())
 
     def sum_others(self) -> tuple[list[Tensor], list[Tensor] | None]:
+        """Return the sum of the other classes for each class, and its logarithm if it is exact."""
         before, after = (
             self.p.graph.add("CumSum", self.p, np.array(1), exclusive=1, reverse=end)
             for end in (0, 1)
@@ -319,6 +322,7 @@ class GraphExpression(RowExpression):
         return above - below
 
     def in_cells(self, cells: Cells, levels: Any, other: Any) -> Any:
+        """Return the row of the cell that has the levels as its key, else `other`."""
         graph = levels.graph
         keys = graph.add_constant(cells.keys.astype(float))
 

@@ -80,6 +80,7 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
 
 
 def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> CalibrationMap:
+    """Simplify steps, lines and long mixtures in a map of k classes."""
     if isinstance(node, Steps):
         return _merge_similar_steps(node, tolerance)
     if isinstance(node, PiecewiseLinear):
@@ -114,6 +115,7 @@ def _tabulate_map(node, tolerance):
 
 
 def _merge_similar_steps(node, tolerance):
+    """Join neighbouring steps whose values differ by at most twice the tolerance."""
     starts = [0]
     values = []
     start = 0
@@ -143,6 +145,7 @@ def _merge_similar_steps(node, tolerance):
 
 
 def _fewer_knots(node, tolerance):
+    """Drop knots without which the lines stay within the tolerance."""
     if node.link == "sigmoid":
         # A change of log-odds changes the probability by at most a quarter of it.
         tolerance = tolerance / _MAX_SIGMOID_SLOPE

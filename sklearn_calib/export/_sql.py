@@ -59,6 +59,7 @@ class Printer:
         return texts[id(root)]
 
     def _write_operation(self, expr: Expr, args: list[str]) -> str:
+        """Write an operation whose arguments are written already."""
         data: Any = expr.data
         # Some databases treat the smallest numbers as zeros.
         if expr.op == "number":
@@ -88,6 +89,7 @@ class Printer:
         literal = self.dialect.write_literal
 
         def write_piece(first, last):
+            """Write a CASE expression for the pieces from `first` to `last`."""
             if first == last:
                 return literal(values[first])
             # A balanced tree: the number of comparisons is logarithmic in the number of
@@ -278,6 +280,7 @@ class Query(Statement):
         return "WITH " + ",\n".join(parts) + f"\nSELECT {final}\nFROM {before}"
 
     def _quote_results(self, into):
+        """Return the quoted names of the results, and raise an error if they are not unique."""
         count = len(self.program.outputs)
         if isinstance(into, str):
             into = [into] if count == 1 else [f"{into}_{i}" for i in range(count)]
@@ -398,6 +401,7 @@ class Join(Statement):
         return ";\n".join([f"CREATE TABLE {name} ({columns})", *inserts, query, ""])
 
     def _write_query(self, table, names):
+        """Write the query that joins the rows to the table of pieces."""
         quote = self.dialect.quote
         column = self.dialect.quote_name(self.columns, "columns")
         score = self.dialect.cast.format(f"s.{column}", self.dialect.double)

@@ -69,6 +69,7 @@ def tabulate_curves(
 
 
 def _check_tolerance(bound, name):
+    """Raise an error if the largest error of a table is missing or extreme."""
     if bound is None:
         raise invalid_input(
             expected="a method whose map has a finite form",

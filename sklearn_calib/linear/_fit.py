@@ -239,6 +239,7 @@ def get_logistic_penalties(model: Any) -> dict[str, float]:
 
 
 def _read_logistic(model, n):
+    """Return loss, penalties and intercept of LogisticRegression for n rows."""
     liblinear = model.solver == "liblinear"
     # Without a multinomial loss liblinear fits one class after the other.
     one_vs_rest = liblinear or getattr(model, "multi_class", "auto") == "ovr"
@@ -265,6 +266,7 @@ def _read_ridge(model, n):
 
 
 def _read_svc(model, n):
+    """Return loss, penalties and intercept of LinearSVC."""
     if model.loss != "squared_hinge" or model.multi_class != "ovr":
         raise invalid_input(
             expected="a twice differentiable loss",
@@ -280,6 +282,7 @@ def _read_svc(model, n):
 
 
 def _read_sgd(model, n):
+    """Return loss, penalties and intercept of SGDClassifier for n rows."""
     names = {
         "log_loss": "log",
         "squared_error": "squared",
@@ -386,6 +389,7 @@ def _minimise_newton(fit, objective, packed):
     d = fit.coef.size
 
     def find_direction(packed, gradient):
+        """Return Newton's direction at a vector of coefficients and intercept."""
         coef, intercept = _unpack_parameters(fit, packed)
         curvature = fit.compute_derivatives(fit.X @ coef + intercept)[2]
         hessian = np.diag(np.append(np.full(d, fit.l2), np.zeros(int(free))))
@@ -464,6 +468,7 @@ def _write_back(model, fits):
 
 
 def _warn_if_moved(fits):
+    """Warn if polishing has moved the scores, so the model had not converged."""
     moved = max(fit.moved for fit in fits)
     what = "standard deviations between its scores and the minimum's, which are used"
     close = MAX_SCORE_ERROR
@@ -558,6 +563,7 @@ def _check_size(size):
 
 
 def _make_singular_fit_error(row=None):
+    """Return the error for a fit that leaving a row out would change without bounds."""
     got = (
         "a singular Hessian"
         if row is None

@@ -235,6 +235,7 @@ class AdaptiveCalibration(Recalibrator):
         return expit(self.log_odds_)
 
     def _fit(self, proba, codes, weight):
+        """Pool the rows by score, and compute the interval of each distinct score."""
         intervals = getattr(self, "_intervals", None)
         self.log_odds_, row_knot, mass, share = pool_equal_scores(
             compute_rank_score(proba), codes, weight
@@ -299,6 +300,7 @@ class AdaptiveCalibration(Recalibrator):
         return _to_interval_ends(np.column_stack(list(ends)))
 
     def _make_map(self):
+        """Make a curve whose points are the scores at which a window gains or loses a cell."""
         if self.neighborhood == "nearest":
             return self._make_curve(self.log_odds_, self._cells.find_nearest)
         points = self.log_odds_
@@ -312,6 +314,8 @@ class AdaptiveCalibration(Recalibrator):
         )
 
     def _make_curve(self, points, window):
+        """Make a curve from its points, and a function that returns the window of a score."""
+
         def number_pieces(score):
             """Return a number that identifies the cells around a score.
 
@@ -381,6 +385,7 @@ def _to_interval_ends(intervals):
 
 
 def _check_intervals(intervals, n):
+    """Return intervals of shape (n, 2) as float64, and raise an error if they are none."""
     intervals = np.asarray(intervals, dtype=np.float64)
     if intervals.shape != (n, 2):
         raise invalid_input(

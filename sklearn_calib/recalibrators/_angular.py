@@ -150,6 +150,7 @@ class AngularCalibration(Recalibrator):
         self.link_intercept = link_intercept
 
     def _fit(self, proba, codes, weight):
+        """Standardise the log-odds; fit the angle and the link's parameters unless they are set."""
         u = compute_log_odds(proba)
         share = weight / weight.sum()
         self.center_ = float(share @ u) if self.center is None else float(self.center)
@@ -209,6 +210,7 @@ class AngularCalibration(Recalibrator):
         )
 
     def _check_link(self):
+        """Raise an error if a link of the user does not return probabilities."""
         if callable(self.link):
             t = np.linspace(-30, 30, 601)
             value = np.asarray(self.link(t), dtype=float)

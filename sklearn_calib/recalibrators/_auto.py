@@ -316,6 +316,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     # -- fit ----------------------------------------------------------------------------------
 
     def _validate_fit(self, X, y, sample_weight, classes, *, soft_labels=False):
+        """Validate the rows, and number the groups that stay together in folds."""
         rows = super()._validate_fit(
             X, y, sample_weight, classes, soft_labels=soft_labels
         )
@@ -339,6 +340,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         groups=None,
         category_order=None,
     ):
+        """Fit to validated rows, with groups that stay together in folds."""
         self._groups = None
         if groups is not None:
             group_numbers = encode_groups(groups, len(proba))
@@ -350,6 +352,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             del self._groups
 
     def _fit(self, proba, codes, weight):
+        """Weigh the candidates by their held-out likelihood, and refit those with weight."""
         per_weight = get_rows_per_weight(weight)
         n_rows = float(weight.sum() * per_weight)
         chains = self._make_chains(proba, n_rows)
@@ -396,6 +399,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 self._refit_chains(chains, proba, codes, weight, n_rows)
 
     def _make_chains(self, proba, n_rows):
+        """Return the candidates by name, each a tuple of steps."""
         if equals(self.recalibrators, "auto"):
             candidates = list_candidates(proba.shape[1], n_rows, monotone=self.monotone)
             if get_absent_mask(proba) is None:
@@ -445,6 +449,11 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         )
 
     def _fit_weights(self, names, outside, per_weight):
+        """Fit the weights of the candidates.
+
+        `outside` has one pair per fold: the likelihoods of the held-out rows for each
+        candidate by name, and the masses of these rows.
+        """
         from .._kernels._mixture_proportions import fit_mixture_weights
 
         prior = get_prior_rows(names)
@@ -478,6 +487,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         )
 
     def _refit_chains(self, chains, proba, codes, weight, n_rows):
+        """Refit the candidates with weight to all rows, and drop those that fail or decrease."""
         kept = {
             name: chains[name] for name, share in self.weights_.items() if share > 0
         }
@@ -529,6 +539,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         return mixed / mixed.sum(axis=1, keepdims=True)
 
     def _make_map(self):
+        """Make a mixture of the input and the candidates' maps."""
         own = self._share_of_input
         # Chains may share a step; its map is then computed once.
         map_by_step = {}

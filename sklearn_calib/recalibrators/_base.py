@@ -580,6 +580,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _validate_fit(
         self, X, y, sample_weight, classes, *, soft_labels=False, keeps_unit=False
     ):
+        """Return validated rows, and raise an error if this method cannot learn from them."""
         if soft_labels and self.capabilities.order_dependent:
             raise invalid_input(
                 expected="labels of rows in their order, which this method follows",
@@ -624,6 +625,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             )
 
     def _check_predict(self, X):
+        """Return validated probabilities in the order of the classes."""
         # This look-up is 30 times faster than `check_is_fitted`.
         if "classes_" not in vars(self):
             check_is_fitted(self)
@@ -647,6 +649,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return getattr(self, "feature_names_in_", None)
 
     def _check_absent(self, proba):
+        """Raise an error for rows without some classes if the method does not support them."""
         if (
             get_absent_mask(proba) is not None
             and not self.capabilities.allows_absent_classes
@@ -663,6 +666,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self.capabilities.array_api and self._has_map()
 
     def _set_input_features(self, X, proba, *, reset):
+        """Set the number and names of columns at fit, or compare them at predict."""
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)
         if reset:
             self.n_features_in_ = 1 if single else proba.shape[1]
@@ -685,6 +689,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self.capabilities.increasing and getattr(self, "monotone", True)
 
     def _fit_one_vs_rest(self, proba, y_encoded, weight):
+        """Fit a copy of this method to each class against the others."""
         self.one_vs_rest_ = []
         # The warnings of the fits are collected, so that each is given once for all its
         # classes.

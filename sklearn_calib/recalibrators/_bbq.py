@@ -97,6 +97,7 @@ class BBQ(Recalibrator):
         self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
+        """Fit all numbers of bins, and average those with the highest evidence."""
         data = _Sorted(proba, codes, weight)
         rows = limit_rows_by_distinct_values(data.rows, len(data.knots))
         root = np.cbrt(rows)

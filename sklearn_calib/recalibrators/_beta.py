@@ -83,6 +83,7 @@ class BetaCalibration(Recalibrator):
         self.parameters = parameters
 
     def _fit(self, proba, codes, weight):
+        """Fit a logistic regression on log p and -log(1 - p)."""
         log = log_proba(proba)
         # Both increase with the score.
         rising = log[:, 1]

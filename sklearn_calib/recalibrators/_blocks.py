@@ -89,6 +89,7 @@ class ScoreBlock:
             self._read_item(item)
 
     def _read_item(self, item):
+        """Load the block, and check shapes, columns and indexes."""
         kind = self.kind
         classes = self._known_classes
         item = item() if callable(item) else item
@@ -217,6 +218,7 @@ class Reading:
     single: bool
 
     def __add__(self, other: "Reading") -> "Reading":
+        """Add the reading of other rows of the same width."""
         if self.n_classes != other.n_classes:
             raise invalid_input(
                 expected=f"{self.n_classes} columns of scores as in the blocks before",

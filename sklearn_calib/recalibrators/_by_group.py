@@ -99,6 +99,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_with_groups(self, rows, columns):
+        """Fit to validated rows and the columns of groups, one class against the rest if needed."""
         self.classes_ = rows.classes
         self.group_names_ = list(columns)
         given_rows = np.arange(len(columns[self.group_names_[0]]))

@@ -152,6 +152,7 @@ class DefaultCalibration(Recalibrator):
     capabilities = replace(FittedSoftmax.capabilities, monotone=True, weights="counts")
 
     def _fit(self, proba, codes, weight):
+        """Fit the candidates, and mix their maps by penalised likelihoods."""
         is_binary = proba.shape[1] == 2
         fit_maps = self._fit_two_classes if is_binary else self._fit_several_classes
         unchanged = [(Identity(), 0.0, proba)]

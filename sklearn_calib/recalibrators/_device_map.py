@@ -65,6 +65,7 @@ class DeviceMap:
         )
 
     def _iter_block_proba(self) -> Iterator[tuple[slice, Any]]:
+        """Iterate over (slice, probabilities) of blocks of rows."""
         xp = self._xp
         for place, rows in self._scores.iter_blocks():
             if self._scores.kind == "proba":

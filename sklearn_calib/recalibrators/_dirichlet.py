@@ -110,6 +110,7 @@ class DirichletCalibration(FittedSoftmax):
         self.intercept_penalty = intercept_penalty
 
     def _fit(self, proba, codes, weight):
+        """Fit a full matrix and intercepts, with given or tuned penalties."""
         k = proba.shape[1]
         z = log_proba(np.asarray(proba))
         if self.penalty == "auto":

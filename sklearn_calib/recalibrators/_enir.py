@@ -87,6 +87,7 @@ class ENIR(OnLogOdds):
         self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
+        """Fit the near-isotonic path, and weigh its solutions by an information criterion."""
         from .._kernels._near_isotonic import PenaltyPath, find_breakpoints
         from .._kernels._range_sums import RangeSums
 

@@ -52,6 +52,7 @@ def read_group_columns(
 
 
 def _read_columns(groups, what):
+    """Return {name: column} of a table, a single column or a list of masks."""
     if groups is None or isinstance(groups, str):
         got = "none" if groups is None else f"the text {quoted(groups)}"
         raise invalid_input(
@@ -224,6 +225,7 @@ def is_missing_value(value: object) -> bool:
 
 
 def _read_numbers(column, name):
+    """Return a column of numbers as at fit; a column of missing values only becomes NaN."""
     if column.dtype == object:
         if texts := [
             v for v in dict.fromkeys(column.tolist()) if not is_missing_value(v)
@@ -239,6 +241,7 @@ def _read_numbers(column, name):
 
 
 def _encode_categories(column, number_by_category, name):
+    """Return the number of each category, and -1 for new ones."""
     values = column.tolist()
     # A column of numbers at fit and of text at predict would otherwise silently be all
     # new categories.

@@ -158,6 +158,7 @@ class GroupRecalibration(ByGroup):
         return frame
 
     def _fit(self, data: FitInput) -> None:
+        """Fit one line to all rows, and shrink the line of each group towards it."""
         self.pooled_ = fit_clone(
             self.recalibrator, data.proba, data.y_encoded, np.arange(2), data.weight
         )
@@ -203,6 +204,7 @@ class GroupRecalibration(ByGroup):
     def _predict_second(
         self, proba: FloatArray, columns: dict[Any, AnyArray]
     ) -> FloatArray:
+        """Return the probability of the second class, by the line of each row's group."""
         # Numbers passed as text would be new groups; the encoding raises an error for
         # them.
         self._schema.encode_columns(columns)

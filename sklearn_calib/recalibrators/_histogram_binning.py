@@ -125,6 +125,7 @@ class HistogramBinning(Recalibrator):
         self.prior_weight = prior_weight
 
     def _fit(self, proba, codes, weight):
+        """Choose the bins, and set each value to the event rate shrunk to the mean score."""
         score = self._compute_score(proba)
         self.n_bins_ = self.n_bins
         if self.n_bins == "bdeu":

@@ -92,6 +92,7 @@ class IsotonicCalibration(Recalibrator):
         self.centred = centred
 
     def _fit(self, proba, codes, weight):
+        """Fit increasing values to the pooled rows, and keep the knots that matter."""
         knots, mass, share = pool_log_odds(proba, codes, weight)
         # The least squares problem of eq. (9) in Wang, Li, Dang (2019), solved by
         # pooling adjacent violators.

@@ -167,6 +167,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     _turned = 0
 
     def _fit(self, data: FitInput) -> None:
+        """Boost corrections of the log-odds; cross-validation chooses the number of rounds."""
         _check_group_column_count(data)
         # Trees break ties by the order of their bins, so exchanged classes would give
         # slightly different trees. A fixed orientation prevents this.
@@ -209,6 +210,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     def _predict_second(
         self, proba: FloatArray, columns: dict[Any, AnyArray]
     ) -> FloatArray:
+        """Return the probability of the second class with the mean correction of all folds."""
         columns_read = self._schema.encode_columns(columns)
         if self.n_rounds_ == 0:
             return np.array(proba)
@@ -308,6 +310,7 @@ def _clip_log_odds(proba):
 
 
 def _check_group_column_count(data):
+    """Raise an error for too many columns, or one with the reserved name."""
     if len(data.group_columns) > MAX_GROUP_COLUMNS:
         raise invalid_input(
             expected=f"at most {MAX_GROUP_COLUMNS} columns of groups",

@@ -242,6 +242,7 @@ class MulticlassBinning(Recalibrator):
         return cls(p, epsilon, **{**paper_options, **options})
 
     def _fit(self, proba, codes, weight):
+        """Choose heavy cells, correct their predictions, and merge those that become equal."""
         proba = np.asarray(proba)
         self._set_tolerance_and_levels()
         rng = legacy_generator(self.random_state)
@@ -295,6 +296,7 @@ class MulticlassBinning(Recalibrator):
         self.brier_after_ = float(share @ ((after - target) ** 2).sum(axis=1))
 
     def _set_tolerance_and_levels(self):
+        """Set beta, the tolerance of errors, and the number of levels."""
         self.beta_ = get_cell_tolerance(float(self.p), self.epsilon)
         self.tol_ = self.beta_ / 2
         self.n_levels_ = (
@@ -330,6 +332,7 @@ class MulticlassBinning(Recalibrator):
         return shuffled[: n // 2], shuffled[n // 2 :]
 
     def _heavy_cells(self, proba, weight):
+        """Return the levels of cells with enough mass, (b, k), and their share of the mass."""
         order, starts = group_rows(proba, self.n_levels_)
         counts = np.add.reduceat(weight[order], starts)
         total = weight.sum()
@@ -365,6 +368,7 @@ class MulticlassBinning(Recalibrator):
         return labels, first, size
 
     def _make_estimates(self, sums, k, rng):
+        """Return the estimates of label frequencies: from one pool, or from noisy ones."""
         if self.pools is None:
             return SinglePool(sums[0][0])
         noise = None
@@ -383,6 +387,7 @@ class MulticlassBinning(Recalibrator):
         return find_cells(np.ascontiguousarray(proba), self.n_levels_, self.bins_)
 
     def _store_merged_cells(self, merged):
+        """Keep the merged cells in the form that predictions and users read."""
         self._group = merged.group
         self._prediction = merged.prediction
         self._touched = merged.touched
@@ -401,6 +406,7 @@ class MulticlassBinning(Recalibrator):
             )
 
     def _warn_small_cells(self, merged, n):
+        """Warn if no cell is heavy enough, or if errors remain."""
         if not len(self.bins_):
             warn_calibration(
                 expected=(

@@ -253,6 +253,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     # -- the three poolings -------------------------------------------------------------------
 
     def _fit_labels_separately(self, data, method):
+        """Fit a method to each label; labels of one kind keep their probabilities."""
         self.recalibrators_ = []
         lost = []
         for label in range(len(data.pairs)):
@@ -273,6 +274,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             )
 
     def _fit_labels_together(self, data, method):
+        """Fit one method to the rows of all labels."""
         self.pooled_ = data.fit_method(method, range(len(data.pairs)))
         if self.pooled_ is None:
             warn_calibration(
@@ -295,6 +297,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             )
 
     def _fit_shrunken(self, data, method):
+        """Fit a line to each label, shrunk towards the line of all labels."""
         # Platt's targets depend on the class sizes of each label; the lines that are
         # shrunk must have the same targets.
         method.set_params(smooth_targets=False)
@@ -330,6 +333,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     # -- the machinery ------------------------------------------------------------------------
 
     def _resolve_method(self):
+        """Return the method for each label, and raise an error if it cannot be shrunk."""
         method = resolve_recalibrator(self.recalibrator)
         if self.pooling == "shrink" and not (
             isinstance(method, PlattScaling) and method.prior_weight == 0

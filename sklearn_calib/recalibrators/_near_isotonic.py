@@ -121,6 +121,7 @@ class NearIsotonicCalibration(OnLogOdds):
         self.penalty = penalty
 
     def _fit(self, proba, codes, weight):
+        """Compute the path of solutions, and choose or set the penalty."""
         from .._kernels._near_isotonic import PenaltyPath, find_breakpoints
 
         rows = get_rows_per_weight(weight)

@@ -83,6 +83,7 @@ class OneVsRest(CombinedRecalibrator):
         self.shared = shared
 
     def _fit(self, proba, codes, weight):
+        """Fit a method to each class against the rest, or one to all of them."""
         k = proba.shape[1]
         pairs = [pair_with_rest(proba, 1)] if k == 2 else list(iter_one_vs_rest(proba))
         labels = [

@@ -189,6 +189,7 @@ class OnlineCalibration(Recalibrator):
         self._learn_rows(proba, codes, weight)
 
     def _learn_rows(self, proba, codes, weight):
+        """Update the weights of all (shift, slope) pairs by rows of two classes, in order."""
         log_weight = self.log_weights_
         # A certain and wrong prediction would give all pairs a likelihood of 0.
         z = np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
@@ -212,6 +213,7 @@ class OnlineCalibration(Recalibrator):
         return make_two_columns(np.clip(out / weight.sum(), 0.0, 1.0))
 
     def _make_map(self):
+        """Make the mixture of the maps of all pairs by their present weights."""
         parts = []
         for slope, shift in zip(FINE_GRID.slope, FINE_GRID.shift, strict=True):
             part = maps.SoftmaxAffine(

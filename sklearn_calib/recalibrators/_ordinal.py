@@ -172,6 +172,7 @@ class OrdinalCalibration(Recalibrator):
             )
 
     def _fit(self, proba, codes, weight):
+        """Fit a slope and a shift for each threshold of the ordered classes."""
         columns = self._order_columns()
         self.order_ = self.classes_[columns]
         self._columns = columns
@@ -204,6 +205,7 @@ class OrdinalCalibration(Recalibrator):
         return mapped[:, np.argsort(columns)]
 
     def _make_map(self):
+        """Make the map, with its columns moved to the order of the scale and back."""
         columns = self._get_fitted_columns()
         if (np.diff(columns) == 1).all():
             return self._make_scale_map()

@@ -110,6 +110,7 @@ class PlattScaling(Recalibrator):
         self.prior_weight = prior_weight
 
     def _fit(self, proba, codes, weight):
+        """Fit a line to the scores by logistic regression."""
         score = compute_map_input(proba, self.scale)
         if self.prior_weight > 0:
             z = get_pseudo_log_odds(compute_log_odds(proba), weight)

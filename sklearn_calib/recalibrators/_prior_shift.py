@@ -581,6 +581,7 @@ class PriorShift(Recalibrator):
         return adapted
 
     def _estimate_by_likelihood(self, proba, weight, level):
+        """Set `prior_` to the frequencies with the highest likelihood of unlabelled rows."""
         source = self.training_prior_
         # By Bayes' theorem p_c / a_c is proportional to the density of the scores in
         # class c, so the frequencies of the target are the weights of a mixture.
@@ -599,6 +600,7 @@ class PriorShift(Recalibrator):
         )
 
     def _estimate_by_confusion(self, proba, weight, level):
+        """Set `prior_` to the frequencies that explain the mean prediction of unlabelled rows."""
         confusion = self._confusion
         if confusion is None:
             raise invalid_input(
@@ -632,6 +634,7 @@ class PriorShift(Recalibrator):
             )
 
     def _fit(self, proba, codes, weight):
+        """Set the class frequencies of training and target, or the offset to a mean."""
         k = proba.shape[1]
         # The largest weight is 1, so that squares stay finite.
         weight = weight / weight.max()
@@ -677,6 +680,7 @@ class PriorShift(Recalibrator):
         self.prior_ = self.prior_.copy()
 
     def _fit_in_passes(self, X, y, sample_weight, classes):
+        """Fit the offset to a mean, which needs no labels; return whether this applies."""
         if y is not None or self.mean is None:
             return False
         proba = read_proba(X, input_name="X")
@@ -720,6 +724,7 @@ class PriorShift(Recalibrator):
         self.offset_ = offset_to_mean(self.mean, proba, weight, self.classes_)
 
     def _compute_target(self, source, observed):
+        """Return the class frequencies of the target, before any estimate."""
         if not isinstance(self.prior, str):
             return class_frequencies(self.prior, self.classes_, "prior")
         if self.prior in ESTIMATED_PRIORS:

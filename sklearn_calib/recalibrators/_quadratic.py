@@ -61,6 +61,7 @@ class QuadraticScaling(Recalibrator):
     )
 
     def _fit(self, proba, codes, weight):
+        """Fit a parabola in the log-odds by logistic regression."""
         score = compute_log_odds(proba)
         separates = (
             "a threshold or an interval" if interval_separates(score, codes) else ""

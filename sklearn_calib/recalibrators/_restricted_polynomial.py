@@ -213,6 +213,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         return cls(tuple(range(4, 21)), l1=bounds, scale="logit", selection="mce", cv=2)
 
     def _fit(self, proba, codes, weight):
+        """Choose degree and bound, and fit the polynomial under its constraints."""
         from .._kernels._monotone_program import compute_moments
 
         score = self._round_score(proba)

@@ -63,6 +63,7 @@ class SmoothIsotonicCalibration(Recalibrator):
     capabilities = IsotonicCalibration.capabilities
 
     def _fit(self, proba, codes, weight):
+        """Fit isotonic blocks, and keep the mean score and the value of each."""
         knots, mass, share = pool_log_odds(proba, codes, weight)
         fit = np.clip(isotonic_regression(share, sample_weight=mass), 0.0, 1.0)
         block = number_runs(fit)
@@ -76,6 +77,7 @@ class SmoothIsotonicCalibration(Recalibrator):
         self._rest, self.knots_ = _average_blocks(knots, mass, near)
 
     def _make_map(self):
+        """Make a monotone cubic through the blocks, in the smaller probability on each side."""
         if len(self.knots_) == 1:
             return maps.make_constant(self.values_[0])
         first, second = (

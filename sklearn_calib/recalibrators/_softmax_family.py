@@ -76,6 +76,7 @@ class SoftmaxRegression(FittedSoftmax):
         self._keep_fit(fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b))
 
     def _scale_inputs(self, proba):
+        """Return the logarithms that the second step is fitted to, shape (n, k)."""
         if self._laplace:
             step = self.temperature_scaling_
             beta = step.inverse_temperature_

@@ -143,7 +143,7 @@ class SplineCalibration(Recalibrator):
         self._fit_log_odds(compute_log_odds(proba), codes, weight)
 
     def _fit_log_odds(self, score, codes, weight):
-        """Learn from log-odds of the second class."""
+        """Fit a smoothing spline to cells of log-odds; leave-one-out chooses the penalty."""
         from .._kernels import _spline as kernel
 
         score = np.clip(score, -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)

@@ -154,6 +154,7 @@ class TemperatureScaling(Recalibrator):
         self.criterion = criterion
 
     def _fit_in_passes(self, X, y, sample_weight, classes):
+        """Fit large memory maps and tensors block by block; return whether this applies."""
         if self.criterion != "log_loss":
             return False
         kind = "proba"
@@ -281,6 +282,7 @@ class TemperatureScaling(Recalibrator):
         return self
 
     def _fit_passes(self, blocks, start):
+        """Fit by passes over blocks of rows, from a start or the optimum of a sample."""
         blocks.warn_column_order()
         sample = None
         if start is None:
@@ -302,6 +304,7 @@ class TemperatureScaling(Recalibrator):
         self.n_iter_ = blocks.n_passes
 
     def _fit(self, proba, codes, weight):
+        """Fit the inverse temperature to rows in memory."""
         start = getattr(self, "_last", None) if self.warm_start else None
         total = float(weight.sum())
         options = get_absent_mask(proba) is not None

@@ -172,6 +172,7 @@ def find_thresholds(
 
 
 def _check_targets(target):
+    """Return targets as an array of float64, and raise an error if one is not in [0, 1]."""
     targets = np.atleast_1d(np.asarray(target, dtype=object))
     for number in targets.ravel():
         if not is_number(number) or not 0 <= number <= 1:
@@ -194,6 +195,7 @@ def _check_targets(target):
 
 
 def _make_thresholds(value, ranges, targets, input):
+    """Return a `Threshold` for each target, from the crossings in the ranges of a map."""
     starts = ranges.starts
     stops = ranges.stops
     dtype = ranges.dtype

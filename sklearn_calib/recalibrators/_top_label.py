@@ -98,6 +98,7 @@ class TopLabel(CombinedRecalibrator):
         self.rest = rest
 
     def _fit(self, proba, codes, weight):
+        """Fit the probability of being right, and a temperature for the other classes."""
         top, groups = self._group_rows(proba)
         self.recalibrators_ = {}
         for key, rows in groups.items():
@@ -122,6 +123,7 @@ class TopLabel(CombinedRecalibrator):
         return [*self.recalibrators_.values()]
 
     def _predict_by_parts(self, proba):
+        """Return probabilities by the part of each row's predicted class."""
         top, groups = self._group_rows(proba)
         out = np.array(proba)
         for key, rows in groups.items():
@@ -137,6 +139,7 @@ class TopLabel(CombinedRecalibrator):
         return out
 
     def _make_map(self):
+        """Make the map of the parts; with two classes the part is the map."""
         keys = (
             range(len(self.classes_))
             if self.per_class and len(self.classes_) > 2

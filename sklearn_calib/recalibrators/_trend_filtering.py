@@ -148,6 +148,7 @@ class TrendFiltering(Recalibrator):
         self.penalty = penalty
 
     def _fit(self, proba, codes, weight):
+        """Fit all penalties and keep the best line, or fit the given penalty."""
         if isinstance(self.penalty, str):
             best = min(
                 iter_fits(proba, codes, weight, self.penalty),

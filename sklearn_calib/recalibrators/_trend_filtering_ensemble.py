@@ -75,6 +75,7 @@ class TrendFilteringEnsemble(Recalibrator):
         self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
+        """Fit lines of all penalties, and weigh them by their criterion."""
         models = list(iter_fits(proba, codes, weight, self.criterion))
         price = np.array([model.criterion for model in models])
         # No criterion is finite if there are fewer rows than a line has degrees of

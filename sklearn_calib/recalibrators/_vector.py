@@ -136,6 +136,7 @@ class VectorScaling(SoftmaxRegression):
         return self
 
     def _fit_passes(self, blocks, tol):
+        """Fit temperature, factors and intercepts by passes over blocks of rows."""
         temperature = TemperatureScaling()
         temperature._fit_passes(blocks, None)
         self.temperature_scaling_ = temperature

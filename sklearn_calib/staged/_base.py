@@ -275,6 +275,7 @@ def _transform_features(pipeline, X):
 
 
 def _find_adapter(learner):
+    """Return the adapter of a learner or of a base class, or None."""
     kind = type(learner)
     # The names of all base classes are compared, so the result is kept.
     if kind not in _STAGING_CACHE:

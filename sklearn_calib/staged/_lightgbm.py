@@ -33,6 +33,7 @@ class LightGBMStaging(Staging):
         )
 
     def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
+        """Iterate over (kind, scores) after each round, adding the trees of one round at a time."""
         factor, averaged = _read_link(fitted)
         total = 0.0
         for stage in range(1, self.n_stages(fitted) + 1):

@@ -51,6 +51,7 @@ class PartialFitStaging(Staging):
     def fit(
         self, estimator: Estimator, X: Features, y: ArrayLike, **params: Any
     ) -> Estimator:
+        """Fit epoch by epoch, and record the coefficients after each of them."""
         parameters = {
             name: estimator.get_params()[name]
             for name in ("random_state", "early_stopping")

@@ -31,6 +31,7 @@ class XGBoostStaging(Staging):
         return dart_caveat(got, "gbtree without dropout") if got else None
 
     def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
+        """Iterate over (kind, scores) after each round, by slices of the booster."""
         import xgboost
 
         _check_objective(fitted)
@@ -96,6 +97,7 @@ def _find_dropout(estimator):
 
 
 def _check_objective(fitted):
+    """Raise an error if predictions of the objective are not probabilities."""
     objective = fitted.objective
     if (
         objective is None
