@@ -83,6 +83,7 @@ def _fit_operator(score, mass):
         width = _find_window_widths(score, windows, indices)
         _fill_smoother_rows(x, pooled, score[indices], width, rows[first:])
 
+    # With so few scores the fit is computed at each of them.
     if n <= MAX_SUPPORT_POINTS:
         fill_rows(np.arange(n), 0)
         return starts, score, rows, np.arange(n)
@@ -90,6 +91,8 @@ def _fit_operator(score, mass):
     spaced = np.searchsorted(
         score, np.linspace(score[0], score[-1], MAX_SUPPORT_POINTS // 8)
     )
+    # The first points are an eighth by rank and an eighth by distance, so that neither
+    # dense nor empty parts are missed.
     points = np.union1d(ranks, np.minimum(spaced, n - 1))
     fill_rows(points, 0)
     row_numbers = np.arange(len(points))
@@ -109,6 +112,7 @@ def _fit_operator(score, mass):
         middle = np.searchsorted(score, (score[low] + score[high]) / 2)
         middle = np.clip(middle, low + 1, high - 1)
         new = np.arange(len(points), len(points) + len(middle))
+        # Each chosen interval is halved at the score nearest to its middle.
         fill_rows(middle, len(points))
         fraction = (score[middle] - score[low]) / (score[high] - score[low])
         low_rows = row_numbers[chosen]
@@ -117,6 +121,7 @@ def _fit_operator(score, mass):
         sum_interpolation_errors(
             rows, pooled, low_rows, high_rows, fraction, new, bends
         )
+        # Halving an interval leaves about a quarter of the error of a smooth curve.
         gains[chosen] = bends / 4
         gains = np.insert(gains, chosen + 1, gains[chosen])
         points = np.insert(points, chosen + 1, middle)

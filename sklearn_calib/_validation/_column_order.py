@@ -85,6 +85,7 @@ def find_columns(table: Any, *wanted: Any) -> IntArray | None:
         return None
     for labels in wanted:
         texts = [] if labels is None else [*map(str, labels)]
+        # Exact texts come first: columns named "1" and "1.0" may be different.
         for read in (str, _parse_number):
             places = {read(name): place for place, name in enumerate(names)}
             keys = [*map(read, texts)]
@@ -157,11 +158,13 @@ def check_indexes(*tables: Any, first: Any = None) -> Any:
     for values in tables:
         if isinstance(values, dict):
             values = next(iter(values.values()), None)
+        # Only tables of pandas have an index; other arrays follow the first one.
         index = values.index if hasattr(values, "iloc") else first
         first = index if first is None else first
         if index is first or len(index) != len(first) or index.equals(first):
             continue
         expected = "one index for labels, scores, weights and groups of the same rows"
+        # An index of dates does not count rows.
         numbers = [each for each in (index, first) if each.dtype.kind not in "mM"]
         counted = any(np.array_equal(each, np.arange(len(index))) for each in numbers)
         if counted and not (len(index) - 1 in index and len(index) - 1 in first):
@@ -279,6 +282,7 @@ def find_likely_order(
     """
     k = proba.shape[1]
     table = np.bincount(codes * k + proba.argmax(axis=1), weight, k * k).reshape(k, k)
+    # The assignment of columns to classes that predicts most rows correctly.
     column = _assign_columns(table)
     moved = np.flatnonzero(column != np.arange(k))
     rows = np.flatnonzero(np.isin(codes, moved))
@@ -287,6 +291,8 @@ def find_likely_order(
     scores = proba[rows]
     mine = codes[rows]
     top = moved[scores[:, moved].argmax(axis=1)]
+    # How many more rows the other order predicts correctly, as a fraction of these
+    # rows.
     farther = np.average(
         (top == column[mine]) * 1.0 - (top == mine),
         weights=None if weight is None else weight[rows],

@@ -118,6 +118,7 @@ def make_sign_perturbed(
     n_values = check_count(n_values, "n_values")
     _check_arguments(strength, 1 / 3, "0 <= strength <= 1/3")
     rng = legacy_generator(random_state)
+    # Scores between 1/3 and 2/3, so that a strength of up to 1/3 stays in [0, 1].
     values = (1 + (np.arange(n_values) + 0.5) / n_values) / 3
     truth = values + strength * rng.choice([-1.0, 1.0], n_values)
     which = rng.randint(0, n_values, n_samples)
@@ -187,5 +188,6 @@ def make_overconfident(
         .sum(axis=1)
         .clip(max=n_classes - 1)
     )
+    # Every class occurs at least twice, as the docstring promises.
     y[: 2 * n_classes] = np.tile(np.arange(n_classes), 2)
     return np.array(canonical_proba(sharpness * logits, kind="logits")), y

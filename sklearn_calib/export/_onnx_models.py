@@ -121,6 +121,7 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
             error=TypeError,
         )
     try:
+        # ONNX stores texts as UTF-8, in which lone surrogates do not exist.
         "".join(map(str, labels.ravel())).encode()
     except UnicodeEncodeError:
         raise invalid_input(
@@ -184,6 +185,7 @@ def _convert_model(scope, operator, container):
                 GraphExpression(mapped.p, mapped.k), places, len(model.classes_)
             ).p
         )
+    # The probabilities of the pairs are averaged, as in `predict_proba`.
     mean = sum(parts[1:], start=parts[0]) / float(len(parts))
     labels = model.classes_
     labels = labels.astype(str if labels.dtype.kind in "UO" else np.int64)
@@ -208,6 +210,8 @@ def _add_constants(graph, container):
 
 def _place_table_columns(table, other, places, k):
     """Place the columns of a table among k, and fill the others with the column `other`."""
+    # Columns of ONNX are selected by index: absent classes get the index of the last
+    # column, `other`.
     source = np.full(k, len(places))
     source[places] = np.arange(len(places))
     return np.column_stack([table, other]).columns(source)
@@ -229,6 +233,8 @@ def _compute_scores(model, pair, scope, operator, container, graph):
         kind == "margins" or hasattr(last, "estimators_") or hasattr(last, "tree_")
     )
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
+    # Scores may differ from Python's by this rounding, which must not move them across
+    # a step.
     graph.slack = (
         _FLOAT32_SCORE_TOLERANCE if of_trees or not double else _FLOAT64_SCORE_TOLERANCE
     )
@@ -248,6 +254,7 @@ def _compute_scores(model, pair, scope, operator, container, graph):
         "Cast", Tensor(graph, outputs[-1].full_name), to=boosted.DOUBLE_TYPE_CODE
     )
     if kind == "proba":
+        # Sums of leaves in float32 may exceed 1 by rounding.
         p = np.clip(scores, 0.0, 1.0)
         rows = GraphExpression(p / p.sum(), own)
     elif own == 2:

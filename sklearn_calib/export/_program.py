@@ -102,6 +102,7 @@ class Columns(NDArrayOperatorsMixin):
 
     def softmax(self) -> "Columns":
         """Return the probabilities of logits."""
+        # The sigmoid of a difference needs one exponential instead of two.
         if len(self.every) == 2:
             return expit(self - Columns(self.every[::-1]))
         parts = self.compute_exponentials()
@@ -112,6 +113,7 @@ class Columns(NDArrayOperatorsMixin):
         values = np.clip(
             np.asarray(table, dtype=np.float64), -MAX_TABLE_VALUE, MAX_TABLE_VALUE
         )
+        # A table of equal values needs no search.
         if (values == values[0]).all():
             return Columns([make_number(values[0])])
         return Columns([Expr("lookup", *self.every, data=values)])
@@ -247,6 +249,8 @@ def reduce_excluding_each(
     operation: Callable[..., Any], terms: Sequence[Operand]
 ) -> list[Operand]:
     """Apply the operation to all terms but one, for each, in O(k)."""
+    # Leaving each term out of one total would cancel, so sums before and after it are
+    # combined.
     before = list(accumulate(terms[:-1], operation))
     after = list(accumulate(terms[:0:-1], operation))[::-1]
     inner = map(operation, before[:-1], after[1:])
@@ -261,6 +265,8 @@ def iter_expressions(
 ) -> Iterator[Expr]:
     """Iterate over the expressions of a graph, each after its arguments, without known ones."""
     seen = set(known)
+    # A stack instead of recursion, because expressions may be nested more deeply than
+    # Python allows.
     stack = [(root, False) for root in reversed(roots)]
     while stack:
         expr, ready = stack.pop()
@@ -284,6 +290,7 @@ def merge_equal_expressions(program: Program) -> Program:
             if isinstance(expr.data, np.ndarray)
             else repr(expr.data)
         )
+        # Arguments are merged before, so equal ones are the same object.
         key = (expr.op, data, *map(id, args))
         if key not in expr_by_key:
             expr_by_key[key] = Expr(expr.op, *args, data=expr.data)

@@ -78,6 +78,7 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
         """Return (P_0, P_1) from an array, a tensor or a column of values."""
         if self._is_sigmoid:
             return np.column_stack([expit(-value), expit(value)])
+        # Rounding may move an interpolated value slightly out of [0, 1].
         value = np.clip(value, 0.0, 1.0)
         return np.column_stack([1.0 - value, value])
 

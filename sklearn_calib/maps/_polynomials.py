@@ -40,6 +40,7 @@ class SigmoidPoly(FunctionOfScore):
         is_shifted = self.centre != 0.0 or self.spread != 1.0
         z = (x - self.centre) / self.spread if is_shifted else x
         *lower, highest = self.coef.tolist()
+        # Horner's rule. For a constant, 0 x gives the result the shape of x.
         total = highest if lower else 0.0 * x + highest
         for coefficient in reversed(lower):
             total = total * z + coefficient
@@ -79,6 +80,7 @@ class ClippedChebyshev(FunctionOfScore):
         if not rows.is_program:
             return super().lower_value(rows)
         low, high = self.domain
+        # The constants are one factor, which saves an operation of the program.
         z = (np.clip(rows.compute_input_score(self), low, high) - low) * (
             2.0 / (high - low)
         ) - 1.0
@@ -88,6 +90,8 @@ class ClippedChebyshev(FunctionOfScore):
         z = np.linspace(-1.0, 1.0, _MONOTONE_GRID_SCORES)
         derivative = chebyshev.chebder(self.coef)
         roots = find_real_roots(chebyshev.chebroots(derivative), -1.0, 1.0)
+        # The sign of the derivative is constant between its roots. The grid guards
+        # against roots that the solver misses.
         ends = np.unique(np.concatenate([z, roots]))
         slope = chebyshev.chebval((ends[:-1] + ends[1:]) / 2, derivative)
         noise = _CHEBYSHEV_SLOPE_TOLERANCE * np.abs(derivative).sum()

@@ -111,6 +111,8 @@ class Rows:
     def _round_score(self, kind):
         key = "rounded", kind
         if key not in self._results:
+            # Probabilities keep 36 significant bits; log-odds near 0 keep the place
+            # 2^-36.
             least_exponent = -2000 if kind == "proba" else 0
             rounded = round_to_36_bits(self.score(kind), least_exponent)
             self._results[key] = rounded
@@ -135,6 +137,8 @@ class Rows:
 
     def from_log_odds(self, log_odds: FloatArray) -> "Rows":
         """Return rows of two classes from the log-odds of the second."""
+        # Both probabilities are computed from the log-odds, because 1 - p has no digits
+        # left near p = 1.
         columns = np.stack([log_odds, -log_odds])
         # NumPy's exponential takes a fifth of the time of SciPy's `expit`; 1 / inf is 0.
         with np.errstate(over="ignore"):
@@ -334,6 +338,7 @@ class TensorRows:
 
     def _log_sum(self, logits):
         """Return the logarithm of the sum of the exponentials of each row, as a column."""
+        # Subtracting the maximum keeps the exponentials from overflowing.
         top = self.row_max(logits)
         return top + self.xp.log(self.row_sum(self.xp.exp(logits - top)))
 
@@ -382,6 +387,7 @@ class TensorRows:
         xp = self.xp
         top = xp.argmax(own, axis=1, keepdims=True)
         classes = xp.arange(self.n_classes, dtype=top.dtype, device=own.device)
+        # For the largest class 1 - p would lose digits, so the others are added up.
         is_top = classes == top
         if self._log is None:
             rest = self.row_sum(xp.where(is_top, xp.zeros_like(own), own))

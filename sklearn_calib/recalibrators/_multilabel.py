@@ -326,6 +326,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         line = clone(self.pooled_)
         for name in ("classes_", "n_features_in_", "floor_"):
             setattr(line, name, getattr(self.pooled_, name))
+        # A clone has only parameters; the attributes of a fit are set by hand.
         line.intercept_ = intercept
         line.slope_ = slope
         return line

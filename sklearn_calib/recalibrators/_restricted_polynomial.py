@@ -239,6 +239,8 @@ class RestrictedPolynomialRegression(Recalibrator):
             self.degree_, bound = self._choose_candidate(
                 x, share, mass, degrees, bounds, own
             )
+        # A polynomial of a higher degree than the number of points less 1 is not
+        # determined.
         self.degree_ = int(min(self.degree_, len(points) - 1))
         # For labels of 0 and 1, y^2 is y: the moment of the labels keeps the spread
         # within ties.
@@ -356,6 +358,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         """Choose the degree and the bound with the smallest held-out error."""
         from .._kernels._monotone_program import compute_moments
 
+        # The points are sorted, so every fold covers the whole range of scores.
         fold = np.arange(len(x)) % self.cv
         # The first fold is the largest, so fits without it have the fewest rows.
         smallest = len(x) - -(-len(x) // self.cv) - 1
@@ -369,6 +372,8 @@ class RestrictedPolynomialRegression(Recalibrator):
                 x[rows], share[rows], mass[rows], degrees[-1]
             )
             total = mass[rows].sum()
+            # Moments are sums over rows: those of all folds but one are a difference,
+            # and no fold is read twice.
             sums.append((total * mean_t, total * mean_y, total))
         whole = [sum(parts) for parts in zip(*sums, strict=True)]
         rests = []
@@ -377,6 +382,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             rests.append((mean_t / total, mean_y / total, 0.0))
         losses = np.zeros((len(degrees), len(bounds)))
         for i, degree in enumerate(degrees):
+            # A looser tolerance is enough to compare candidates.
             for f, fits in enumerate(
                 self._fit_candidates(rests, degree, bounds, own, 1e-8)
             ):

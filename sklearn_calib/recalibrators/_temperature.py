@@ -163,6 +163,7 @@ class TemperatureScaling(Recalibrator):
             X = held
             kind = held.kind
             least = _MAX_DEVICE_ENTRIES
+        # Other arrays are in memory already, so passes over them would save nothing.
         elif not isinstance(X, np.memmap):
             return False
         if X.ndim != 2 or X.shape[0] * X.shape[1] <= least:
@@ -287,6 +288,8 @@ class TemperatureScaling(Recalibrator):
         sample = None
         if start is None:
             sample = blocks.sample_pieces()
+            # An infinite optimum of the sample is no start, because all rows may have a
+            # finite one.
             fit = fit_temperature(*sample)
             start = fit.beta if fit.status == "inside" else 1.0
 
@@ -321,6 +324,7 @@ class TemperatureScaling(Recalibrator):
                 return fit_temperature_by_options(z, codes, weight, smoothing), total
             if self.criterion != "log_loss":
                 return fit_expected_accuracy(z, codes, weight, smoothing), total
+            # The optimum for smoothed labels may be far from the last one.
             near = None if smoothing else start
             return fit_temperature(z, codes, weight, smoothing, near), total
 
@@ -352,6 +356,7 @@ class TemperatureScaling(Recalibrator):
             )
             if not self.laplace:
                 fit, _ = solve(1.0 / (n_samples + 1.0))
+        # The next fit with warm_start begins here.
         self.inverse_temperature_ = self._last = fit.beta
         self.temperature_ = 1.0 / fit.beta
         self.loss_ = fit.loss

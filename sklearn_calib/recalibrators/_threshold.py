@@ -164,6 +164,8 @@ def find_thresholds(
     ranges = Ranges(low, high, dtype)
     if calibration_map is not None and calibration_map.direction() is None:
         calibration_map.cut(ranges, lambda x: Rows.from_canonical(read_rows(x)))
+        # The computed places of the cuts are rounded; the exact jumps are found by
+        # evaluating the map.
         ranges.move_to_jumps(evaluate_scores)
         if ranges.needs_search:
             ranges.search_turns(evaluate_scores)
@@ -208,10 +210,12 @@ def _make_thresholds(value, ranges, targets, input):
     thresholds = []
     for number, target in enumerate(targets.tolist()):
         mine = target_indices == number
+        # In each range the map passes the target at most once.
         crossing = np.zeros(len(starts), dtype=np.uint64)
         crossing[of_range[mine]] = keys[mine]
         begin = first[:, number]
         end = last[:, number]
+        # A range that reaches the target at its start or its end contains one interval.
         low = np.where(begin, starts, crossing)[begin | end]
         high = np.where(end, stops, crossing - np.uint64(1))[begin | end]
         low, high = _join_intervals(low, high)
@@ -219,6 +223,8 @@ def _make_thresholds(value, ranges, targets, input):
         pairs = decode_floats(np.stack([low, high]), dtype).T.tolist()
         score = None
         side = ""
+        # A single interval that begins or ends with all scores is a rule with one
+        # number.
         if lowest <= target <= highest and len(low) == 1:
             if high[0] == whole[1]:
                 score = pairs[0][0]
@@ -235,6 +241,7 @@ def _make_thresholds(value, ranges, targets, input):
 
 def _join_intervals(low: AnyArray, high: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Join intervals of keys whose borders have no number between them."""
+    # Keys count the floats, so neighbouring keys have no number between them.
     apart = low[1:] > high[:-1] + np.uint64(1)
     some = np.ones(len(low[:1]), dtype=bool)
     return low[np.append(some, apart)], high[np.append(apart, some)]

@@ -108,6 +108,7 @@ class TopLabel(CombinedRecalibrator):
                 self.recalibrator, pair, is_correct, np.arange(2), weight[rows]
             )
         self.rest_inverse_temperature_ = 1.0
+        # The other classes compete only in rows whose label is not the predicted class.
         wrong = codes != top
         if self.rest == "temperature" and proba.shape[1] > 2 and wrong.any():
             top = top[wrong]
@@ -115,7 +116,13 @@ class TopLabel(CombinedRecalibrator):
             weight = weight[wrong]
             log, _ = maps.find_others(proba[wrong], top)
             fit = fit_temperature(
-                log, codes - (codes > top), weight, 1.0 / (weight.sum() + 1.0)
+                # The column of the predicted class is left out, so later classes move
+                # up by one. The smoothing of Berta et al. (2025) keeps the temperature
+                # finite.
+                log,
+                codes - (codes > top),
+                weight,
+                1.0 / (weight.sum() + 1.0),
             )
             self.rest_inverse_temperature_ = fit.beta
 
@@ -154,6 +161,8 @@ class TopLabel(CombinedRecalibrator):
     def _group_rows(self, proba):
         table = np.asarray(proba)
         if table.shape[1] == 2:
+            # With two classes the second one takes the place of the predicted class, so
+            # the part is a map of the usual pairs.
             top = np.ones(len(table), dtype=np.intp)
         else:
             top = table.argmax(axis=1)
