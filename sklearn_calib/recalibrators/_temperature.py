@@ -288,7 +288,7 @@ class TemperatureScaling(Recalibrator):
         sample = None
         if start is None:
             sample = blocks.sample_pieces()
-            # An infinite optimum of the sample is no start, because all rows may have a
+            # An infinite optimum of the sample is not used, because all rows may have a
             # finite one.
             fit = fit_temperature(*sample)
             start = fit.beta if fit.status == "inside" else 1.0
