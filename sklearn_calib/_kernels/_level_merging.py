@@ -85,8 +85,7 @@ class SplitPools:
         for power, part in sorted(self.parts[gone].items()):
             # Groups are merged like digits of a binary number: two of size 2^i make one
             # of size 2^(i+1), so that each group is estimated from its own pool
-            # (algorithm 2, the inner while loop). Two groups of one size are merged,
-            # which carries to the next size.
+            # (algorithm 2, the inner while loop).
             while power in parts:
                 cells = sorted(parts.pop(power)[0] + part[0])
                 power += 1
@@ -116,8 +115,8 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         cell.
     first : ndarray of shape (b, k)
         The first prediction of each cell.
-    rule : Rule
-    estimates : OnePool or Pools, default=None
+    rule : MergeRule
+    estimates : SinglePool or SplitPools, default=None
         One pool of the labels by default.
     """
     b = len(cell_levels)
@@ -167,9 +166,9 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         prediction[g] = _correct_prediction(
             prediction[g], first[g], labels[g], worst_class[g], rule
         )
+        touched[g] = True
         # A shrunken estimate still differs from the labels, which is intended: the
         # group is not corrected again.
-        touched[g] = True
         is_final[g] = rule.vector
         del owner[keys[g]]
         key = compute_levels(prediction[g], rule.n_levels).tobytes()

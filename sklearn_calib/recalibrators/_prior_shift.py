@@ -669,10 +669,8 @@ class PriorShift(Recalibrator):
                         "column out"
                     ),
                 )
-        self.training_prior_, self.prior_ = (
-            source,
-            self._compute_target(source, observed),
-        )
+        self.training_prior_ = source
+        self.prior_ = self._compute_target(source, observed)
         # A class of frequency 0 in training has no density to weigh.
         if self.prior_ is not source:
             self._check_present(source)

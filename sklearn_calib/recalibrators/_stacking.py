@@ -92,61 +92,35 @@ def compute_fold_masses(
         return [
             (np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests
         ]
-    whole = are_counts(weight)
-    key, place = _hash_rows(proba, codes, weight if whole else np.ones(len(codes)))
+    is_count = are_counts(weight)
+    key, place = _hash_rows(proba, codes, weight if is_count else np.ones(len(codes)))
     # Equal rows become neighbours.
     order = np.lexsort((weight, place, key, codes))
-    unit = weight[order]
-    count = unit if whole else np.ones(len(unit))
-    if len(codes) > most or count.sum() > most:
-        end = np.cumsum(unit)
-        at = np.searchsorted(
-            end, (np.arange(most) + 0.5 - BIN_EDGE_TOLERANCE) * (end[-1] / most)
-        )
-        count = np.bincount(np.minimum(at, len(unit) - 1), minlength=len(unit)).astype(
-            float
-        )
-        unit = np.full(len(unit), end[-1] / most)
-    if whole:
-        unit = np.ones(len(unit))
-    # The indices into `order`.
+    count, unit = _count_copies(weight[order], is_count, most)
+    # The index into `order` of each copy.
     copies = np.repeat(np.arange(len(order)), count.astype(np.intp))
-    key = key[order][copies]
     label = codes[order][copies]
-    # The copies of a row get keys of their own.
-    place = np.arange(len(key))
-    first = np.append(True, (np.diff(key) != 0) | (np.diff(label) != 0))
-    number = place - np.maximum.accumulate(np.where(first, place, 0))
-    key = mix_bits(key + number.astype(np.uint64) * GOLDEN_RATIO_INCREMENT)
-    first = np.full(codes.max() + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
-    # The classes are ordered by their smallest keys, regardless of their numbers.
-    np.minimum.at(first, label, key)
-    deal = np.lexsort((key, label, first[label]))
-    fold = np.empty(len(deal), dtype=np.intp)
+    key = _make_distinct_keys(key[order][copies], label)
     n_folds = int(cv)
     if groups is None:
-        if n_folds > len(deal):
+        if n_folds > len(key):
             raise invalid_input(
-                expected=f"at most {len(deal)} folds as cv, one for each row",
+                expected=f"at most {len(key)} folds as cv, one for each row",
                 got=f"{n_folds}",
                 hint="Pass for instance cv=5",
             )
-        # Rows are dealt on from class to class, so that no fold stays empty.
-        fold[deal] = np.arange(len(deal)) % n_folds
+        fold = _deal_rows(key, label, n_folds)
     else:
         own = groups[order][copies]
         n_folds = min(n_folds, len(np.unique(own)))
         fold = assign_group_folds(own, label, key, n_folds)[own]
     folds = []
     for fold_number in range(n_folds):
+        is_left = fold == fold_number
         left = np.zeros(len(codes))
         kept = np.zeros(len(codes))
-        left[order] = unit * np.bincount(
-            copies[fold == fold_number], minlength=len(order)
-        )
-        kept[order] = unit * np.bincount(
-            copies[fold != fold_number], minlength=len(order)
-        )
+        left[order] = unit * np.bincount(copies[is_left], minlength=len(order))
+        kept[order] = unit * np.bincount(copies[~is_left], minlength=len(order))
         folds.append((kept, left))
     return folds
 
@@ -182,6 +156,44 @@ def assign_group_folds(
 
 
 _MAX_GROUPS_DEALT_SINGLY = 5000
+
+
+def _count_copies(weight, is_count, most):
+    """Return how many copies of each row are divided, and the weight of one copy.
+
+    There are at most `most` copies in all.
+    """
+    count = weight if is_count else np.ones(len(weight))
+    unit = np.ones(len(weight)) if is_count else weight
+    if len(weight) > most or count.sum() > most:
+        # A systematic sample: rows at equal distances along the cumulated weight.
+        end = np.cumsum(weight)
+        points = (np.arange(most) + 0.5 - BIN_EDGE_TOLERANCE) * (end[-1] / most)
+        drawn = np.minimum(np.searchsorted(end, points), len(weight) - 1)
+        count = np.bincount(drawn, minlength=len(weight)).astype(float)
+        if not is_count:
+            unit = np.full(len(weight), end[-1] / most)
+    return count, unit
+
+
+def _make_distinct_keys(key, label):
+    """Return keys that differ between the copies of a row, which are neighbours."""
+    place = np.arange(len(key))
+    is_first = np.append(True, (np.diff(key) != 0) | (np.diff(label) != 0))
+    number = place - np.maximum.accumulate(np.where(is_first, place, 0))
+    return mix_bits(key + number.astype(np.uint64) * GOLDEN_RATIO_INCREMENT)
+
+
+def _deal_rows(key, label, n_folds):
+    """Return stratified folds of rows, which depend on their keys alone."""
+    smallest_key = np.full(label.max() + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
+    # The classes are ordered by their smallest keys, regardless of their numbers.
+    np.minimum.at(smallest_key, label, key)
+    order = np.lexsort((key, label, smallest_key[label]))
+    fold = np.empty(len(key), dtype=np.intp)
+    # Rows are dealt on from class to class, so that no fold stays empty.
+    fold[order] = np.arange(len(key)) % n_folds
+    return fold
 
 
 def _hash_rows(proba, codes, count):

@@ -219,20 +219,19 @@ def _make_thresholds(value, ranges, targets, input):
         low = np.where(begin, starts, crossing)[begin | end]
         high = np.where(end, stops, crossing - np.uint64(1))[begin | end]
         low, high = _join_intervals(low, high)
-        whole = starts[0], stops[-1]
         pairs = decode_floats(np.stack([low, high]), dtype).T.tolist()
         score = None
         side = ""
         # A single interval that begins or ends with all scores is a rule with one
         # number.
         if lowest <= target <= highest and len(low) == 1:
-            if high[0] == whole[1]:
+            if high[0] == stops[-1]:
                 score = pairs[0][0]
                 side = ">="
-            elif low[0] == whole[0]:
+            elif low[0] == starts[0]:
                 score = pairs[0][1]
                 side = "<="
-        intervals = tuple((one, other) for one, other in pairs)
+        intervals = tuple(map(tuple, pairs))
         thresholds.append(
             Threshold(target, score, side, intervals, (lowest, highest), input)
         )
