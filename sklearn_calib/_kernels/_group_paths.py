@@ -8,11 +8,12 @@ their squared weights.
 """
 
 import math
+from typing import Any, NamedTuple
 
 from ._compile import compile_helper, compile_kernel
 
-# So many sets of labels are evaluated side by side: many times the
-# number that a processor adds at once.
+# So many sets of labels are evaluated side by side: many times the number that a
+# processor adds at once.
 DRAWS_PER_BLOCK = 16
 
 
@@ -115,28 +116,43 @@ def _compute_expit(x):
     return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
 
 
+class _Group(NamedTuple):
+    """A group: its cells are ``cells[start:end]``, and `events` is the sum of its events.
+
+    The other arrays are those of all cells.
+    """
+
+    log_odds: Any
+    weight: Any
+    squares: Any
+    cells: Any
+    start: Any
+    end: Any
+    events: Any
+
+
 @compile_helper
-def _compute_excess(a, t, log_odds, weight, squares, cells, start, end, events):
+def _compute_excess(a, t, group):
     """Return the events above those expected at log-odds + a, less t deviations."""
     # The variance is that under the shifted probabilities, so the interval inverts a
     # score test and stays within the possible shifts.
     expected = variance = 0.0
-    for k in range(start, end):
-        i = cells[k]
-        q = _compute_expit(log_odds[i] + a)
-        expected += weight[i] * q
-        variance += squares[i] * q * (1.0 - q)
-    return events - expected - t * math.sqrt(variance)
+    for k in range(group.start, group.end):
+        i = group.cells[k]
+        q = _compute_expit(group.log_odds[i] + a)
+        expected += group.weight[i] * q
+        variance += group.squares[i] * q * (1.0 - q)
+    return group.events - expected - t * math.sqrt(variance)
 
 
 @compile_helper
-def _find_shift(t, guess, step, log_odds, weight, squares, cells, start, end, events):
+def _find_shift(t, guess, step, group):
     """Find the shift of the log-odds where `_compute_excess` is 0.
 
     The root is bracketed, then found by regula falsi (Illinois).
     """
     a = guess
-    fa = _compute_excess(guess, t, log_odds, weight, squares, cells, start, end, events)
+    fa = _compute_excess(guess, t, group)
     if fa == 0.0:
         return a
     step = abs(step) if fa > 0.0 else -abs(step)
@@ -151,12 +167,12 @@ def _find_shift(t, guess, step, log_odds, weight, squares, cells, start, end, ev
         if abs(b) > 800.0:
             return math.inf if step > 0.0 else -math.inf
         step *= 2.0
-        fb = _compute_excess(b, t, log_odds, weight, squares, cells, start, end, events)
+        fb = _compute_excess(b, t, group)
     for _ in range(200):
         c = b - fb * (b - a) / (fb - fa)
         if not min(a, b) < c < max(a, b):
             c = 0.5 * (a + b)
-        fc = _compute_excess(c, t, log_odds, weight, squares, cells, start, end, events)
+        fc = _compute_excess(c, t, group)
         if fc * fb < 0.0:
             a = b
             fa = fb
@@ -258,6 +274,8 @@ def fit_groups(
         events = moments[1, g]
         expected = moments[2, g]
         variance = moments[3, g]
+        group = _Group(log_odds, weight, squares, cells, start, end, events)
+        # The ranges of the log-odds of non-events (0) and of events (1).
         low0 = low1 = math.inf
         high0 = high1 = -math.inf
         for k in range(start, end):
@@ -274,14 +292,15 @@ def fit_groups(
         if variance <= 0.0:
             continue
         has_both = low0 <= high0 and low1 <= high1
+        # The standard error of the shift, to first order.
         step = math.sqrt(1.0 / variance) * moments[7, g]
         shift = math.inf if low0 > high0 else -math.inf
         if has_both:
             guess = (events - expected) * step * step
             guess = min(max(guess, -5.0), 5.0)
-            shift = _find_shift(
-                0.0, guess, step, log_odds, weight, squares, cells, start, end, events
-            )
+            shift = _find_shift(0.0, guess, step, group)
+        # The variance of the shift is that of a sandwich: the variance of the events
+        # over the squared information.
         information = meat = 0.0
         for k in range(start, end):
             i = cells[k]
@@ -294,11 +313,10 @@ def fit_groups(
         for side in range(2):
             t = critical if side == 0 else -critical
             edge = math.inf if side == 1 else -math.inf
+            # If all labels are equal, only one end of the interval is finite.
             if has_both or (side == 0) == (shift > 0.0):
                 step = max(critical * out[1, g], 1e-3) if has_both else 1.0
-                edge = _find_shift(
-                    t, near, step, log_odds, weight, squares, cells, start, end, events
-                )
+                edge = _find_shift(t, near, step, group)
             out[2 + side, g] = edge
             count = 0.0
             for k in range(start, end):
@@ -315,6 +333,8 @@ def fit_groups(
                     log_odds, event_weight, weight, squares, cells, start, end, work
                 )
                 out[6, g] = work[1]
+                # The variance of the slope: the second row of the inverse information,
+                # on both sides of the meat.
                 left = work[3]
                 right = work[4]
                 spread = left * left * work[5] + 2.0 * left * right * work[6]

@@ -241,35 +241,39 @@ def fit_program(
         coefficients @ products @ coefficients - 2 * mean_y[: degree + 1] @ coefficients
     )
     gradient = basis.to_coef.T @ (2 * (products @ coefficients - mean_y[: degree + 1]))
-    # Any multipliers bound the loss of all polynomials from below; those of the solver
-    # bound it tightly. The multipliers of the bound's equation may have either sign.
-    pulls = [np.zeros(degree + 1)]
+    # The multipliers of the bound's equation may have either sign.
+    multipliers = [np.zeros(degree + 1)]
     if np.isfinite(bound):
-        pulls += [equation.dual_value, -equation.dual_value]
-    prices = [
-        np.maximum(constraint.dual_value, 0.0) for constraint, _, _ in inequalities
+        multipliers += [equation.dual_value, -equation.dual_value]
+    gaps = [
+        _bound_gap(basis, theta, gradient, w, bound, inequalities) for w in multipliers
     ]
-    constraint_pull = sum(
-        (A.T @ y for y, (_, A, _) in zip(prices, inequalities, strict=True)),
-        np.zeros(degree + 1),
-    )
-    constraint_price = sum(
-        float(y @ b) for y, (_, _, b) in zip(prices, inequalities, strict=True)
-    )
-    gap = np.inf
-    for w in pulls:
-        pull = gradient + w + constraint_pull
-        # The dual function: the smallest eigenvalue of each block bounds how much a
-        # feasible direction could lower the loss.
-        lowest = [np.linalg.eigvalsh((P.T * pull[1:]) @ P)[0] for P in basis.blocks]
-        price = constraint_price + (
-            bound * np.abs(basis.from_monomial.T @ w).max() if w.any() else 0.0
-        )
-        gap = min(gap, float(gradient @ theta - min(0.0, pull[0], *lowest) + price))
+    gap = min(np.inf, *gaps)
     size = float(np.abs(basis.to_monomial @ theta).sum())
     return PolynomialFit(
         coefficients, max(float(square + loss), 0.0), max(gap, 0.0), size
     )
+
+
+def _bound_gap(basis, theta, gradient, w, bound, inequalities):
+    """Bound from above by how much the loss at `theta` exceeds the optimum.
+
+    Any multipliers, `w` of the bound's equation and those of the solved inequalities,
+    bound the loss of all polynomials from below; those of the solver bound it tightly.
+    """
+    constraint_pull = np.zeros_like(w)
+    price = 0.0
+    for constraint, A, b in inequalities:
+        y = np.maximum(constraint.dual_value, 0.0)
+        constraint_pull += A.T @ y
+        price += float(y @ b)
+    pull = gradient + w + constraint_pull
+    if w.any():
+        price += bound * np.abs(basis.from_monomial.T @ w).max()
+    # The dual function: the smallest eigenvalue of each block bounds how much a feasible
+    # direction could lower the loss.
+    lowest = [np.linalg.eigvalsh((P.T * pull[1:]) @ P)[0] for P in basis.blocks]
+    return float(gradient @ theta - min(0.0, pull[0], *lowest) + price)
 
 
 def _make_inequalities(constraints, basis, theta):
