@@ -40,9 +40,8 @@ def fill_standardised_paths(residual, step, log_odds, cells, starts, scales, wor
         Filled: the range of the path, its end, and the sum of (z - mean) w (y - p).
     """
     for g in range(len(starts) - 1):
-        for b in range(DRAWS_PER_BLOCK):
-            # Per draw: the path so far, its maximum, its minimum, and the tilt.
-            work[0, b] = work[1, b] = work[2, b] = work[3, b] = 0.0
+        # The rows are the path so far, its maximum, its minimum, and the tilt.
+        work[:] = 0.0
         last = starts[g + 1] - 1
         mean = scales[1, g]
         for k in range(starts[g], last + 1):
@@ -218,14 +217,14 @@ def _fit_line(log_odds, event_weight, weight, squares, cells, start, end, out):
             now += (
                 w * (max(x, 0.0) + math.log1p(math.exp(-abs(x)))) - event_weight[i] * x
             )
-            ga = ga + r
-            gb = gb + r * log_odds[i]
-            haa = haa + v
-            hab = hab + v * log_odds[i]
-            hbb = hbb + v * log_odds[i] * log_odds[i]
-            maa = maa + m
-            mab = mab + m * log_odds[i]
-            mbb = mbb + m * log_odds[i] * log_odds[i]
+            ga += r
+            gb += r * log_odds[i]
+            haa += v
+            hab += v * log_odds[i]
+            hbb += v * log_odds[i] * log_odds[i]
+            maa += m
+            mab += m * log_odds[i]
+            mbb += m * log_odds[i] * log_odds[i]
         determinant = haa * hbb - hab * hab
         # A trial that is worse is moved halfway back to the last good point.
         if not now <= loss * (1.0 + 1e-14) or not determinant > 0.0:

@@ -192,9 +192,7 @@ def _grow_trees(
     max_leaves = cells.shape[0]
     for t in range(feature.shape[0]):
         sums = total[0]
-        sums[0] = 0.0
-        sums[1] = 0.0
-        sums[2] = 0.0
+        sums[:] = 0.0
         for i in range(n):
             p = 1.0 / (1.0 + math.exp(-offset[i]))
             g[i] = weight[i] * (target[i] - p)

@@ -128,6 +128,7 @@ def _is_pair(value):
 def _encode_set(estimator, pair, params, name, number, labelling):
     """Return features and labels of one set; drop the same rows of what belongs to it."""
     X, y = pair
+    own_name = _strip_step_prefix(name)
     _, codes = read_labels(y, classes=labelling.classes, input_name=name)
     rows = count_rows(X)
     check_same_length(codes, range(rows))
@@ -143,12 +144,12 @@ def _encode_set(estimator, pair, params, name, number, labelling):
         )
     if len(kept) < len(codes):
         X, codes = safe_split(estimator, X, codes, kept)
-        for other in _ROW_PARAMETERS_BY_SET[_strip_step_prefix(name)]:
-            key = name.removesuffix(_strip_step_prefix(name)) + other
+        for other in _ROW_PARAMETERS_BY_SET[own_name]:
+            key = name.removesuffix(own_name) + other
             if params.get(key) is not None:
                 params[key] = _drop_rows(params[key], number, kept)
     # LightGBM 4.7 takes `eval_y` as codes.
-    if labelling.coded or _strip_step_prefix(name) == "eval_y":
+    if labelling.coded or own_name == "eval_y":
         return X, np.searchsorted(labelling.present, codes)
     return X, labelling.classes[codes]
 

@@ -374,13 +374,11 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 hint="Leave out n_iter without a grid, and the grid for a FrozenEstimator",
             )
         if self.n_iter is None:
-            candidates = list(ParameterGrid(grid))
+            parameters = ParameterGrid(grid)
         else:
-            candidates = list(
-                ParameterSampler(
-                    grid, self.n_iter, random_state=legacy_generator(self.random_state)
-                )
-            )
+            rng = legacy_generator(self.random_state)
+            parameters = ParameterSampler(grid, self.n_iter, random_state=rng)
+        candidates = list(parameters)
         if not candidates:
             raise invalid_input(
                 expected="at least one candidate",

@@ -223,7 +223,7 @@ _COLUMNS_BY_UFUNC: dict[Any, Callable[..., Columns]] = {
 }
 _COLUMNS_BY_FUNCTION: dict[Any, Callable[..., Columns]] = {
     np.clip: lambda a, low, high: np.minimum(np.maximum(a, low), high),
-    np.column_stack: lambda tables: Columns([*chain(*(t.every for t in tables))]),
+    np.column_stack: lambda tables: Columns([*chain(*map(_list_expressions, tables))]),
     np.searchsorted: lambda edges, x, side: apply_search("search", x, edges),
 }
 

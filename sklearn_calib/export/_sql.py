@@ -240,7 +240,8 @@ class Query(Statement):
                 hint="Use to_json, to_onnx or to_code, or a method with fewer parameters",
             )
         results = self._quote_results(into)
-        kept = [self.dialect.quote_name(name, "keep") for name in self.kept]
+        quote = self.dialect.quote_name
+        kept = [quote(name, "keep") for name in self.kept]
         stages = _make_stages(every, count_uses(roots))
         last_use = _find_last_uses(every, roots, stages)
         names = name_entries(
@@ -251,32 +252,29 @@ class Query(Statement):
         source = [self.source] if isinstance(self.source, str) else self.source
         prefix = _find_unused_name([*self.kept, *source])
         for number, stage in enumerate(stages):
-            made = {id(expr): f"{prefix}{number}_{i}" for i, expr in enumerate(stage)}
+            # The columns that this stage makes, and those before it that are still read.
             made = {
-                expr: self.dialect.quote_name(name, "column")
-                for expr, name in made.items()
+                id(expr): quote(f"{prefix}{number}_{i}", "column")
+                for i, expr in enumerate(stage)
+            }
+            carried = {
+                expr: name
+                for expr, name in names.items()
+                if expr not in made and last_use[expr] > number
             }
             printer = Printer(self.dialect, names)
             added = [
                 f"{printer.write_expression(expr)} AS {made[id(expr)]}"
                 for expr in stage
             ]
-            later = [
-                expr for expr in names if expr not in made and last_use[expr] > number
-            ]
-            carried = {expr: names[expr] for expr in later}
             chosen = ", ".join([*kept, *carried.values(), *added])
-            name = self.dialect.quote_name(f"{prefix}{number}", "stage")
+            name = quote(f"{prefix}{number}", "stage")
             origin = f" FROM {before}{self.dialect.fence}" if before else ""
             parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen}{origin})")
             names = carried | made
             before = name
-        final = ",\n".join(
-            [
-                *kept,
-                *_guard_results(Printer(self.dialect, names), self.program, results),
-            ]
-        )
+        printer = Printer(self.dialect, names)
+        final = ",\n".join([*kept, *_guard_results(printer, self.program, results)])
         return "WITH " + ",\n".join(parts) + f"\nSELECT {final}\nFROM {before}"
 
     def _quote_results(self, into):

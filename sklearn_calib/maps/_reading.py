@@ -98,8 +98,7 @@ def _read_parts(parts, kind, k, at, depth, budget):
         raise invalid_field(at, expected="a list of nodes", got="none")
     nodes = []
     for i, part in enumerate(parts):
-        is_gap = part is None and kind.gaps
-        nodes.append(
-            None if is_gap else _read_node(part, k, f"{at}[{i}]", depth - 1, budget)
-        )
+        if part is not None or not kind.gaps:
+            part = _read_node(part, k, f"{at}[{i}]", depth - 1, budget)
+        nodes.append(part)
     return tuple(nodes)

@@ -99,11 +99,7 @@ from ._venn_abers import VennAbers as VennAbers
 
 def _is_method(value: object) -> bool:
     """Return whether a value is a recalibrator class other than the base class."""
-    return (
-        isinstance(value, type)
-        and issubclass(value, Recalibrator)
-        and value is not Recalibrator
-    )
+    return isinstance(value, type) and Recalibrator in value.__mro__[1:]
 
 
 # Every recalibrator imported above is registered. Its name is that of its file.

@@ -398,7 +398,7 @@ class Blocks:
 
     def _sample_first_blocks(self, rng):
         """Sample the first blocks, because these can only be read in order."""
-        first: list[ScoreBlock] = []
+        first = []
         for number, item in enumerate(self.blocks):
             first.append(self._make_block(number, item))
             if sum(block.n_rows for block in first) >= _MIN_SAMPLE_ROWS:

@@ -202,8 +202,8 @@ class DefaultCalibration(Recalibrator):
         if proba.shape[1] >= _MANY_CLASSES_LIMIT:
             return
         compressed = _TwoSteps("compressed")
-        extra = _COMPRESSED_EXTRA
-        yield compressed, price + extra, compressed._fit(scores, codes, weight)
+        compressed_price = price + _COMPRESSED_EXTRA
+        yield compressed, compressed_price, compressed._fit(scores, codes, weight)
         del scores
         if weight.sum() < _MIN_SPLINE_ROWS:
             return

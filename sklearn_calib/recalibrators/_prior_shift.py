@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .. import maps
-from .._argument_checks import check_level
+from .._argument_checks import check_level, equals
 from .._kernels._label_shift import (
     MIN_EXPORTED_LOG,
     compute_log_ratio,
@@ -708,9 +708,7 @@ class PriorShift(Recalibrator):
             ("strength", 1.0),
         ):
             value = getattr(self, name)
-            if not (
-                value is default or (isinstance(value, str | Real) and value == default)
-            ):
+            if not equals(value, default):
                 raise invalid_input(
                     expected="mean alone",
                     got=f"{name}={value!r}",

@@ -117,8 +117,7 @@ def compute_fold_masses(
     folds = []
     for fold_number in range(n_folds):
         is_left = fold == fold_number
-        left = np.zeros(len(codes))
-        kept = np.zeros(len(codes))
+        kept, left = np.zeros((2, len(codes)))
         left[order] = unit * np.bincount(copies[is_left], minlength=len(order))
         kept[order] = unit * np.bincount(copies[~is_left], minlength=len(order))
         folds.append((kept, left))
@@ -163,16 +162,17 @@ def _count_copies(weight, is_count, most):
 
     There are at most `most` copies in all.
     """
-    count = weight if is_count else np.ones(len(weight))
-    unit = np.ones(len(weight)) if is_count else weight
-    if len(weight) > most or count.sum() > most:
+    n = len(weight)
+    count = weight if is_count else np.ones(n)
+    unit = np.ones(n) if is_count else weight
+    if n > most or count.sum() > most:
         # A systematic sample: rows at equal distances along the cumulated weight.
         end = np.cumsum(weight)
         points = (np.arange(most) + 0.5 - BIN_EDGE_TOLERANCE) * (end[-1] / most)
-        drawn = np.minimum(np.searchsorted(end, points), len(weight) - 1)
-        count = np.bincount(drawn, minlength=len(weight)).astype(float)
+        drawn = np.minimum(np.searchsorted(end, points), n - 1)
+        count = np.bincount(drawn, minlength=n).astype(float)
         if not is_count:
-            unit = np.full(len(weight), end[-1] / most)
+            unit = np.full(n, end[-1] / most)
     return count, unit
 
 

@@ -147,14 +147,11 @@ class TopLabel(CombinedRecalibrator):
 
     def _make_map(self):
         """Make the map of the parts; with two classes the part is the map."""
-        keys = (
-            range(len(self.classes_))
-            if self.per_class and len(self.classes_) > 2
-            else [-1]
-        )
+        k = len(self.classes_)
+        keys = range(k) if self.per_class and k > 2 else [-1]
         parts_by_class = map(self.recalibrators_.get, keys)
         parts = [None if part is None else get_map(part) for part in parts_by_class]
-        if len(self.classes_) == 2:
+        if k == 2:
             return parts[0]
         return maps.TopLabel(parts=parts, rest=self.rest_inverse_temperature_)
 
