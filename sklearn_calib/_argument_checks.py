@@ -10,7 +10,7 @@ from ._spelling import suggest_name
 from .exceptions import InvalidInputError, invalid_input
 
 
-def unknown_name(
+def unknown_name_error(
     what: str,
     name: object,
     known: Iterable[object],
@@ -33,7 +33,7 @@ def unknown_name(
     )
 
 
-def check_known(
+def check_choice(
     what: str,
     value: object,
     known: Iterable[str],
@@ -41,7 +41,7 @@ def check_known(
 ) -> None:
     """Raise ValueError unless the value is one of the known names."""
     if not (isinstance(value, str) and value in known):
-        raise unknown_name(what, value, known, otherwise)
+        raise unknown_name_error(what, value, known, otherwise)
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -57,7 +57,7 @@ def is_whole_number(value: object) -> TypeGuard[float]:
     return is_number(value) and abs(value) < math.inf and value == int(value)
 
 
-def equals(value: object, known: object) -> bool:
+def is_scalar_equal(value: object, known: object) -> bool:
     """Return whether a value is this text or label; no array and no missing value is."""
     try:  # an old numpy warns if an array is compared with a text
         same: object = not getattr(value, "ndim", 0) and value == known
@@ -66,7 +66,7 @@ def equals(value: object, known: object) -> bool:
     return type(same).__name__ in ("bool", "bool_") and bool(same)
 
 
-def number_or_nan(value: object) -> float:
+def to_float_or_nan(value: object) -> float:
     """Return a number as a float, and NaN for anything else."""
     return float(value) if is_number(value) else math.nan
 
@@ -122,7 +122,7 @@ _MAX_COUNTS = {
 }
 
 
-def check_sizes(params: dict[str, Any]) -> None:
+def check_param_magnitudes(params: dict[str, Any]) -> None:
     """Raise ValueError if a parameter is so large or so near 0 that arithmetic loses it."""
     for name, value in params.items():
         got = repr(value)[:60]
@@ -162,7 +162,7 @@ _MIN_PARAMETER_MAGNITUDE = 1e-100
 _MAX_PARAMETER_MAGNITUDE = 1e100
 
 
-def check_flag(value: object, name: str) -> bool:
+def check_bool(value: object, name: str) -> bool:
     """Return True or False; None is False. Raise ValueError for anything else."""
     if value is not None and type(value).__name__ not in ("bool", "bool_"):
         raise invalid_input(
@@ -200,7 +200,7 @@ def check_progress(progress: object) -> None:
         )
 
 
-def require(module: str, extra: str) -> Any:
+def import_optional(module: str, extra: str) -> Any:
     """Import a module of an extra; raise ModuleNotFoundError with the command that installs it."""
     try:
         return import_module(module)

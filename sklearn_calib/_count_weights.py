@@ -23,13 +23,18 @@ def are_counts(weight: FloatArray) -> bool:
     >>> are_counts(np.array([0.0, 3.0])), are_counts(np.array([0.5])), are_counts(np.array([1e300]))
     (True, False, False)
     """
-    if not (_is_whole(weight[:_SAMPLE_WEIGHTS]).all() and weight.max() <= _MAX_COUNT):
+    if not (
+        _mark_whole_weights(weight[:_SAMPLE_WEIGHTS]).all()
+        and weight.max() <= _MAX_COUNT
+    ):
         return False
     blocks = range(0, len(weight), _BLOCK_WEIGHTS)
-    return all(_is_whole(weight[i : i + _BLOCK_WEIGHTS]).all() for i in blocks)
+    return all(
+        _mark_whole_weights(weight[i : i + _BLOCK_WEIGHTS]).all() for i in blocks
+    )
 
 
-def _is_whole(weight):
+def _mark_whole_weights(weight):
     """Return which weights are whole numbers up to rounding; a light row is not an absent one."""
     near = np.rint(weight)
     return abs(weight - near) <= _COUNT_TOLERANCE * (near > 0)

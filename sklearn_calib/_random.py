@@ -42,10 +42,10 @@ def make_generator(random_state: RandomStateLike) -> np.random.Generator:
             raise TypeError
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        raise _invalid_random_state(random_state) from None
+        raise _random_state_error(random_state) from None
 
 
-def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
+def make_random_state(random_state: RandomStateLike) -> np.random.RandomState:
     """Make a RandomState from any `random_state`, for scikit-learn and published draws."""
     if isinstance(random_state, np.random.RandomState):
         return random_state
@@ -56,7 +56,7 @@ def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
             raise TypeError
         return np.random.RandomState(random_state)
     except (TypeError, ValueError):
-        raise _invalid_random_state(random_state) from None
+        raise _random_state_error(random_state) from None
 
 
 def check_seed(random_state: RandomStateLike) -> None:
@@ -66,7 +66,7 @@ def check_seed(random_state: RandomStateLike) -> None:
         make_generator(random_state)
 
 
-def _invalid_random_state(random_state: object) -> InvalidInputError:
+def _random_state_error(random_state: object) -> InvalidInputError:
     return invalid_input(
         expected="random_state as a whole number from 0, a Generator, a RandomState or None",
         got=repr(random_state),
@@ -98,7 +98,7 @@ def draw_labels(bounds: FloatArray, rng: np.random.Generator) -> IntArray:
     Parameters
     ----------
     bounds : ndarray of shape (n_samples, n_classes)
-        Cumulated probabilities, as `label_bounds` makes them.
+        Cumulated probabilities, as `cumulate_proba` makes them.
     rng : Generator
 
     Returns
@@ -111,7 +111,7 @@ def draw_labels(bounds: FloatArray, rng: np.random.Generator) -> IntArray:
     return (u[:, None] >= bounds[:, :-1]).sum(axis=1)
 
 
-def label_bounds(proba: ArrayLike) -> FloatArray:
+def cumulate_proba(proba: ArrayLike) -> FloatArray:
     """Compute the bounds for `draw_labels`: cumulated rows, the last exactly 1."""
     bounds = np.cumsum(np.asarray(proba, dtype=np.float64), axis=1)
     return bounds / bounds[:, -1:]
@@ -212,7 +212,7 @@ class CellBinomialSampler:
         return places
 
 
-def weight_moments(
+def compute_weight_moments(
     counts: AnyArray, weight: FloatArray, squares: FloatArray
 ) -> tuple[FloatArray, FloatArray, bool]:
     """Compute mean and variance of the weights in each cell, and whether all variances are 0.
@@ -232,7 +232,7 @@ def weight_moments(
     return mean, variance, not variance.any()
 
 
-def weight_of_some(
+def draw_partial_weight(
     some: AnyArray,
     counts: AnyArray,
     weight: FloatArray,
@@ -241,7 +241,7 @@ def weight_of_some(
 ) -> FloatArray:
     """Draw the weight of `some` of `counts` rows without replacement.
 
-    See `weight_moments`.
+    See `compute_weight_moments`.
     """
     mean, variance, equal = moments
     drawn = np.where(some < counts, some * mean, weight)

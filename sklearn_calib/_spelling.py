@@ -47,7 +47,9 @@ def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
     inside = [
         x for x in by_letters if min(len(x), len(wanted)) > 1 and x[0] == wanted[0]
     ]
-    inside = [x for x in inside if _is_left(x, wanted) or _is_left(wanted, x)]
+    inside = [
+        x for x in inside if _is_subsequence(x, wanted) or _is_subsequence(wanted, x)
+    ]
     return by_letters[max(inside, key=len)] if inside else None
 
 
@@ -58,7 +60,7 @@ def _normalise_letters(name):
     return re.sub(r"[\s_-]", "", name.casefold())
 
 
-def _is_left(short, text):
+def _is_subsequence(short, text):
     """Return whether the letters of `short` stand in `text` in this order."""
     rest = iter(text)
     return all(letter in rest for letter in short)

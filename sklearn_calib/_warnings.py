@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .exceptions import CalibrationWarning, StructuredMessage, message_fields
+from .exceptions import CalibrationWarning, StructuredMessage, make_message_fields
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def warn_calibration(
     is given, because a pipeline hides it.
     """
     message = CalibrationWarning()
-    fields = message_fields(
+    fields = make_message_fields(
         argument, expected=expected, got=got, hint=hint, sentence=sentence
     )
     if estimator is not None:

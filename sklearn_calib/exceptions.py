@@ -115,7 +115,7 @@ class CalibrationWarning(StructuredMessage, UserWarning):
 
 
 @cache
-def _error_class(error):
+def _make_error_class(error):
     """Return the class that is a built-in error and an `InvalidInputError`."""
     return type(
         error.__name__, (InvalidInputError, error), {"__module__": error.__module__}
@@ -123,7 +123,7 @@ def _error_class(error):
 
 
 def _make_error(error, fields):
-    made = _error_class(error)()
+    made = _make_error_class(error)()
     made.set_fields(**fields)
     return made
 
@@ -144,7 +144,7 @@ def invalid_input(
 
     Pass a `sentence` if ``expected ..., got ...`` does not read as English.
     """
-    fields = message_fields(
+    fields = make_message_fields(
         argument, expected=expected, got=got, hint=hint, sentence=sentence
     )
     fields["row"] = None if row is None else int(row)
@@ -157,7 +157,7 @@ def invalid_combination(argument: str, other: str, *, hint: str) -> InvalidInput
     """Return the error to raise about two arguments that exclude each other."""
     expected = f"{argument} without {other}"
     sentence = f"{argument} and {other} cannot be combined"
-    fields = message_fields(
+    fields = make_message_fields(
         argument, expected=expected, got="both", hint=hint, sentence=sentence
     )
     return _make_error(ValueError, fields)
@@ -171,7 +171,7 @@ _NUMPY_SCALAR_PATTERN = re.compile(
 )
 
 
-def message_fields(
+def make_message_fields(
     argument: str | None, *, expected: str, got: str, hint: str, sentence: str
 ) -> dict[str, Any]:
     """Return the fields of a message, without the names of numpy's scalars."""

@@ -12,7 +12,7 @@ from sklearn_calib._cli._prediction_batches import name_files
 from sklearn_calib._cli._remote import describe_source
 from sklearn_calib._files import opened
 from sklearn_calib._show import (
-    error_reason,
+    format_error,
     plain,
     quote_for_shell,
     quoted,
@@ -154,9 +154,9 @@ def test_libraries_that_repeat_a_secret_are_not_quoted(address, capsys):
 
 def test_a_reason_that_repeats_no_secret_is_quoted():
     said = "no route to h"
-    assert error_reason(OSError(said), "https://user:pass@h/t.csv?k=v") == said
+    assert format_error(OSError(said), "https://user:pass@h/t.csv?k=v") == said
     assert (
-        error_reason(OSError("for 'pa%73s'"), "https://user:pass@h/t.csv") == "OSError"
+        format_error(OSError("for 'pa%73s'"), "https://user:pass@h/t.csv") == "OSError"
     )
 
 
@@ -177,7 +177,7 @@ def test_google_is_asked_for_seconds(monkeypatch, address, asked):
         raise OSError("no network")
 
     fs = SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri))
-    monkeypatch.setattr(opened, "require", lambda *_: fs)
+    monkeypatch.setattr(opened, "import_optional", lambda *_: fs)
     with refuses(
         ValueError, expected="an address that pyarrow can open", value=".*no network"
     ):

@@ -24,7 +24,7 @@ from sklearn_calib._validation import (
     canonical_labels,
     canonical_proba,
     canonical_weight,
-    soft_rows,
+    validate_soft_labels,
 )
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
@@ -576,10 +576,10 @@ def test_bfloat16_stored_in_single():
         canonical_proba(brain * np.float32(0.98))  # too far, and other numbers
     with refuses(ValueError, expected="rows that sum to 1"):
         canonical_proba(brain * np.float32(1 + 1e-6))  # other numbers
-    soft = soft_rows(brain)
+    soft = validate_soft_labels(brain)
     np.testing.assert_allclose(np.bincount(soft.items, soft.weight), 1.0)
     with refuses(ValueError, expected=".*whose rows sum to 1"):
-        soft_rows(brain * np.float32(1 + 1e-6))
+        validate_soft_labels(brain * np.float32(1 + 1e-6))
 
 
 def test_bfloat16_of_jax():

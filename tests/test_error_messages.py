@@ -151,7 +151,7 @@ def test_a_warning_has_the_same_fields():
 
 def test_errors_are_raised_visibly():
     """A call that only returns an error and is not raised would let the mistake through."""
-    makers = ("invalid_input", "invalid_option", "invalid_field", "unknown_name")
+    makers = ("invalid_input", "invalid_option", "invalid_field", "unknown_name_error")
     for path in code_metrics.FILES:
         for node in ast.walk(code_metrics.parsed(path)):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):

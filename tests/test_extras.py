@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sklearn_calib._argument_checks import require
+from sklearn_calib._argument_checks import import_optional
 
 PLOTS = {
     "ReliabilityDisplay.plot": "displays.ReliabilityDisplay.from_predictions(y, p)",
@@ -86,5 +86,5 @@ def test_a_broken_package_is_not_called_missing(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="a_part_that_is_missing"):
-        require("half_installed", "plot")
-    assert require("json", "plot").loads("1") == 1
+        import_optional("half_installed", "plot")
+    assert import_optional("json", "plot").loads("1") == 1

@@ -437,8 +437,8 @@ MUTANTS = {
     ),
     "null distribution around the observed labels": Mutant(
         "inference._resampling",
-        "label_bounds(predictions.proba if law is None else law)",
-        "label_bounds(np.eye(len(predictions.classes))[predictions.codes] / 2"
+        "cumulate_proba(predictions.proba if law is None else law)",
+        "cumulate_proba(np.eye(len(predictions.classes))[predictions.codes] / 2"
         " + predictions.proba / 2)",
         "inference/test_resampling.py::test_the_null_distribution_is_that_of_the_predictions",
     ),

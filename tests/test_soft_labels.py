@@ -18,7 +18,7 @@ from words import QUICKER, differ, same
 
 import sklearn_calib
 from sklearn_calib import CalibratedModel
-from sklearn_calib._validation import soft_rows
+from sklearn_calib._validation import validate_soft_labels
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores
 from sklearn_calib.inference import (
@@ -136,7 +136,7 @@ def test_votes_of_a_count_are_rows():
         np.concatenate([np.arange(m) < k for k, m in zip(votes, n, strict=True)]) * 1
     )
     for dtype in (np.float64, np.float32):
-        rows = soft_rows((votes / n).astype(dtype), n)
+        rows = validate_soft_labels((votes / n).astype(dtype), n)
         assert (rows.weight == np.floor(rows.weight)).all()
         assert (
             np.bincount(rows.codes, rows.weight).tolist()
@@ -146,14 +146,14 @@ def test_votes_of_a_count_are_rows():
     assert found.slope_ == pytest.approx(
         PlattScaling().fit(again, labels).slope_, rel=1e-7
     )
-    rows = soft_rows([1 / 3, 0.5], [2.5, 1])  # no counts: as they are
+    rows = validate_soft_labels([1 / 3, 0.5], [2.5, 1])  # no counts: as they are
     np.testing.assert_allclose(rows.weight, [5 / 3, 5 / 6, 0.5, 0.5], rtol=1e-15)
 
 
 def test_labels_that_are_certain_are_labels():
     proba, _, weight = shares(2)
     y = (np.arange(60) % 3 == 0).astype(int)
-    rows = soft_rows(y, weight)
+    rows = validate_soft_labels(y, weight)
     assert rows.items.tolist() == list(range(60)) and rows.labels.tolist() == y.tolist()
     assert rows.weight.tolist() == weight.tolist()
     assert brier_loss(y == 1, proba, soft_labels=True) == brier_loss(y, proba)

@@ -79,9 +79,11 @@ def match_named_classes(
 
 def in_class_order(names: Sequence[str], classes: Any) -> list[str]:
     """Return names of columns in the order of the classes, if they are those of the classes."""
-    from .._validation import match_columns
+    from .._validation import reorder_columns
 
-    return match_columns(np.array([names], dtype=object), [*names], classes)[0].tolist()
+    return reorder_columns(np.array([names], dtype=object), [*names], classes)[
+        0
+    ].tolist()
 
 
 def _parse_label(name, text, numeric):

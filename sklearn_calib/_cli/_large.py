@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from .._argument_checks import require
+from .._argument_checks import import_optional
 from .._files.columns import Block
 from .._files.tables import column_names, is_unpacked_size_above
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
@@ -382,7 +382,7 @@ def _run_on_dask_workers(address, work):
         return work(None)
     import joblib
 
-    dask = require("distributed", "dask")
+    dask = import_optional("distributed", "dask")
     try:
         client = dask.Client(address, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -354,10 +354,10 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
 
 def _match_columns(rows, classes):
     """Return rows with their columns in the order of the classes that these are named after."""
-    from .._validation import match_columns
+    from .._validation import reorder_columns
 
     names = [*rows.names]
-    scores = match_columns(rows.scores, names, classes)
+    scores = reorder_columns(rows.scores, names, classes)
     return rows._replace(scores=scores, names=in_class_order(names, classes))
 
 
@@ -382,10 +382,10 @@ def expand_soft_labels(rows: PredictionBatch, first: int = 0) -> PredictionBatch
 
     Without clusters each item is one; `first` is the number of the first of them.
     """
-    from .._validation import soft_rows
+    from .._validation import validate_soft_labels
 
     n_items = len(rows.labels)
-    soft = soft_rows(rows.labels, rows.weight, rows.classes, n_rows=n_items)
+    soft = validate_soft_labels(rows.labels, rows.weight, rows.classes, n_rows=n_items)
     items = soft.items
     together = first + items if rows.together is None else rows.together[items]
     scores = rows.scores

@@ -11,11 +11,11 @@ from urllib import request
 from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
 
-from .._argument_checks import require
+from .._argument_checks import import_optional
 from .._files.opened import ADDRESS_PATTERN, expand_paths, standard_input
 from .._files.rows import run_query
 from .._files.whole import DISK_FULL_ERRNOS, temporary_folder
-from .._show import display_paths_as, error_reason, plain, quoted, redact_secrets
+from .._show import display_paths_as, format_error, plain, quoted, redact_secrets
 from ..exceptions import InvalidInputError, invalid_input
 from ._messages import invalid_option
 from ._request import Request
@@ -57,8 +57,7 @@ def local_files(options: Request, *, beside: bool = False) -> Iterator[list[str]
         )
     if patterns.count("-") > 1:
         raise invalid_option(
-            sentence="The standard input is named twice",
-            hint="Name a file",
+            sentence="The standard input is named twice", hint="Name a file"
         )
     for pattern in patterns:
         _refuse_pipe(pattern)
@@ -151,7 +150,7 @@ def _fetch_pattern(pattern, folder, query):
             raise
         raise invalid_input(
             expected="an address that can be read",
-            got=f"{quoted(pattern, 200)} ({plain(error_reason(error, pattern), 200).rstrip('.')})",
+            got=f"{quoted(pattern, 200)} ({plain(format_error(error, pattern), 200).rstrip('.')})",
             hint="Check it, or download the file",
             error=Exception,
         ) from None  # the text of the error may contain secrets
@@ -159,7 +158,7 @@ def _fetch_pattern(pattern, folder, query):
 
 def _save_query_rows(address, query, path):
     """Return the rows of a query in a file, whose first rows give the column types."""
-    pa = require("pyarrow", "cli")
+    pa = import_optional("pyarrow", "cli")
     writer = None
     with ExitStack() as stack:
         for piece in run_query(address, query):

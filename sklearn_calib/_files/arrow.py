@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from .._argument_checks import require
+from .._argument_checks import import_optional
 from .._show import plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
 from .columns import LIST_COLUMN_HINT
@@ -195,10 +195,7 @@ def keep_workbook() -> Iterator[None]:
 
 
 def load_workbook(
-    stream: Any,
-    file: str,
-    pick: ColumnSelector | None,
-    skip_rows: int = 0,
+    stream: Any, file: str, pick: ColumnSelector | None, skip_rows: int = 0
 ) -> Any:
     """Return some columns of the sheet as a pandas DataFrame; without `pick` all of them.
 
@@ -245,7 +242,7 @@ def _get_cached_sheet(stream, file):
 
 def _open_sheet(stream, file):
     try:
-        openpyxl = require("openpyxl", "excel")
+        openpyxl = import_optional("openpyxl", "excel")
     except InvalidInputError as error:
         error.set_fields(
             hint=f"{error.hint}, or save the sheet of {plain(file)} as csv"

@@ -16,8 +16,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .._argument_checks import require
-from .._show import error_reason, plain, quoted, redact_secrets
+from .._argument_checks import import_optional
+from .._show import format_error, plain, quoted, redact_secrets
 from ..exceptions import invalid_input
 
 #: The beginning of an address; one letter is a drive of Windows ("C://tables").
@@ -41,11 +41,7 @@ _SUFFIXES_BY_KIND = {
 }
 _TABLE_SUFFIXES = tuple(chain.from_iterable(_SUFFIXES_BY_KIND.values()))
 # In a folder, ".json" and ".xlsx" may be something other than a table.
-_READABLE_SUFFIXES = (
-    *_TABLE_SUFFIXES,
-    ".json",
-    ".xlsx",
-)
+_READABLE_SUFFIXES = (*_TABLE_SUFFIXES, ".json", ".xlsx")
 
 # Google's storage is retried after this time, for the permission and for the answer.
 _RETRY_SECONDS = 5
@@ -154,7 +150,7 @@ def _check_rereadable(path):
 
 def _expand_address(text):
     """Yield parquet files of another file system, by pyarrow."""
-    fs = require("pyarrow.fs", "cli")
+    fs = import_optional("pyarrow.fs", "cli")
     try:
         # tries for 15 minutes
         google = re.match(r"gc?s://(?!.*retry_limit_seconds)", text)
@@ -164,7 +160,7 @@ def _expand_address(text):
         info = filesystem.get_file_info(path)
     except Exception as error:  # of half a dozen kinds
         filesystem = None
-        reason = error_reason(error, text).partition("\n")[0].rstrip(".")
+        reason = format_error(error, text).partition("\n")[0].rstrip(".")
     # not if the error of pyarrow, which holds passwords, would be shown
     if filesystem is None:
         raise invalid_input(

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import require
-from .._show import error_reason, plain, quoted
+from .._argument_checks import import_optional
+from .._show import format_error, plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
 
 # Rows that are fetched from a query or an iterator at a time.
@@ -20,14 +20,7 @@ _SERVER_CURSOR_NAME = "sklearn_calib"
 
 
 # Databases of these drivers quote names with backticks.
-_BACKTICK_DRIVERS = (
-    "pymysql",
-    "MySQLdb",
-    "mysql",
-    "mariadb",
-    "google",
-    "databricks",
-)
+_BACKTICK_DRIVERS = ("pymysql", "MySQLdb", "mysql", "mariadb", "google", "databricks")
 
 
 class Counting(NamedTuple):
@@ -75,7 +68,7 @@ def run_query(
     with ExitStack() as stack:
         try:
             if address:
-                alchemy = require("sqlalchemy", "sql")
+                alchemy = import_optional("sqlalchemy", "sql")
                 source = alchemy.create_engine(address)
                 stack.callback(source.dispose)
             query = query if counting is None else counting.write_query(query, source)
@@ -86,7 +79,7 @@ def run_query(
             raise invalid_input(
                 expected="a query that the database answers",
                 got=plain(
-                    error_reason(getattr(error, "orig", error), address), 300
+                    format_error(getattr(error, "orig", error), address), 300
                 ).rstrip("."),
                 hint="Check the query, the address and the driver",
             ) from error
@@ -104,7 +97,7 @@ def _execute_query(source, query, stack):
         source = held.driver_connection
     # its cursors do not see all tables
     if type(source).__module__.strip("_").startswith("duckdb"):
-        reader = require("pyarrow", "cli").RecordBatchReader
+        reader = import_optional("pyarrow", "cli").RecordBatchReader
         stream = source.sql(query).__arrow_c_stream__()  # DuckDB 1.1 takes no schema
         return (batch for batch in reader._import_from_c_capsule(stream))
     if not hasattr(source, "cursor"):
@@ -169,7 +162,7 @@ def _count_read_rows(pieces):
     except (InvalidInputError, TypeError, GeneratorExit):
         raise
     except Exception as error:  # a connection that is lost
-        reason = plain(error_reason(error, ""), 200)
+        reason = plain(format_error(error, ""), 200)
         raise invalid_input(
             expected="rows to the end",
             got=f"{type(error).__name__} after {n_rows:,} rows ({reason})",
@@ -239,7 +232,7 @@ def _name_values(values, names):
 
 
 def _make_frame(rows, columns):
-    pd = require("pandas", "cli")
+    pd = import_optional("pandas", "cli")
     with suppress(TypeError):  # rows of SQLAlchemy, of pyodbc
         rows = [row if isinstance(row, Mapping) else tuple(row) for row in rows]
     return pd.DataFrame.from_records(rows, columns=columns, coerce_float=True)

@@ -283,16 +283,16 @@ def average_clusters(totals, mass):
 
     Both arrays have a number for each cluster, `mass` the weight of its rows. The error
     is the jackknife's, CR3 as in `compute_jackknife`, the degrees are those of
-    `estimate_student_law`.
+    `estimate_degrees_of_freedom`.
     """
     mean = totals.sum() / mass.sum()
     # The mean without one cluster less the mean of all, exactly.
     changes = (totals - mean * mass) / (mass.sum() - mass)
     error = np.sqrt((len(mass) - 1) / len(mass) * (changes**2).sum())
-    return mean, error, estimate_student_law(mass)[0]
+    return mean, error, estimate_degrees_of_freedom(mass)[0]
 
 
-def estimate_student_law(mass):
+def estimate_degrees_of_freedom(mass):
     """Return the degrees of freedom of a mean of clusters, and a ratio of variances.
 
     Satterthwaite's degrees of the squared jackknife error of Bell and McCaffrey (2002),

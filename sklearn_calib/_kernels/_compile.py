@@ -87,7 +87,7 @@ class KernelCache(FunctionCache):
             return super().load_overload(sig, target_context)
         except Exception as error:
             # Any exception is possible: unpickling a damaged file can call anything.
-            warn_once(error, self.cache_path)
+            warn_uncached_code(error, self.cache_path)
             with suppress(OSError):
                 # The new result of the compiler takes the place of the damaged files.
                 self.flush()
@@ -97,7 +97,7 @@ class KernelCache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except Exception as error:
-            warn_once(error, self.cache_path)
+            warn_uncached_code(error, self.cache_path)
 
 
 class NoCache(NullCache):
@@ -107,13 +107,13 @@ class NoCache(NullCache):
         self.error = error
 
     def save_overload(self, sig, data):
-        warn_once(self.error)
+        warn_uncached_code(self.error)
 
 
 _has_warned = False
 
 
-def warn_once(error, folder=None):
+def warn_uncached_code(error, folder=None):
     """Warn, once in a process, that compiled code could not be kept."""
     global _has_warned
     if _has_warned:

@@ -7,7 +7,7 @@ points t_0 = 0 < ... < t_m = 1, with f_k the label-1 and g_k the label-0 mass of
 data at t_k, this is a linear program in mu, whose dual
     maximise sum_k f_k x_k + g_k z_k with |x_{k+1} - x_k| <= t_{k+1} - t_k, the same for
     z, and t_k x_k + (1 - t_k) z_k <= 0
-is solved by `interior_point`, or by HiGHS should that stall; mu are the multipliers of
+is solved by `run_interior_point`, or by HiGHS should that stall; mu are the multipliers of
 the last constraints.
 """
 
@@ -18,9 +18,9 @@ import numpy as np
 from ._distance_compiled import (
     BALANCE_TOLERANCE,
     get_gap_tolerance,
-    interior_point,
     place_cells,
     pool_cells,
+    run_interior_point,
 )
 
 # Larger numbers of scores are pooled into so many cells.
@@ -193,7 +193,7 @@ def _solve_interior_point(grid, masses):
     prices = np.full((2, n), -depth)
     work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 7))]
     pairs = [table.ravel() for table in (primal, slack, *work[:2])]
-    gap, value = interior_point(
+    gap, value = run_interior_point(
         grid, masses, prices, *pairs, primal, slack, *work, MAX_INTERIOR_POINT_STEPS
     )
     if gap <= get_gap_tolerance(value) + BALANCE_TOLERANCE:

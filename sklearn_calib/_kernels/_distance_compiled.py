@@ -35,7 +35,7 @@ def get_gap_tolerance(value):
 
 
 @compile_kernel(fastmath={"reassoc", "contract"})
-def interior_point(
+def run_interior_point(
     grid,
     masses,
     prices,

@@ -153,11 +153,7 @@ def make_numerical_average(link):
 
 
 # The centre of symmetry c of each link s: s(c + t) = 1 - s(c - t).
-LINK_CENTRES = {
-    "logit": 0.0,
-    "probit": 0.0,
-    "clipped_relu": 0.5,
-}
+LINK_CENTRES = {"logit": 0.0, "probit": 0.0, "clipped_relu": 0.5}
 
 
 def log_average_logistic(mu, tau):
@@ -195,7 +191,7 @@ def log_average_probit(mu, tau):
     return log, ratio / norm, -ratio * z * tau / norm**2
 
 
-def _take_logarithm(expected, mu, tau):
+def _evaluate_logarithm(expected, mu, tau):
     value, by_mu, by_tau = expected(mu, tau)
     value = np.maximum(value, 1e-300)
     return np.log(value), by_mu / value, by_tau / value
@@ -204,7 +200,7 @@ def _take_logarithm(expected, mu, tau):
 _LOG_MEAN_FUNCTIONS = {
     "logit": log_average_logistic,
     "probit": log_average_probit,
-    "clipped_relu": partial(_take_logarithm, average_clipped),
+    "clipped_relu": partial(_evaluate_logarithm, average_clipped),
 }
 
 

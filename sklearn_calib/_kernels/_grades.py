@@ -116,7 +116,7 @@ def fit_isotonic_rates(events, rows):
     return np.moveaxis(best, 0, -1)
 
 
-def measure_disorder(events, rows):
+def compute_order_likelihood_ratio(events, rows):
     """Return twice the log-likelihood ratio of the rates and increasing rates.
 
     The latter are the increasing rates that fit best.
@@ -135,7 +135,7 @@ def compute_order_p(events, rows, n_resamples, rng):
     if all rates are equal: of all rates that do not fall, the ones that are out of
     order most often.
     """
-    observed = measure_disorder(events, rows)
+    observed = compute_order_likelihood_ratio(events, rows)
     integer_rows = rows.astype(np.int64)
     if len(rows) < 2 or not 0 < events.sum() < rows.sum():
         return 1.0
@@ -144,7 +144,8 @@ def compute_order_p(events, rows, n_resamples, rng):
     # rates.
     drawn = draw_event_counts(integer_rows, int(events.sum()), n_resamples, rng)
     larger = np.count_nonzero(
-        measure_disorder(drawn.astype(float), rows) >= observed * (1 - 1e-9) - 1e-12
+        compute_order_likelihood_ratio(drawn.astype(float), rows)
+        >= observed * (1 - 1e-9) - 1e-12
     )
     return float((1 + larger) / (1 + n_resamples))
 

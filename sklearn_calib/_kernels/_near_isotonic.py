@@ -18,7 +18,7 @@ from ._range_sums import RangeSums
 
 
 @compile_helper
-def _find_meeting(sums, mass, flag, before, between, after, now):
+def _find_meeting_time(sums, mass, flag, before, between, after, now):
     """Return when the groups beside a boundary meet, not before now; inf for never.
 
     A group is known by its last row: `between` for the left one, `after` for the right
@@ -70,7 +70,7 @@ def _restore_heap(heap, heap_index, key, i):
 @compile_kernel
 def _fill_first_meetings(sums, mass, flag, key):
     for i in range(len(flag)):
-        key[i] = _find_meeting(sums, mass, flag, i - 1, i, i + 1, 0.0)
+        key[i] = _find_meeting_time(sums, mass, flag, i - 1, i, i + 1, 0.0)
 
 
 @compile_kernel
@@ -101,7 +101,7 @@ def _merge_groups(
             before[high] = low
         for other in (low, high):
             if 0 <= other < m:
-                key[other] = _find_meeting(
+                key[other] = _find_meeting_time(
                     sums, mass, flag, before[other], other, after[other], now
                 )
                 _restore_heap(heap, heap_index, key, heap_index[other])

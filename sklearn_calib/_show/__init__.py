@@ -11,10 +11,10 @@ from ._html import (
 )
 from ._names import (
     display_paths_as,
-    error_reason,
     escape_html,
     escape_legend_label,
     escape_mathtext,
+    format_error,
     format_row_numbers,
     join_truncated,
     plain,

@@ -22,18 +22,18 @@ from ._column_order import (
     align_columns,
     are_ranked_well,
     check_column_owner,
-    check_indexes,
-    column_names,
+    check_same_index,
     count_ranked_pairs,
-    describe_choice,
     describe_doubtful_order,
     find_columns,
     find_likely_order,
-    find_positive,
+    find_positive_index,
+    get_column_names,
     is_single_column,
-    match_columns,
     orient_single_column,
     place_columns,
+    reorder_columns,
+    suggest_column_owner,
     warn_column_order,
 )
 from ._device import (
@@ -43,11 +43,11 @@ from ._device import (
 from ._label_tables import (
     BINARY_CLASSES,
     LabelScores,
-    canonical_label_scores,
-    canonical_label_table,
     find_known_rows,
     get_label_names,
-    named_label_tables,
+    read_label_scores,
+    read_label_table,
+    validate_label_tables,
 )
 from ._labels import (
     ALL_CLASSES_HINT,
@@ -55,8 +55,8 @@ from ._labels import (
     check_column_labels,
     check_two_or_more_classes,
     get_category_order,
+    get_survival_hint,
     has_unsorted_classes,
-    hint_at_survival,
     is_label_table,
     order_scale_columns,
     read_labels,
@@ -72,14 +72,14 @@ from ._scores import (
     canonical_proba,
     check_same_length,
     read_proba,
-    valid_proba,
+    validate_proba,
 )
 from ._soft_labels import (
     SoftRows,
     Votes,
     check_votes,
     count_votes,
-    soft_rows,
+    validate_soft_labels,
 )
 from ._weights import (
     canonical_weight,

@@ -98,7 +98,7 @@ def read_numbers(values: object, what: str) -> AnyArray:
     if raw.dtype.kind == "O" and raw.size:
         return _read_object_numbers(raw, what)
     if raw.dtype.kind not in "biuf" and raw.size:
-        raise _invalid_numbers(what, f"dtype {raw.dtype}")
+        raise _invalid_numbers_error(what, f"dtype {raw.dtype}")
     return raw
 
 
@@ -117,19 +117,19 @@ def _read_object_numbers(raw, what):
         hint = _CONVERSION_HINT
         if isinstance(raw[place], list | tuple | np.ndarray):
             hint = "Pass one column per class, for instance np.stack(p)"
-        raise _invalid_numbers(what, repr(raw[place])[:60], *place[:2], hint=hint)
+        raise _invalid_numbers_error(what, repr(raw[place])[:60], *place[:2], hint=hint)
     if any(kind.__name__ in _MISSING_TYPE_NAMES for kind in kinds):
         missing = np.reshape([is_missing(value) for value in raw.flat], raw.shape)
         raw = np.where(missing, np.nan, raw)
     try:
         return raw.astype(np.float64)
     except (ValueError, OverflowError) as error:
-        raise _invalid_numbers(
+        raise _invalid_numbers_error(
             what, f"a number that float64 cannot hold ({error})"
         ) from error
 
 
-def _invalid_numbers(what, got, row=None, column=None, *, hint=_CONVERSION_HINT):
+def _invalid_numbers_error(what, got, row=None, column=None, *, hint=_CONVERSION_HINT):
     """Return the error for an entry that is not a number."""
     if what == "labels":
         hint = "Pass 1 where a row has the label, else 0, for instance (y == 'yes').astype(int)"

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
-from .._argument_checks import equals
+from .._argument_checks import is_scalar_equal
 from .._simplex_array import take_columns
 from .._typing import AnyArray, FloatArray, IntArray
 from .._warnings import warn_calibration
@@ -36,19 +36,19 @@ _MISALIGNED_INDEX_HINT = (
 )
 
 
-def names_in(table: Any) -> Any:
+def get_raw_column_names(table: Any) -> Any:
     """Return the names of the columns of a table as it has them; None of anything else."""
     table = collect_lazy_frame(table)
     return getattr(table, "column_names", getattr(table, "columns", None))
 
 
-def column_names(table: Any) -> list[str] | None:
+def get_column_names(table: Any) -> list[str] | None:
     """Return the names of the columns of a table of pandas, polars or Arrow, as text.
 
     None if they have no meaning: for all but tables, and for the numbers from 0 that
     pandas gives to columns without names.
     """
-    names = names_in(table)
+    names = get_raw_column_names(table)
     return None if names is None or _is_default_index(names) else [*map(str, names)]
 
 
@@ -80,7 +80,7 @@ def find_columns(table: Any, *wanted: Any) -> IntArray | None:
     array([1, 0])
     """
     named = isinstance(table, list) and all(isinstance(text, str) for text in table)
-    names = table if named else column_names(table)
+    names = table if named else get_column_names(table)
     if names is None or len(names) < 2:
         return None
     for labels in wanted:
@@ -99,7 +99,7 @@ def _parse_number(text):
     return EQUAL_LABEL_TEXTS.get(text, text.removesuffix(".0"))
 
 
-def match_columns(proba: FloatArray, table: Any, *wanted: Any) -> FloatArray:
+def reorder_columns(proba: FloatArray, table: Any, *wanted: Any) -> FloatArray:
     """Return what was made of a table with its columns in the wanted order.
 
     Parameters
@@ -124,7 +124,7 @@ def match_columns(proba: FloatArray, table: Any, *wanted: Any) -> FloatArray:
     return proba[:, places]
 
 
-def check_indexes(*tables: Any, first: Any = None) -> Any:
+def check_same_index(*tables: Any, first: Any = None) -> Any:
     """Compare the index of what belongs to the same rows with the first one that there is.
 
     Rows are always taken by position, so two orders of one index are a mistake, or an
@@ -216,11 +216,11 @@ def check_column_owner(scores: Any, classes: AnyArray, argument: str) -> None:
             f"The labels {names} have no natural order, so it is unclear which class "
             "a single column of probabilities belongs to"
         ),
-        hint=describe_choice(names, argument),
+        hint=suggest_column_owner(names, argument),
     )
 
 
-def describe_choice(names: list[Any], argument: str) -> str:
+def suggest_column_owner(names: list[Any], argument: str) -> str:
     """Return the hint for a column without an owner: the argument with either class."""
     first, second = names
     owner = f"{argument}={second if argument == 'pos_label' else names!r}"
@@ -228,14 +228,16 @@ def describe_choice(names: list[Any], argument: str) -> str:
     return "Pass " + owner + f" if it is the probability of {second!r}, else " + other
 
 
-def find_positive(
+def find_positive_index(
     classes: AnyArray, pos_label: object, hint: str = "Name one of the labels"
 ) -> int:
     """Return the position of the positive class, 1 if none is named."""
     if pos_label is None:
         return 1
     names = classes.tolist()
-    places = [place for place, label in enumerate(names) if equals(pos_label, label)]
+    places = [
+        place for place, label in enumerate(names) if is_scalar_equal(pos_label, label)
+    ]
     if len(places) != 1:
         raise invalid_input(
             "pos_label",

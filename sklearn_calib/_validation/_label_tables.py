@@ -8,8 +8,13 @@ from scipy import sparse
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import add_error_context, invalid_input
 from ._arrays import read_array, read_numbers
-from ._column_order import column_names, find_columns, match_columns, names_in
-from ._labels import hint_at_survival
+from ._column_order import (
+    find_columns,
+    get_column_names,
+    get_raw_column_names,
+    reorder_columns,
+)
+from ._labels import get_survival_hint
 from ._scores import read_proba
 
 BINARY_CLASSES = np.arange(2)
@@ -46,11 +51,11 @@ class LabelScores(NamedTuple):
 
 def get_label_names(y: object, count: int) -> list[object]:
     """Return the names of the columns of a table of labels, or else their numbers."""
-    names = names_in(y)
+    names = get_raw_column_names(y)
     return list(range(count)) if names is None else list(names)
 
 
-def canonical_label_scores(
+def read_label_scores(
     scores: Any, n_labels: int | None = None, *, input_name: str = "y_proba"
 ) -> LabelScores:
     """Read probabilities of many labels.
@@ -64,10 +69,10 @@ def canonical_label_scores(
         The number of labels expected, if known.
     """
     with add_error_context(input_name):
-        return _label_scores(scores, n_labels)
+        return _read_valid_label_scores(scores, n_labels)
 
 
-def _label_scores(scores, n_labels):
+def _read_valid_label_scores(scores, n_labels):
     """Read scores of many labels: a table, or a list of tables with two columns."""
     listed = isinstance(scores, list | tuple) and any(
         np.ndim(part) == 2 for part in scores
@@ -118,16 +123,16 @@ def _read_label_proba(part):
     return read_proba(part)
 
 
-def canonical_label_table(
+def read_label_table(
     y: Any, n_samples: int, n_labels: int, *, input_name: str = "y_true"
 ) -> FloatArray:
     """Return a table of shape (n_samples, n_labels): 1 if a row has the label, else 0, or NaN."""
     with add_error_context(input_name):
         table = y.toarray() if sparse.issparse(y) else y
-        return _label_table(read_numbers(table, "labels"), n_samples, n_labels)
+        return _check_label_table(read_numbers(table, "labels"), n_samples, n_labels)
 
 
-def _label_table(table, n_samples, n_labels):
+def _check_label_table(table, n_samples, n_labels):
     """Check labels of shape (n_samples, n_labels); NaN marks unknown ones."""
     if table.shape != (n_samples, n_labels):
         raise invalid_input(
@@ -143,7 +148,7 @@ def _label_table(table, n_samples, n_labels):
             expected="labels 0, 1 or NaN (unknown)",
             got=f"{table[row, column]:g}",
             hint="For one label of several classes pass one dimension of y"
-            + hint_at_survival(table),
+            + get_survival_hint(table),
             row=row,
             column=column,
         )
@@ -156,7 +161,7 @@ def _label_table(table, n_samples, n_labels):
     return table
 
 
-def named_label_tables(
+def validate_label_tables(
     y_true: Any,
     y_proba: Any,
     labels: ArrayLike | None,
@@ -169,14 +174,14 @@ def named_label_tables(
     The names are `labels`, or those of the columns of `y_true`, or numbers. Columns of
     either table that have these names are moved to their place.
     """
-    scores = canonical_label_scores(y_proba, input_name=input_name)
+    scores = read_label_scores(y_proba, input_name=input_name)
     shape = len(scores.pairs[0]), len(scores.pairs)
-    table = canonical_label_table(y_true, *shape, input_name=label_name)
+    table = read_label_table(y_true, *shape, input_name=label_name)
     names = get_label_names(y_true, shape[1])
     if labels is not None:
         names = list(read_array(labels, "names"))
-    pairs = scores.match_labels(y_proba, names, column_names(y_true)).pairs
-    return names, pairs, match_columns(table, y_true, names)
+    pairs = scores.match_labels(y_proba, names, get_column_names(y_true)).pairs
+    return names, pairs, reorder_columns(table, y_true, names)
 
 
 def find_known_rows(table: AnyArray, label: int) -> AnyArray:

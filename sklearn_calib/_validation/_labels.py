@@ -77,7 +77,7 @@ def read_labels(
             hint="This estimator requires y to be passed, but the target y is None",
         )
     with add_error_context(input_name):
-        distinct, codes = _find_unique(_label_array(y))
+        distinct, codes = _find_unique(_read_label_array(y))
         if distinct.dtype.kind == "f" and np.any(distinct != np.floor(distinct)):
             raise invalid_input(
                 expected="class labels",
@@ -87,7 +87,7 @@ def read_labels(
     if classes is None:
         return distinct, codes
     with add_error_context("classes"):
-        wanted = _label_array(classes)
+        wanted = _read_label_array(classes)
         if len(_find_unique(wanted)[0]) != len(wanted):
             raise invalid_input(
                 expected="different classes",
@@ -229,7 +229,7 @@ SURVIVAL_TIME_HINT = (
 )
 
 
-def _label_array(y):
+def _read_label_array(y):
     """Read one label for each row as a 1-d array, and explain other shapes and types."""
     labels = read_array(y, "labels")
     if len(labels.dtype.names or ()) == 2:
@@ -261,7 +261,7 @@ def _label_array(y):
         raise invalid_input(
             expected="one label per row, a 1d array",
             got=f"labels of shape {labels.shape}",
-            hint="For one-hot labels pass y.argmax(axis=1)" + hint_at_survival(labels),
+            hint="For one-hot labels pass y.argmax(axis=1)" + get_survival_hint(labels),
         )
     if labels.size == 0:
         raise invalid_input(
@@ -272,7 +272,7 @@ def _label_array(y):
     return labels
 
 
-def hint_at_survival(table: AnyArray) -> str:
+def get_survival_hint(table: AnyArray) -> str:
     """Return what to do about pairs of an event and a time; "" for other tables."""
     if table.ndim != 2 or table.shape[1] != 2 or table.dtype.kind not in "iufO":
         return ""

@@ -180,11 +180,13 @@ def read_proba(
         if held is not None:
             return _check_columns(held.on_host(first), n_classes)
         if kind == "proba":
-            table = valid_proba(
+            table = validate_proba(
                 scores, tolerance=tolerance, input_name=input_name, first=first
             )
             return _check_columns(add_first_class_column(table), n_classes)
-        return _check_columns(apply_softmax(_logit_table(scores, first)), n_classes)
+        return _check_columns(
+            apply_softmax(_read_logit_table(scores, first)), n_classes
+        )
 
 
 def _read_few_rows(scores, kind):
@@ -252,7 +254,7 @@ def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
     return attach_log_proba(proba, get_exact_log(proba), nothing)
 
 
-def valid_proba(
+def validate_proba(
     scores: ArrayLike,
     *,
     tolerance: float | None = None,
@@ -292,11 +294,11 @@ def canonical_logits(
     copied.
     """
     with add_error_context(input_name):
-        table = _logit_table(scores, first)
+        table = _read_logit_table(scores, first)
     return table if table.shape[1] > 1 else np.hstack([np.zeros_like(table), table])
 
 
-def _logit_table(scores, first=0):
+def _read_logit_table(scores, first=0):
     """Read logits as a table of float32 or float64, and raise an error for huge ones."""
     table = _read_numeric_table(scores)
     if table.dtype != np.float32:

@@ -8,7 +8,7 @@ from .._count_weights import are_counts
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..exceptions import add_error_context, invalid_input
 from ._arrays import read_numbers
-from ._column_order import column_names, match_columns
+from ._column_order import get_column_names, reorder_columns
 from ._labels import read_labels
 from ._rounded import are_bfloat16
 from ._scores import check_same_length
@@ -57,7 +57,7 @@ class SoftRows(NamedTuple):
         return scores[self.items], self.labels, self.weight, self.classes
 
 
-def soft_rows(
+def validate_soft_labels(
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -100,8 +100,8 @@ def soft_rows(
 
     Examples
     --------
-    >>> from sklearn_calib._validation import soft_rows
-    >>> rows = soft_rows([0.75, 1, 0], [4, 1, 2])
+    >>> from sklearn_calib._validation import validate_soft_labels
+    >>> rows = validate_soft_labels([0.75, 1, 0], [4, 1, 2])
     >>> rows.items.tolist(), rows.labels.tolist(), rows.weight.tolist()
     ([0, 0, 1, 2], [0, 1, 1, 0], [1.0, 3.0, 1.0, 2.0])
     """
@@ -121,7 +121,7 @@ def soft_rows(
                     "For more than two classes pass soft labels with one column per class"
                 ),
             )
-    shares = match_columns(shares, y, names, column_names(scores))
+    shares = reorder_columns(shares, y, names, get_column_names(scores))
     weight = read_raw_weight(sample_weight, n)
     mass = shares * weight[:, None]
     # For k of n votes: 3 * (1 / 3) votes must be exactly one.

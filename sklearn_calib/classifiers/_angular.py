@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from .._atomic import atomic_fit
-from .._random import legacy_generator
+from .._random import make_random_state
 from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Self
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -247,11 +247,11 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             return False
         split = (
             StratifiedShuffleSplit(
-                1, test_size=0.25, random_state=legacy_generator(self.random_state)
+                1, test_size=0.25, random_state=make_random_state(self.random_state)
             )
             if self.sign == "holdout"
             else StratifiedKFold(
-                5, shuffle=True, random_state=legacy_generator(self.random_state)
+                5, shuffle=True, random_state=make_random_state(self.random_state)
             )
         )
         # The intercept differs between folds, so scores are centred in each of them.

@@ -11,12 +11,12 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._argument_checks import check_flag, equals
+from .._argument_checks import check_bool, is_scalar_equal
 from .._atomic import atomic_fit
 from .._callbacks import make_task_contexts, report_fit, report_task, with_callbacks
 from .._typing import CV, ArrayLike, Estimator, Features, RecalibratorLike, Self
 from .._validation import (
-    check_indexes,
+    check_same_index,
     is_label_table,
     place_columns,
     read_labels,
@@ -251,7 +251,7 @@ class CalibratedModel(CalibratedClassifier):
         # A copy is fitted, whose attributes self takes over at the end.
         with atomic_fit(self) as new:
             kind: type[FitContext] = FitContext
-            if check_flag(soft_labels, "soft_labels"):
+            if check_bool(soft_labels, "soft_labels"):
                 kind = SoftLabelContext
             elif is_label_table(y):
                 kind = MultilabelContext
@@ -260,7 +260,7 @@ class CalibratedModel(CalibratedClassifier):
             # A frozen estimator is the same in all folds, so an average of pairs has no
             # advantage.
             ensemble = not is_frozen if new.ensemble == "auto" else new.ensemble
-            if equals(new.cv, "alo"):
+            if is_scalar_equal(new.cv, "alo"):
                 new._check_alo(context)
                 fits = new._fit_once(context, "fit", _fit_by_leave_one_out)
             elif is_frozen and not ensemble:
@@ -304,7 +304,7 @@ class CalibratedModel(CalibratedClassifier):
         ValueError, TypeError
             As the recalibrator's ``partial_fit``; the model is then as it was.
         """
-        check_indexes(X, y, sample_weight)
+        check_same_index(X, y, sample_weight)
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
         # The new state is only set after all recalibrators have learned: an error

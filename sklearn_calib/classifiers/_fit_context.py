@@ -28,12 +28,12 @@ from .._sklearn_compat import (
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
 from .._validation import (
     canonical_weight,
-    check_indexes,
+    check_same_index,
     check_two_or_more_classes,
     get_category_order,
     order_scale_columns,
     read_labels,
-    soft_rows,
+    validate_soft_labels,
 )
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -118,7 +118,7 @@ class FitContext:
         # Rows of a frozen estimator may lack some of its classes.
         model_classes = estimator.classes_ if is_frozen else None
         classes, y_encoded = read_labels(y, classes=model_classes, input_name="y")
-        check_indexes(X, y, sample_weight, fit_params.get("groups"))
+        check_same_index(X, y, sample_weight, fit_params.get("groups"))
         check_two_or_more_classes(
             classes, "There is nothing to classify; check the selection of the rows"
         )
@@ -371,7 +371,7 @@ class SoftLabelContext(FitContext):
     ) -> Self:
         """Read soft labels: each row is repeated once for each class with a share."""
         estimator = model.estimator
-        check_indexes(X, y, sample_weight)
+        check_same_index(X, y, sample_weight)
         (X,) = indexable(X)
         classes = None
         if isinstance(estimator, FrozenEstimator):
@@ -381,10 +381,10 @@ class SoftLabelContext(FitContext):
             not routing_enabled()
             and "sample_weight" not in signature(estimator.fit).parameters
         ):
-            raise _missing_weight_support(estimator)
+            raise _missing_weight_error(estimator)
         # Each item becomes one row per class with a positive share, weighted by the
         # share: the loss of these rows is that of the shares.
-        soft = soft_rows(
+        soft = validate_soft_labels(
             y, sample_weight, classes, n_rows=count_rows(X), input_name="y"
         )
         params = check_method_params(X, params=fit_params, indices=soft.items)
@@ -393,9 +393,9 @@ class SoftLabelContext(FitContext):
         # Metadata routing may not pass the shares on.
         is_frozen = isinstance(estimator, FrozenEstimator)
         if not is_frozen and "sample_weight" not in context.estimator_params:
-            raise _missing_weight_support(context.estimator)
+            raise _missing_weight_error(context.estimator)
         if "sample_weight" not in context.recalibrator_params:
-            raise _missing_weight_support(context.recalibrator)
+            raise _missing_weight_error(context.recalibrator)
         return replace(context, items=soft.items)
 
     def make_folds(self, cv: CV) -> list[Any]:
@@ -425,7 +425,7 @@ class SoftLabelContext(FitContext):
         return {"groups": self.items[rows]} | params
 
 
-def _missing_weight_support(part):
+def _missing_weight_error(part):
     return invalid_input(
         expected="a fit that takes sample_weight, the shares of soft labels",
         got=f"{type(part).__name__}",

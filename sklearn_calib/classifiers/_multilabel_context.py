@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import get_tags, indexable
 
-from .._argument_checks import equals
+from .._argument_checks import is_scalar_equal
 from .._simplex_array import stack_rows, take_columns
 from .._typing import (
     CV,
@@ -24,9 +24,9 @@ from .._typing import (
 from .._validation import (
     BINARY_CLASSES,
     LabelScores,
-    canonical_label_scores,
-    canonical_label_table,
-    check_indexes,
+    check_same_index,
+    read_label_scores,
+    read_label_table,
     read_proba,
 )
 from ..exceptions import invalid_input
@@ -70,9 +70,9 @@ class MultilabelContext(FitContext):
         """Read a table of many labels and the parameters of the fit."""
         check_model(model)
         n_samples, n_labels = np.shape(y)
-        table = canonical_label_table(y, n_samples, n_labels, input_name="y")
+        table = read_label_table(y, n_samples, n_labels, input_name="y")
         estimator = resolve_estimator(model, lambda: np.arange(n_labels))
-        check_indexes(X, y, sample_weight, fit_params.get("groups"))
+        check_same_index(X, y, sample_weight, fit_params.get("groups"))
         X, table = indexable(X, table)
         model.classes_ = [BINARY_CLASSES.copy() for _ in range(n_labels)]
         return cls(
@@ -149,7 +149,7 @@ class MultilabelContext(FitContext):
 
 def _resolve_label_recalibrator(recalibrator: RecalibratorLike) -> Estimator:
     """Return the recalibrator of many labels for a name, an instance or a single method."""
-    if equals(recalibrator, "default"):
+    if is_scalar_equal(recalibrator, "default"):
         return MultilabelCalibration()
     method = resolve_recalibrator(recalibrator)
     if isinstance(method, MultilabelCalibration):
@@ -182,7 +182,7 @@ def compute_label_scores(
             for part, own in zip(proba, classes_by_label, strict=True)
         ]
         proba = _order_pairs(proba, estimator)
-    return canonical_label_scores(proba, n_labels)
+    return read_label_scores(proba, n_labels)
 
 
 def _complete_pair(part, own):

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._atomic import atomic_fit
 from .._callbacks import make_task_contexts, report_fit, report_task, with_callbacks
-from .._random import legacy_generator
+from .._random import make_random_state
 from .._simplex_array import stack_rows
 from .._typing import (
     CV,
@@ -34,11 +34,7 @@ from ..decomposition import RefinementCurve, refinement_curve
 from ..exceptions import invalid_input
 from ..metrics import LossLike, ProperLoss, get_loss
 from ..staged import find_staging
-from ._base import (
-    ESTIMATOR_CONSTRAINTS,
-    CalibratedClassifier,
-    CalibratedPair,
-)
+from ._base import ESTIMATOR_CONSTRAINTS, CalibratedClassifier, CalibratedPair
 from ._classifier_scores import suggest_argument_names
 from ._fit_context import HeldOutScores
 from ._search import (
@@ -376,7 +372,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         if self.n_iter is None:
             parameters = ParameterGrid(grid)
         else:
-            rng = legacy_generator(self.random_state)
+            rng = make_random_state(self.random_state)
             parameters = ParameterSampler(grid, self.n_iter, random_state=rng)
         candidates = list(parameters)
         if not candidates:

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit, ndtr
 
-from .._argument_checks import check_count, check_known, is_number, unknown_name
-from .._random import legacy_generator
+from .._argument_checks import check_choice, check_count, is_number, unknown_name_error
+from .._random import make_random_state
 from .._typing import ArrayLike, FloatArray, IntArray, Link, RandomStateLike
 from .._validation import read_numbers
 from ..exceptions import invalid_input
@@ -59,7 +59,7 @@ class LinearTruth:
         self, n_samples: int, random_state: RandomStateLike = 0
     ) -> tuple[FloatArray, IntArray]:
         """Draw more rows and labels: X of shape (n_samples, n_features), y of 0 and 1."""
-        rng = legacy_generator(random_state)
+        rng = make_random_state(random_state)
         shape = (n_samples, len(self.coef))
         X = _correlate_entries(
             _draw_entries(self.design, self.degrees_of_freedom, shape, rng), self._root
@@ -133,9 +133,11 @@ def make_high_dimensional(
     >>> X.shape, round(truth.cos_theta(truth.coef), 6)
     ((100, 200), 1.0)
     """
-    check_known("a design", design, _DESIGN_NAMES, "Choose one of them")
+    check_choice("a design", design, _DESIGN_NAMES, "Choose one of them")
     if not callable(link) and not (isinstance(link, str) and link in _LINK_FUNCTIONS):
-        raise unknown_name("a callable, or a link", link, _LINK_FUNCTIONS, "Choose one")
+        raise unknown_name_error(
+            "a callable, or a link", link, _LINK_FUNCTIONS, "Choose one"
+        )
     n_samples = check_count(n_samples, "n_samples")
     n_features = check_count(n_features, "n_features")
     for value, least, most, expected in (
@@ -148,7 +150,7 @@ def make_high_dimensional(
             raise invalid_input(
                 expected=expected, got=repr(value), hint="Choose a value in the range"
             )
-    rng = legacy_generator(random_state)
+    rng = make_random_state(random_state)
     matrix, root = _make_covariance(covariance, correlation, n_features)
     w = rng.standard_normal(n_features)
     w /= np.sqrt(w @ matrix @ w)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._argument_checks import check_between, check_count, is_number
-from .._random import legacy_generator, make_generator
+from .._random import make_generator, make_random_state
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike
 from .._validation import canonical_proba
 from ..exceptions import invalid_input
@@ -59,7 +59,7 @@ def make_uniform_shift(
     """
     n_samples = check_count(n_samples, "n_samples")
     _check_arguments(epsilon, 1, "0 <= epsilon <= 1")
-    rng = legacy_generator(random_state)
+    rng = make_random_state(random_state)
     proba = rng.uniform(0, 1 - epsilon, n_samples)
     truth = proba + epsilon
     return ScoredData(
@@ -117,7 +117,7 @@ def make_sign_perturbed(
     n_samples = check_count(n_samples, "n_samples")
     n_values = check_count(n_values, "n_values")
     _check_arguments(strength, 1 / 3, "0 <= strength <= 1/3")
-    rng = legacy_generator(random_state)
+    rng = make_random_state(random_state)
     # Scores between 1/3 and 2/3, so that a strength of up to 1/3 stays in [0, 1].
     values = (1 + (np.arange(n_values) + 0.5) / n_values) / 3
     truth = values + strength * rng.choice([-1.0, 1.0], n_values)

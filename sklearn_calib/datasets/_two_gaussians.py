@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._argument_checks import check_count
-from .._random import legacy_generator
+from .._random import make_random_state
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
 from .._validation import read_numbers
 from ..exceptions import invalid_input
@@ -56,7 +56,7 @@ def make_two_gaussians(
     True
     """
     n_samples = check_count(n_samples, "n_samples")
-    rng = legacy_generator(random_state)
+    rng = make_random_state(random_state)
     mean = np.full(20, 20**-0.5) if mean is None else read_numbers(mean, "mean")
     if covariance is None:
         covariance = np.ones(mean.shape)

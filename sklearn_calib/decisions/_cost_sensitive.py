@@ -20,7 +20,7 @@ from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
 from .._validation import (
     align_columns,
     canonical_weight,
-    check_indexes,
+    check_same_index,
     check_two_or_more_classes,
     read_labels,
     read_proba,
@@ -235,7 +235,7 @@ default=None
         -------
         self : object
         """
-        check_indexes(X, y, sample_weight)
+        check_same_index(X, y, sample_weight)
         classes, codes = self._check_estimator(y)
         actions = canonical_actions(self.actions, classes)
         given = self.costs if costs is None else costs
@@ -312,7 +312,7 @@ default=None
         score : float
             Greater is better. With costs of 1 for each error it is accuracy - 1.
         """
-        check_indexes(X, y, sample_weight)
+        check_same_index(X, y, sample_weight)
         proba, table = self._predict_with_costs(X, costs, "score")
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         weight = canonical_weight(sample_weight, len(codes))

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray
-from .._validation import match_columns, read_numbers
+from .._validation import read_numbers, reorder_columns
 from ..exceptions import invalid_input
 from ..metrics import BinaryProblem, Predictions, validate_predictions
 
@@ -59,8 +59,8 @@ def canonical_costs(
     frame: Any = costs
     # The index of a DataFrame names the classes, its columns the actions.
     if hasattr(frame, "iloc"):
-        table = match_columns(table.T, frame.T, classes).T
-    table = match_columns(table, costs, classes if actions is None else actions)
+        table = reorder_columns(table.T, frame.T, classes).T
+    table = reorder_columns(table, costs, classes if actions is None else actions)
     # Costs of single rows may favour one action in all classes of a row, which is not
     # an error.
     if table.ndim == 2:

@@ -10,8 +10,8 @@ from .._argument_checks import (
     check_between,
     check_count,
     check_level,
-    number_or_nan,
-    require,
+    import_optional,
+    to_float_or_nan,
 )
 from .._kernels._net_benefit import NetBenefit, draw_critical_value
 from .._random import make_generator
@@ -60,7 +60,7 @@ class NetBenefitDifference(Shown):
 
     def to_frame(self) -> DataFrame:
         """Return the difference as a pandas DataFrame with one row per threshold."""
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         return pd.DataFrame(_collect_arrays(self))
 
     def _make_sections(self):
@@ -142,7 +142,7 @@ class DecisionCurve(Shown):
 
     def to_frame(self) -> DataFrame:
         """Return the curve as a pandas DataFrame with one row per threshold."""
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         table = _collect_arrays(self)
         over = _collect_arrays(self.over_all)
         table["over_all"] = over.pop("difference")
@@ -311,7 +311,7 @@ def decision_curve(
     (3, 18)
     """
     table = _check_arguments(thresholds, level, prevalence, n_resamples)
-    if not np.isfinite(number_or_nan(harms)):
+    if not np.isfinite(to_float_or_nan(harms)):
         raise invalid_input(
             expected="harms as one number",
             got=repr(harms),
@@ -417,7 +417,7 @@ def decision_difference(
     True
     """
     table = _check_arguments(thresholds, level, prevalence, n_resamples)
-    charged = np.asarray([number_or_nan(harm) for harm in np.ravel(harms)])
+    charged = np.asarray([to_float_or_nan(harm) for harm in np.ravel(harms)])
     if charged.shape != (2,) or not np.isfinite(charged).all():
         raise invalid_input(
             expected="harms as two numbers",

@@ -6,21 +6,21 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from .._argument_checks import check_between, require
+from .._argument_checks import check_between, import_optional
 from .._kernels import _expected_metrics as kernels
 from .._show import Section, Shown, Table
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
 from .._validation import (
     check_column_owner,
-    check_indexes,
+    check_same_index,
     check_same_length,
-    find_positive,
-    match_columns,
+    find_positive_index,
     orient_single_column,
     read_labels,
     read_proba,
     read_weight_and_unit,
+    reorder_columns,
     warn_column_order,
 )
 from ..exceptions import invalid_input
@@ -105,7 +105,7 @@ class ExpectedMetrics(Shown):
         Columns metric, expected, standard_deviation; with labels realised, z and
         pvalue, two-sided.
         """
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         rows: list[dict[str, Any]] = []
         for name, deviation in self.standard_deviations.items():
             row = {"metric": name, "expected": getattr(self, name)}
@@ -213,9 +213,9 @@ def expected_metrics(
     (True, (7, 6))
     """
     proba = np.asarray(read_proba(y_proba))
-    check_indexes(y_true, y_proba, sample_weight)
+    check_same_index(y_true, y_proba, sample_weight)
     classes, codes = _read_classes(proba, y_true, labels)
-    proba = match_columns(proba, y_proba, classes)
+    proba = reorder_columns(proba, y_proba, classes)
     positive = _find_positive(classes, pos_label)
     if labels is pos_label is None:
         check_column_owner(y_proba, classes, "pos_label")
@@ -297,7 +297,7 @@ def _find_positive(classes, pos_label):
             hint="Leave pos_label out, or pass one class against the others",
         )
     hint = "Name one of the labels; without y_true pass labels= too"
-    return find_positive(classes, pos_label, hint)
+    return find_positive_index(classes, pos_label, hint)
 
 
 def _predict_classes(proba, threshold, positive):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._argument_checks import check_count, check_level, require
+from .._argument_checks import check_count, check_level, import_optional
 from .._kernels._net_benefit import (
     NetBenefit,
     compute_regret_pieces,
@@ -152,7 +152,7 @@ class RegretCurve:
 
     def to_frame(self) -> DataFrame:
         """Return the curve as a pandas DataFrame: threshold and regret, two rows per piece."""
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         return pd.DataFrame({"threshold": self.threshold, "regret": self.regret})
 
 

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._argument_checks import check_level, require
+from .._argument_checks import check_level, import_optional
 from .._count_weights import are_counts
 from .._kernels._proportion import compute_exact_interval
 from .._kernels._risk_coverage import average_risk, merge_confidence_levels
@@ -86,7 +86,7 @@ class RiskCoverageCurve:
 
     def to_frame(self) -> DataFrame:
         """Return the curve as a pandas DataFrame with one row per threshold."""
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         names = ("threshold", "coverage", "risk", "low", "high", "perfect_risk")
         return pd.DataFrame({name: getattr(self, name) for name in names})
 

@@ -11,19 +11,16 @@ from sklearn.utils import indexable
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._argument_checks import check_between, equals, is_number
+from .._argument_checks import check_between, is_number, is_scalar_equal
 from .._kernels._proportion import compute_exact_interval, compute_upper_bound
-from .._kernels._risk_coverage import (
-    CONFIDENCE_DIGITS,
-    find_largest_coverage,
-)
-from .._random import legacy_generator
+from .._kernels._risk_coverage import CONFIDENCE_DIGITS, find_largest_coverage
+from .._random import make_random_state
 from .._show import plain
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
 from .._validation import (
     canonical_weight,
-    check_indexes,
+    check_same_index,
     check_same_length,
     read_labels,
 )
@@ -241,9 +238,11 @@ class SelectiveClassifier(DecidingClassifier):
         self : object
         """
         self._check_arguments()
-        check_indexes(X, y, groups, fit_params.get("sample_weight"))
+        check_same_index(X, y, groups, fit_params.get("sample_weight"))
         classes, codes = self._check_estimator(y)
-        if any(equals(self.abstain_label, label) for label in classes.tolist()):
+        if any(
+            is_scalar_equal(self.abstain_label, label) for label in classes.tolist()
+        ):
             raise invalid_input(
                 expected="an abstain_label that is not a class",
                 got=repr(self.abstain_label),
@@ -257,7 +256,7 @@ class SelectiveClassifier(DecidingClassifier):
         if not self._is_frozen:
             # Lists and sparse matrices of other formats cannot be indexed by rows.
             X, codes = indexable(X, codes)
-            rng = legacy_generator(self.random_state)
+            rng = make_random_state(self.random_state)
             # The bound holds for rows that the classifier was not fitted to, so a part
             # is held out.
             division = StratifiedShuffleSplit(
@@ -294,7 +293,7 @@ class SelectiveClassifier(DecidingClassifier):
             is of that type, else of dtype object.
         """
         check_is_fitted(self)
-        check_indexes(X, groups)
+        check_same_index(X, groups)
         chosen, answered = self._answer_rows(X, groups, "predict")
         if answered.all():
             return self.classes_[chosen]
@@ -328,7 +327,7 @@ class SelectiveClassifier(DecidingClassifier):
             In [0, 1].
         """
         check_is_fitted(self)
-        check_indexes(X, y, groups)
+        check_same_index(X, y, groups)
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         chosen, answered = self._answer_rows(X, groups, "score")
         return float(np.mean(answered & (chosen == codes)))
@@ -403,7 +402,7 @@ class SelectiveClassifier(DecidingClassifier):
                     got=f"max_risk={self.max_risk!r} and coverage={share!r}",
                     hint="Leave one of them out",
                 )
-        if not equals(self.method, "sgr"):
+        if not is_scalar_equal(self.method, "sgr"):
             raise invalid_input(
                 expected="method 'sgr'", got=repr(self.method), hint="Leave the default"
             )

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_known, unknown_name
+from .._argument_checks import check_choice, unknown_name_error
 from ..metrics import all_metrics
 
 
@@ -49,14 +49,14 @@ def as_eval_metric(
     >>> as_eval_metric("lightgbm")([0, 1, 1, 0], [0.2, 0.6, 0.4, 0.7])[0]
     'temperature_refinement_log_loss'
     """
-    check_known("library", library, ("xgboost", "lightgbm"))
+    check_choice("library", library, ("xgboost", "lightgbm"))
     known = {
         name: one
         for name, one in all_metrics().items()
         if not one.spec.greater_is_better
     }
     if not isinstance(measure, str) or measure not in known:
-        raise unknown_name("a measure", measure, list(known))
+        raise unknown_name_error("a measure", measure, list(known))
     scorer = known[measure].scorer(**options)
 
     def evaluate(y_true, y_score, sample_weight=None):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_known, equals, unknown_name
+from .._argument_checks import check_choice, is_scalar_equal, unknown_name_error
 from .._kernels._loess import Loess, compute_weighted_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
 from ..exceptions import invalid_input
@@ -65,13 +65,13 @@ def smooth_frequencies(
     """
     cells = problem.cells
     # The operator depends on the scores only, so resamples of labels share it.
-    if equals(smoother, "loess"):
+    if is_scalar_equal(smoother, "loess"):
         return problem.derive_from_scores(Loess)(cells.mass, cells.hits)
-    if equals(smoother, "cox"):
+    if is_scalar_equal(smoother, "cox"):
         method = PlattScaling(smooth_targets=False)
     elif isinstance(smoother, str) and smoother not in all_recalibrators():
         known = ("loess", "cox", *all_recalibrators())
-        raise unknown_name("a smoother", smoother, known)
+        raise unknown_name_error("a smoother", smoother, known)
     else:
         method = resolve_recalibrator(smoother, input_name="smoother")
     # The distance from the identity would be 0 for all predictions.
@@ -248,7 +248,7 @@ def integrated_calibration_index(
     >>> integrated_calibration_index(y, proba, smoother="isotonic", summary="max") > 0.1
     True
     """
-    check_known("summary", summary, _SUMMARY_NAMES)
+    check_choice("summary", summary, _SUMMARY_NAMES)
     return compute_problem_indices(problem, smoother, [summary])[0]
 
 

@@ -7,18 +7,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_known
+from .._argument_checks import check_choice
 from .._kernels._temperature import fit_temperature
 from .._simplex_array import log_proba
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, RecalibratorLike
 from .._validation import (
     canonical_proba,
     canonical_weight,
-    check_indexes,
+    check_same_index,
     check_same_length,
-    match_columns,
     orient_single_column,
     read_proba,
+    reorder_columns,
 )
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
@@ -80,7 +80,7 @@ class RefinementCurve:
         position : int
             The stage is ``curve.stage[position]``.
         """
-        check_known("rule", rule, SELECTION_RULES)
+        check_choice("rule", rule, SELECTION_RULES)
         best = int(np.argmin(self.criterion))
         if rule == "minimum":
             return best
@@ -204,8 +204,8 @@ def refinement_curve(
         else:
             proba = read_proba(proba, n_classes=len(predictions.classes))
             check_same_length(everyone.codes, proba)
-            check_indexes(y_true, given, sample_weight)
-            proba = match_columns(proba, given, predictions.classes)
+            check_same_index(y_true, given, sample_weight)
+            proba = reorder_columns(proba, given, predictions.classes)
             proba = orient_single_column(proba, given, predictions.positive)
             predictions = predictions.with_proba(proba if kept.all() else proba[kept])
         risk = float(weight @ rule.of_rows(predictions.proba, predictions.codes))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_between, check_flag, equals
+from .._argument_checks import check_between, check_bool, is_scalar_equal
 from .._kernels._temperature import cross_validate_temperature, fit_temperature
 from .._simplex_array import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
@@ -367,7 +367,7 @@ def _compute_refinement(
     if plain and cv is None:  # of another loss than the one that was minimised
         return loss_after_temperature(predictions, rule)
     if (
-        equals(recalibrator, "isotonic")
+        is_scalar_equal(recalibrator, "isotonic")
         and cv is None
         and len(predictions.classes) == 2
     ):
@@ -402,7 +402,7 @@ def _uses_one_temperature_fit(loss, recalibrator, cv, label_smoothing):
     in_sample = (
         _is_plain_temperature(recalibrator) and loss.is_likelihood and cv is None
     )
-    if check_flag(label_smoothing, "label_smoothing") and not in_sample:
+    if check_bool(label_smoothing, "label_smoothing") and not in_sample:
         raise invalid_input(
             "label_smoothing",
             expected="label_smoothing with temperature scaling, log loss and no folds",
@@ -458,7 +458,7 @@ def proper_calibration_error(
 
 
 def _is_plain_temperature(recalibrator):
-    return equals(recalibrator, "temperature") or (
+    return is_scalar_equal(recalibrator, "temperature") or (
         type(recalibrator) is TemperatureScaling and not recalibrator.laplace
     )
 

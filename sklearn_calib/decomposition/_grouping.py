@@ -21,7 +21,7 @@ from sklearn.model_selection import KFold
 
 from .._simplex_array import apply_softmax, log_proba
 from .._typing import CV, AnyArray, FloatArray, RecalibratorLike
-from .._validation import check_indexes
+from .._validation import check_same_index
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
 from ..metrics import LogLoss, LossLike, get_loss
@@ -175,7 +175,7 @@ def feature_columns(
 
     Rows of weight 0, which predictions do not hold, are left out.
     """
-    check_indexes(features, first=predictions.index)
+    check_same_index(features, first=predictions.index)
     columns = read_group_columns(features, predictions.n_given, "features")
     if len(columns) > MAX_GROUP_COLUMNS:
         raise invalid_input(

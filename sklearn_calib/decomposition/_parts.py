@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_level, unknown_name
+from .._argument_checks import check_level, unknown_name_error
 from .._show import plain
 from ..metrics import LossLike, get_loss
 from ._intervals import Law
@@ -303,7 +303,7 @@ class LossDecomposition:
         True
         """
         if term not in LOSS_TERMS + FEATURE_TERMS:
-            raise unknown_name("term", term, LOSS_TERMS + FEATURE_TERMS)
+            raise unknown_name_error("term", term, LOSS_TERMS + FEATURE_TERMS)
         check_level(level)
         law = self._laws.get(term)
         return None if law is None else law.invert_variance(level)

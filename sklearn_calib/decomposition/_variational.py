@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_count, check_level, equals, is_number, unknown_name
+from .._argument_checks import (
+    check_count,
+    check_level,
+    is_number,
+    is_scalar_equal,
+    unknown_name_error,
+)
 from .._typing import (
     CV,
     AnyArray,
@@ -240,8 +246,8 @@ def _check_options(norm, recalibrator, direction):
     if direction is not None and (
         not isinstance(direction, str) or direction not in _ERROR_DIRECTIONS
     ):
-        raise unknown_name("direction", direction, (None, *_ERROR_DIRECTIONS))
-    if equals(recalibrator, "identity") or isinstance(recalibrator, Identity):
+        raise unknown_name_error("direction", direction, (None, *_ERROR_DIRECTIONS))
+    if is_scalar_equal(recalibrator, "identity") or isinstance(recalibrator, Identity):
         raise invalid_input(
             expected="a recalibrator that learns from the labels",
             got="Identity, which finds no error",
@@ -423,7 +429,7 @@ def variational_calibration_interval(
     """
     check_level(level)
     if multiclass not in (known := ("auto", *_MULTICLASS_MODES)):
-        raise unknown_name("multiclass", multiclass, known)
+        raise unknown_name_error("multiclass", multiclass, known)
     norm = _check_options(norm, recalibrator, direction)
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label

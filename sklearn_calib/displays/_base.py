@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from .._argument_checks import require, unknown_name
+from .._argument_checks import import_optional, unknown_name_error
 from .._kernels._picture_axes import LogitAxis
 from .._show import escape_legend_label, escape_mathtext
 from .._typing import (
@@ -20,7 +20,7 @@ from .._typing import (
     FloatArray,
     Self,
 )
-from .._validation import align_columns, check_indexes
+from .._validation import align_columns, check_same_index
 from ..classifiers import check_gives_proba
 from ..exceptions import invalid_input
 
@@ -71,7 +71,7 @@ def _suggest_option_names(method):
             if name in cls._styled and "curve_kwargs" in known:
                 hint = f"Pass curve_kwargs={{{name!r}: {value!r}}}"
             if hint is None:
-                raise unknown_name("an option", name, known, error=TypeError)
+                raise unknown_name_error("an option", name, known, error=TypeError)
             raise invalid_input(
                 expected=f"an option among {', '.join(known)}",
                 got=repr(name),
@@ -216,7 +216,7 @@ class Display:
         for name in (
             name for one in several for name in one if name not in self._styled
         ):
-            raise unknown_name(
+            raise unknown_name_error(
                 "an option of curve_kwargs", name, self._styled, error=TypeError
             )
         return {
@@ -228,7 +228,7 @@ class Display:
         """Draw on the axes or on new ones; returns the display itself."""
         self.styles_ = self._resolve_styles(curve_kwargs)
         if axes is None:
-            axes = self._new_axes(require("matplotlib.pyplot", "plot"))
+            axes = self._new_axes(import_optional("matplotlib.pyplot", "plot"))
         # A single Axes, a list and an array of them.
         axes = np.ravel(np.asarray(axes, dtype=object))
         count = len(self.get_plotted_data())
@@ -315,7 +315,7 @@ def predict_models(
     multilabel: str | None = None,
 ) -> tuple[dict[str, Any], Any]:
     """Return the probabilities of fitted classifiers, and the labels of their columns."""
-    check_indexes(X, y)
+    check_same_index(X, y)
     for model in models.values():
         check_gives_proba(model, f"{display.__name__}.from_predictions(y, {{}})")
     if labels is None and multilabel is None:
@@ -331,11 +331,7 @@ def predict_models(
 
 
 def predict_model(
-    display: type[Display],
-    estimator: Estimator,
-    X: Features,
-    y: ArrayLike,
-    labels: Any,
+    display: type[Display], estimator: Estimator, X: Features, y: ArrayLike, labels: Any
 ) -> tuple[Any, Any]:
     """Return the probabilities of a fitted classifier, and the labels of their columns."""
     probabilities, labels = predict_models(display, {"model": estimator}, X, y, labels)
@@ -384,7 +380,7 @@ def blend_color(ax: Axes, share: float) -> tuple[float, ...]:
     )
 
 
-def on_log_odds(
+def set_log_odds_scale(
     ax: Axes, axis: LogitAxis, which: Literal["x", "both"] = "both"
 ) -> LogitAxis:
     """Put the horizontal axis, or both, on log-odds; all that was drawn moves along.
@@ -426,7 +422,7 @@ def draw_bands(ax: Axes, x: FloatArray, level: float, color: Any, *ends: Any) ->
     """Draw the intervals at each threshold, and the band for all thresholds."""
     kinds = ("interval at each threshold", 0.25), ("band for all thresholds", 0.12)
     for (low, high), (text, alpha) in zip(ends, kinds, strict=True):
-        label = label_once(ax, f"{100 * level:.0f} % {text}")
+        label = omit_repeated_label(ax, f"{100 * level:.0f} % {text}")
         ax.fill_between(x, low, high, color=color, alpha=alpha, lw=0, label=label)
 
 
@@ -438,6 +434,6 @@ def get_next_color(ax: Axes) -> Any:
     return line.get_color()
 
 
-def label_once(ax: Axes, label: str | None) -> str | None:
+def omit_repeated_label(ax: Axes, label: str | None) -> str | None:
     """Return the label, or None if the legend of the axes has it already."""
     return None if label in ax.get_legend_handles_labels()[1] else label

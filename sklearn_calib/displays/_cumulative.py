@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._argument_checks import check_known
+from .._argument_checks import check_choice
 from .._show import escape_mathtext
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Multiclass, Self
 from ..metrics import CumulativeDifferences, cumulative_differences
@@ -85,7 +85,7 @@ class CumulativeDifferenceDisplay(Display):
     axis: Literal["rows", "score"] = "rows"
 
     def __post_init__(self) -> None:
-        check_known("axis", self.axis, _AXIS_KINDS)
+        check_choice("axis", self.axis, _AXIS_KINDS)
 
     @classmethod
     def from_predictions(

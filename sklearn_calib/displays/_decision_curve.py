@@ -22,8 +22,8 @@ from ._base import (
     add_legend,
     blend_color,
     draw_bands,
-    label_once,
     name_models,
+    omit_repeated_label,
     predict_models,
 )
 from ._regret import draw_regret
@@ -231,9 +231,9 @@ class DecisionCurveDisplay(ModelsDisplay):
                 first.treat_all,
                 color=blend_color(ax, 0.5),
                 lw=1.2,
-                label=label_once(ax, "act on all"),
+                label=omit_repeated_label(ax, "act on all"),
             )
-        none = label_once(ax, "act on none" if absolute else None)
+        none = omit_repeated_label(ax, "act on none" if absolute else None)
         ax.axhline(0, color=blend_color(ax, 0.2), lw=1.2, ls="--", label=none)
         # Bands of several models would hide each other.
         if len(self.curves) == 1:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_known
+from .._argument_checks import check_choice
 from .._kernels._picture_axes import LossPlane, place_labels
 from .._show import escape_mathtext
 from .._typing import (
@@ -134,7 +134,7 @@ class DecompositionDisplay(ModelsDisplay):
         -------
         display : DecompositionDisplay
         """
-        check_known("kind", kind, _DISPLAY_KINDS)
+        check_choice("kind", kind, _DISPLAY_KINDS)
         parts = {}
         for key, proba in name_models(y_proba, name).items():
             parts[key] = decompose_loss(
@@ -253,7 +253,7 @@ class DecompositionDisplay(ModelsDisplay):
         return all(part.grouping is not None for part in self.parts.values())
 
     def _draw(self, ax):
-        check_known("kind", self.kind, _DISPLAY_KINDS)
+        check_choice("kind", self.kind, _DISPLAY_KINDS)
         if self.kind == "plane":
             self._draw_plane(ax)
             return

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from scipy.special import expit
 
-from .._argument_checks import check_flag, check_known
+from .._argument_checks import check_bool, check_choice
 from .._kernels._picture_axes import MAX_RARE_MEDIAN, LogitAxis
 from .._show import escape_legend_label
 from .._typing import (
@@ -30,8 +30,8 @@ from ._base import (
     blend_color,
     draw_bands,
     name_models,
-    on_log_odds,
     predict_models,
+    set_log_odds_scale,
 )
 
 _N_THRESHOLDS = 99
@@ -151,8 +151,8 @@ class MurphyDisplay(ModelsDisplay):
         display : MurphyDisplay
         """
         models = name_models(y_proba, name)
-        check_known("scale", scale, get_args(PictureScale))
-        if check_flag(difference, "difference") and len(models) < 2:
+        check_choice("scale", scale, get_args(PictureScale))
+        if check_bool(difference, "difference") and len(models) < 2:
             raise invalid_input(
                 expected="at least two models for difference=True",
                 got=f"{len(models)}",
@@ -274,7 +274,7 @@ class MurphyDisplay(ModelsDisplay):
     def _draw(self, ax):
         if self.scale == "logit":
             ends = [one.threshold[[0, -1]] for one in self.curves.values()]
-            on_log_odds(ax, LogitAxis.from_values(ends), "x")
+            set_log_odds_scale(ax, LogitAxis.from_values(ends), "x")
         elif ax.get_xscale() == "linear":
             ax.set_xlim(0, 1)
         for curve, style in self._in_turn(ax):

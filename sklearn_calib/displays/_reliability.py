@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 from scipy.special import expit
 
-from .._argument_checks import check_known
+from .._argument_checks import check_choice
 from .._kernels._picture_axes import HISTOGRAM_EDGES, LogitAxis
 from .._show import escape_mathtext
 from .._sklearn_compat import safe_indexing
@@ -26,7 +26,7 @@ from .._typing import (
     RandomStateLike,
     Self,
 )
-from .._validation import align_columns, check_indexes
+from .._validation import align_columns, check_same_index
 from ..exceptions import invalid_input
 from ..metrics import ReliabilityCurve, reliability_curve
 from ._base import (
@@ -36,10 +36,10 @@ from ._base import (
     add_legend,
     blend_color,
     draw_unit_square,
-    label_once,
     name_models,
-    on_log_odds,
+    omit_repeated_label,
     predict_models,
+    set_log_odds_scale,
 )
 
 _BINNED_STRATEGIES = ("quantile", "uniform")
@@ -140,7 +140,7 @@ class ReliabilityDisplay(ModelsDisplay):
         -------
         display : ReliabilityDisplay
         """
-        check_known("bands", bands, get_args(Bands))
+        check_choice("bands", bands, get_args(Bands))
         models = name_models(y_proba, name)
         if n_resamples is None:
             shown = _choose_bands(bands, models)
@@ -293,7 +293,7 @@ class ReliabilityDisplay(ModelsDisplay):
             The results hold no estimators or no indices, or a fold's model missed a
             class.
         """
-        check_indexes(X, y)
+        check_same_index(X, y)
         proba, classes, rows = _pool_folds(
             cv_results, X, has_one_label=multilabel is None
         )
@@ -365,8 +365,8 @@ class ReliabilityDisplay(ModelsDisplay):
             An unknown option, another number of axes than panels, or axes on which a
             display of the other scale is.
         """
-        check_known("bands", bands, get_args(Bands))
-        check_known("scale", scale, get_args(PictureScale))
+        check_choice("bands", bands, get_args(Bands))
+        check_choice("scale", scale, get_args(PictureScale))
         bands = _choose_bands(bands, self.curves)
         drawn = (
             set()
@@ -621,7 +621,7 @@ class Panel:
             engine.execute(ax.figure.canvas.figure)
             locator = ax.get_axes_locator()
             ax.apply_aspect(locator and locator(ax, None))
-        axis = self.axis = on_log_odds(ax, LogitAxis.from_curves(curves))
+        axis = self.axis = set_log_odds_scale(ax, LogitAxis.from_curves(curves))
         if self.histogram is not None:
             self.histogram.tick_params(axis="x", labelsize="small")
         for line in [line for line in ax.lines if line.get_label() == _MARGIN_LABEL]:
@@ -725,7 +725,7 @@ def draw_curve(
         As far as the curve has them.
     """
     if bands in ("both", "consistency") and curve.consistency_low is not None:
-        label = label_once(ax, f"if calibrated ({100 * curve.level:.0f} %)")
+        label = omit_repeated_label(ax, f"if calibrated ({100 * curve.level:.0f} %)")
         ends: Any = (curve.consistency_low, curve.consistency_high)
         grey = blend_color(ax, 0.85)
         ax.fill_between(curve.predicted, *ends, color=grey, lw=0, zorder=1, label=label)
@@ -743,7 +743,7 @@ def _draw_confidence(axes, curve, color):
     if curve.strategy in _BAND_LABEL_BY_STRATEGY:
         text = _BAND_LABEL_BY_STRATEGY[curve.strategy]
         level = f"{100 * curve.level:.0f} %"
-        label = label_once(axes, text.format(level=level)) if text else None
+        label = omit_repeated_label(axes, text.format(level=level)) if text else None
         axes.fill_between(
             curve.predicted,
             curve.confidence_low,

@@ -12,8 +12,8 @@ from ._base import (
     PlottedData,
     add_legend,
     blend_color,
-    label_once,
     name_models,
+    omit_repeated_label,
     predict_models,
 )
 
@@ -162,7 +162,7 @@ class RiskCoverageDisplay(ModelsDisplay):
             style["label"] = f"{style['label']}: area {curve.area:.3f}"
             ax.plot(curve.coverage, curve.risk, zorder=3, **style)
             if len(self.curves) == 1:
-                label = label_once(
+                label = omit_repeated_label(
                     ax, f"{100 * curve.level:.0f} % interval, each threshold"
                 )
                 ax.fill_between(

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_known
+from .._argument_checks import check_choice
 from ..exceptions import invalid_input
 from ._document import Kind, MapDocument, to_document
 from ._languages import LANGUAGES, Language
@@ -102,7 +102,7 @@ def to_code(
     >>> bool(abs(namespace["calibrate"]([0.7, 0.3])[1] - fitted.predict_proba([0.3])[0, 1]) < 1e-12)
     True
     """
-    check_known("a language", language, LANGUAGES, "Choose a language")
+    check_choice("a language", language, LANGUAGES, "Choose a language")
     rules = LANGUAGES[language]
     _check_name(name, rules)
     document = to_document(fitted, input=input, tabulate=tabulate)

@@ -7,7 +7,7 @@ from ..exceptions import invalid_input
 from ._languages import ARITHMETIC_TEMPLATES
 
 
-def double_quotes(first: str, last: str) -> Callable[[str], str]:
+def make_name_quoter(first: str, last: str) -> Callable[[str], str]:
     """Quote a name; a closing quote inside it is written twice."""
     return lambda name: f"{first}{name.replace(last, 2 * last)}{last}"
 
@@ -18,8 +18,8 @@ def escape_quotes(name: str) -> str:
     return f"`{name}`"
 
 
-quote_identifier = double_quotes('"', '"')
-quote_text = double_quotes("'", "'")
+quote_identifier = make_name_quoter('"', '"')
+quote_text = make_name_quoter("'", "'")
 
 
 def quote_with_backslashes(text: str) -> str:
@@ -33,7 +33,7 @@ def write_double(value: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def search_array(x: str, edges: list[str], values: list[str]) -> str:
+def write_array_search(x: str, edges: list[str], values: list[str]) -> str:
     """Search a constant array by bisection (PostgreSQL)."""
     places, results = (
         f"'{{{','.join(table)}}}'::float8[]" for table in (edges, values)
@@ -41,7 +41,7 @@ def search_array(x: str, edges: list[str], values: list[str]) -> str:
     return f"({results})[WIDTH_BUCKET({x}, {places}) + 1]"
 
 
-def search_interval(x: str, edges: list[str], values: list[str]) -> str:
+def write_interval_search(x: str, edges: list[str], values: list[str]) -> str:
     """Search constants by bisection with INTERVAL; ELT returns text (MySQL)."""
     # INTERVAL counts from 0, but the constant -1e308 in front makes the positions start
     # at 1.
@@ -49,7 +49,7 @@ def search_interval(x: str, edges: list[str], values: list[str]) -> str:
     return f"CAST(ELT({place}, {', '.join(values)}) AS DOUBLE)"
 
 
-def search_transform(x: str, edges: list[str], values: list[str]) -> str:
+def write_transform_search(x: str, edges: list[str], values: list[str]) -> str:
     """Search the edges with roundDown, and look the edge up with transform (ClickHouse)."""
     table = f"[-1e308, {', '.join(edges)}]"
     # NULL has been handled before.
@@ -57,7 +57,7 @@ def search_transform(x: str, edges: list[str], values: list[str]) -> str:
     return f"transform({edge}, {table}, [{', '.join(values)}], 0e0)"
 
 
-def search_by_halves(x: str, edges: list[str], values: list[str]) -> str:
+def write_bisection(x: str, edges: list[str], values: list[str]) -> str:
     """Halve the range by one query without a table each.
 
     Beyond its end a list has NULL (DuckDB).
@@ -145,7 +145,7 @@ _PRIMARY_KEY_CLAUSE = " PRIMARY KEY"
 _KEY_JOIN_TEMPLATE = """LEFT JOIN {table} AS m ON m.{low} =
 (SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})"""
 _SPARK_DIALECT = Dialect(
-    quote=double_quotes("`", "`"), double="DOUBLE", text=quote_with_backslashes
+    quote=make_name_quoter("`", "`"), double="DOUBLE", text=quote_with_backslashes
 )
 
 DIALECTS = {
@@ -155,12 +155,12 @@ DIALECTS = {
         once="MATERIALIZED ",
         key=_PRIMARY_KEY_CLAUSE,
         join=_KEY_JOIN_TEMPLATE,
-        pieces=search_array,
+        pieces=write_array_search,
     ),
     # SQLite reads a name in double quotes as a text if no column has that name, hence
     # the backticks.
     "sqlite": Dialect(
-        quote=double_quotes("`", "`"),
+        quote=make_name_quoter("`", "`"),
         double="REAL",
         cast="{}",
         once="MATERIALIZED ",
@@ -173,18 +173,18 @@ DIALECTS = {
     # would visit every piece.
     "duckdb": Dialect(
         double="DOUBLE",
-        pieces=search_by_halves,
+        pieces=write_bisection,
         few=300,
         join="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}",
     ),
     # A derived table with a limit is not merged. This limit is the one in the manual
     # for all rows.
     "mysql": Dialect(
-        quote=double_quotes("`", "`"),
+        quote=make_name_quoter("`", "`"),
         double="DOUBLE",
         text=quote_with_backslashes,
         fence=" LIMIT 18446744073709551615",
-        pieces=search_interval,
+        pieces=write_interval_search,
     ),
     "bigquery": Dialect(
         quote=escape_quotes, double="FLOAT64", text=quote_with_backslashes
@@ -193,7 +193,7 @@ DIALECTS = {
         number="{}::FLOAT", double="FLOAT", text=quote_with_backslashes
     ),
     "tsql": Dialect(
-        quote=double_quotes("[", "]"),
+        quote=make_name_quoter("[", "]"),
         text=lambda text: f"N{quote_text(text)}",
         double="FLOAT",
         functions={
@@ -208,7 +208,7 @@ DIALECTS = {
         double="Nullable(Float64)",
         stored="Float64",
         text=quote_with_backslashes,
-        pieces=search_transform,
+        pieces=write_transform_search,
         key=_PRIMARY_KEY_CLAUSE,
     ),
     "spark": _SPARK_DIALECT,

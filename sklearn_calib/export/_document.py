@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_flag, is_number
+from .._argument_checks import check_bool, is_number
 from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._validation import canonical_proba
@@ -266,7 +266,7 @@ def make_check_scores(k: int, kind: str) -> FloatArray:
 def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     """Read and check the document in a dict; see `from_dict`."""
     parsed = _read_parts(document)
-    if check_flag(edited, "edited"):
+    if check_bool(edited, "edited"):
         _check_names(document, parsed.root.to_tree())
         return replace(
             parsed, estimator=parsed.estimator | {"edited": True}

@@ -14,7 +14,12 @@ from .._files.opened import get_path_text
 from .._files.whole import write_whole
 from .._show import plain, quoted
 from .._typing import ArrayLike, Self
-from .._validation import check_indexes, check_same_length, read_labels, soft_rows
+from .._validation import (
+    check_same_index,
+    check_same_length,
+    read_labels,
+    validate_soft_labels,
+)
 from ..exceptions import InvalidInputError, invalid_input
 from ..maps import MAX_MAP_DEPTH, CalibrationMap, invalid_field, short_repr
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
@@ -158,10 +163,10 @@ class ExportedMap(Recalibrator):
                     got=f"{names.tolist()}",
                     hint="Pass labels and columns in the order of classes_",
                 )
-        check_indexes(X, y, sample_weight)
+        check_same_index(X, y, sample_weight)
         proba = self._rows_to_map(X)
         if soft_labels:
-            soft_rows(
+            validate_soft_labels(
                 y,  # type: ignore[arg-type]
                 sample_weight,
                 self.classes_,

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit, logit, softmax
 from sklearn.pipeline import Pipeline
 
-from .._argument_checks import check_known, is_number, require
+from .._argument_checks import check_choice, import_optional, is_number
 from .._simplex_array import log_proba
 from .._typing import Features
 from ..exceptions import invalid_input
@@ -22,10 +22,7 @@ METADATA_KEY = "sklearn_calib_map"
 FLOAT32_ERROR_KEY = "largest_float32_error"
 _MIN_OPSET = 13
 # The differences of logits must not overflow.
-MAX_LOGIT_BY_DTYPE = {
-    "float64": 1e150,
-    "float32": 1e37,
-}
+MAX_LOGIT_BY_DTYPE = {"float64": 1e150, "float32": 1e37}
 
 # The error of float32 is measured on at most this many rows.
 _MAX_MEASURED_ROWS = 20_000
@@ -131,7 +128,7 @@ def to_onnx(
     >>> bool(np.abs(calibrated - fitted.predict_proba(scores)).max() < 1e-12)
     True
     """
-    onnx = require("onnx", "export")
+    onnx = import_optional("onnx", "export")
     newest = onnx.defs.onnx_opset_version()
     if not (is_number(opset) and opset in range(_MIN_OPSET, newest + 1)):
         raise invalid_input(
@@ -140,7 +137,7 @@ def to_onnx(
             hint="Leave it out",
         )
     opset = int(opset)
-    check_known("dtype", dtype, MAX_LOGIT_BY_DTYPE, "Leave it out")
+    check_choice("dtype", dtype, MAX_LOGIT_BY_DTYPE, "Leave it out")
     if find_models(fitted) or (X is not None and isinstance(fitted, Pipeline)):
         if X is None:
             raise invalid_input(

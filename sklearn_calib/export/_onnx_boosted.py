@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from .._argument_checks import require
+from .._argument_checks import import_optional
 from .._typing import AnyArray, Estimator
 from ..exceptions import invalid_input
 from ..staged import classifier_logits
@@ -210,7 +210,7 @@ def _find_converter(package):
     else:
         path = f"{folder}.lightgbm.operator_converters.LightGbm"
         name = "convert_lightgbm"
-    return getattr(require(path, "export"), name)
+    return getattr(import_optional(path, "export"), name)
 
 
 def _round_thresholds(trees, double):

@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .. import classifiers
-from .._argument_checks import require
+from .._argument_checks import import_optional
 from .._simplex_array import SMALLEST_PROBABILITY
 from .._typing import Features
 from .._validation import canonical_labels
@@ -80,7 +80,7 @@ def register_onnx_converters() -> None:
     >>> [output.name for output in onnx_model.graph.output]
     ['label', 'probabilities']
     """
-    skl2onnx = require("skl2onnx", "export")
+    skl2onnx = import_optional("skl2onnx", "export")
     options = {
         "zipmap": [True, False, "columns"],
         "nocl": [True, False],
@@ -109,7 +109,7 @@ def find_models(fitted: Any) -> list[Any]:
 
 def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) -> Any:
     """Convert a classifier or pipeline to an ONNX model; see `to_onnx`."""
-    skl2onnx = require("skl2onnx", "export")
+    skl2onnx = import_optional("skl2onnx", "export")
     check_is_fitted(fitted)
     register_onnx_converters()
     labels = np.asarray(getattr(fitted, "classes_", ()))

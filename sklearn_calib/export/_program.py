@@ -98,7 +98,7 @@ class Columns(NDArrayOperatorsMixin):
 
     def compute_exponentials(self) -> "Columns":
         """Return e to the power of each, less the largest."""
-        return exp_nonpositive(self - self.max())
+        return compute_nonpositive_exp(self - self.max())
 
     def softmax(self) -> "Columns":
         """Return the probabilities of logits."""
@@ -172,14 +172,14 @@ def _absolute_value(a):
     return Expr("abs", a.args[0] if a.op == "neg" else a)
 
 
-def exp_nonpositive(a: Any) -> Columns:
+def compute_nonpositive_exp(a: Any) -> Columns:
     """Compute e^a for a <= 0, with a raised to -700."""
     return apply_to_columns(_make_operation("exp"), np.maximum(a, -MAX_EXPONENT))
 
 
 def _log_one_plus_exp(a):
     """Compute log(1 + e^-|a|)."""
-    return np.log(1.0 + exp_nonpositive(-abs(a)))
+    return np.log(1.0 + compute_nonpositive_exp(-abs(a)))
 
 
 def add_logarithms(a: Any, b: Any) -> Any:

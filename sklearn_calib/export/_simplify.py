@@ -84,10 +84,10 @@ def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> Calibration
     if isinstance(node, Steps):
         return _merge_similar_steps(node, tolerance)
     if isinstance(node, PiecewiseLinear):
-        return _fewer_knots(node, tolerance)
+        return _drop_knots(node, tolerance)
     # The tolerance is divided between the table and its simplification.
     if isinstance(node, Mixture) and k == 2 and _is_long(node):
-        return _fewer_knots(_tabulate_map(node, tolerance / 2), tolerance / 2)
+        return _drop_knots(_tabulate_map(node, tolerance / 2), tolerance / 2)
     if node.children():
         k = 2 if node.splits else k
         parts = (part and _simplify_map(part, tolerance, k) for part in node.parts)  # type: ignore[attr-defined]
@@ -144,7 +144,7 @@ def _merge_similar_steps(node, tolerance):
     )
 
 
-def _fewer_knots(node, tolerance):
+def _drop_knots(node, tolerance):
     """Drop knots without which the lines stay within the tolerance."""
     if node.link == "sigmoid":
         # A change of log-odds changes the probability by at most a quarter of it.

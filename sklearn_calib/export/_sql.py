@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_known, equals, is_number
+from .._argument_checks import check_choice, is_number, is_scalar_equal
 from .._typing import FloatArray
 from ..exceptions import invalid_input
 from ..recalibrators import Recalibrator
@@ -547,7 +547,7 @@ def to_sql(
     ...     database.execute(f"SELECT ROUND({sql}, 3) FROM t").fetchall()
     [(0.132,), (0.836,), (None,)]
     """
-    check_known("a dialect", dialect, DIALECTS, "Choose a dialect")
+    check_choice("a dialect", dialect, DIALECTS, "Choose a dialect")
     rules = DIALECTS[dialect]
     document = to_document(fitted, input=input, tabulate=tabulate)
     head = f"/* {document.head} */"
@@ -580,7 +580,7 @@ def to_sql(
     program = make_program(document, second_only=len(names) == 1)
     if not isinstance(columns, str):
         return f"{head}\n{Query(rules, program, names, source, keep).write_query(into)}"
-    if bands is None and equals(into, "table"):
+    if bands is None and is_scalar_equal(into, "table"):
         return f"{head}\n{Join(rules, program, columns, source, keep).write_statements(table)}"
     score = rules.write_column(columns)
     printer = Printer(rules, name_entries(program, [score]))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._random import make_generator, weight_moments, weight_of_some
+from .._random import compute_weight_moments, draw_partial_weight, make_generator
 from .._typing import FloatArray, IntArray, RandomStateLike
 from ._cells import GroupCells, select_group_cells
 from ._result import GroupRow
@@ -54,7 +54,7 @@ class Event:
         self.hits = cells.weight[:, 1] / power
         self.weight = weight / power
         self.squares = squares / power / power
-        self._moments = weight_moments(self.counts, self.weight, self.squares)
+        self._moments = compute_weight_moments(self.counts, self.weight, self.squares)
         self.low = self.high = None
         if bounds is not None:
             self.low, self.high = (
@@ -148,7 +148,7 @@ class Event:
             np.broadcast_to(one[some, None], ones.shape) for one in (mean, variance)
         ]
         # With unequal weights the weight of the events depends on which rows they are.
-        return weight_of_some(ones, *of_all, (*moments, False), rng) - weight * p
+        return draw_partial_weight(ones, *of_all, (*moments, False), rng) - weight * p
 
 
 class Draws(NamedTuple):

@@ -19,7 +19,7 @@ from .._kernels._proportion import compute_exact_interval
 from .._random import check_seed, make_generator
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import ArrayLike, RandomStateLike
-from .._validation import check_indexes, read_labels
+from .._validation import check_same_index, read_labels
 from ..exceptions import invalid_input
 from ..metrics import validate_predictions
 from ._grades import check_two_classes, to_grades
@@ -344,7 +344,7 @@ def grade_calibration(
             labels = np.array([0, 1], dtype=classes.dtype)
     predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
     check_two_classes(predictions)
-    check_indexes(counts, first=predictions.index)
+    check_same_index(counts, first=predictions.index)
     number = _check_counts(counts, len(predictions.codes))
     score = np.asarray(predictions.proba)[:, predictions.positive]
     hit = predictions.codes == predictions.positive

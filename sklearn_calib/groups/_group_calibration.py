@@ -6,9 +6,14 @@ from typing import Any, Literal
 import numpy as np
 
 from .._kernels._two_class_problems import iter_two_class_pairs, name_problem
-from .._random import label_bounds
+from .._random import cumulate_proba
 from .._typing import ArrayLike, IntArray, RandomStateLike
-from .._validation import check_indexes, match_columns, orient_single_column, read_proba
+from .._validation import (
+    check_same_index,
+    orient_single_column,
+    read_proba,
+    reorder_columns,
+)
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._cells import pool_cells, pool_rows, pool_samples
@@ -173,7 +178,7 @@ def group_calibration(
     predictions = validate_predictions(y_true, y_proba, *given)  # type: ignore[arg-type]
     if isinstance(groups, Grades):
         proba = read_proba(y_proba, n_classes=2)  # type: ignore[arg-type]
-        proba = match_columns(proba, y_proba, predictions.classes)
+        proba = reorder_columns(proba, y_proba, predictions.classes)
         proba = orient_single_column(proba, y_proba, predictions.positive)
         groups = {"grade": groups.assign(proba[:, predictions.positive])}
     return audit_predictions(predictions, groups, **options)
@@ -194,7 +199,7 @@ def audit_predictions(
         `group_calibration`.
     """
     how = Audit(**options)
-    check_indexes(groups, first=predictions.index)
+    check_same_index(groups, first=predictions.index)
     partitions = make_partitions(groups, predictions.n_given, how, predictions.kept)
     grouping = make_groups(partitions, len(predictions.codes), how)
     problems = [
@@ -210,7 +215,7 @@ def audit_predictions(
     zero = np.zeros(len(predictions.codes))
     # Class c is drawn if the uniform number lies between the sums of the probabilities
     # before and up to c.
-    cumulated = [zero, *label_bounds(predictions.proba).T] if shared else []
+    cumulated = [zero, *cumulate_proba(predictions.proba).T] if shared else []
     # Weights of all problems are scaled alike, by a power of two.
     power = np.exp2(np.frexp(predictions.weight.max())[1])
     events = []

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_count, check_known, check_level, is_number
+from .._argument_checks import check_choice, check_count, check_level, is_number
 from .._kernels._float_order import keep_largest_per_key
 from .._random import check_seed
 from .._show import plain
@@ -151,7 +151,7 @@ class Audit(NamedTuple):
         check_count(self.n_resamples, "n_resamples", hint=hint)
         known = ("auto", "confidence", "classwise")
         hint = "See the user guide, Groups and fairness"
-        check_known("multiclass", self.multiclass, known, hint)
+        check_choice("multiclass", self.multiclass, known, hint)
         check_count(self.n_bins, "n_bins", 2)
         if check_count(self.depth, "depth") > 2:
             raise invalid_input(

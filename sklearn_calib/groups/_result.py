@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._argument_checks import require
+from .._argument_checks import import_optional
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import AnyArray, DataFrame, FloatArray
 
@@ -157,7 +157,7 @@ class GroupCalibration(Shown):
 
         Raises ModuleNotFoundError if pandas is not installed.
         """
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         return pd.DataFrame(self.rows, columns=GroupRow._fields)
 
     def to_dict(self) -> dict[str, object]:

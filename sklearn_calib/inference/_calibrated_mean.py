@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
-from .._argument_checks import check_count, check_level, equals, is_number
+from .._argument_checks import check_count, check_level, is_number, is_scalar_equal
 from .._kernels._prediction_powered_mean import count_effective_clusters, sum_clusters
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, RecalibratorLike
@@ -15,7 +15,7 @@ from .._validation import (
     canonical_proba,
     canonical_weight,
     check_column_owner,
-    check_indexes,
+    check_same_index,
     check_same_length,
     is_missing,
     read_array,
@@ -366,8 +366,8 @@ def calibrated_mean(
     outcome, positive, is_share = _read_outcome(y, pos_label)
     scores = _read_scores(score, score_unlabelled, scale)
     check_same_length(outcome, scores.given)
-    check_indexes(y, score, sample_weight, groups)
-    check_indexes(score_unlabelled, groups_unlabelled)
+    check_same_index(y, score, sample_weight, groups)
+    check_same_index(score_unlabelled, groups_unlabelled)
     if bounds is not None and positive is not None:
         raise invalid_combination(
             "bounds",
@@ -729,7 +729,7 @@ def _make_map_function(rows, method):
     if rows.verdict is not None:
         return partial(_average_verdicts, rows)
     shares = bool(np.isin(rows.outcome, (0, 1)).all())
-    by_line = equals(method, LINE_METHOD)
+    by_line = is_scalar_equal(method, LINE_METHOD)
     if by_line and not shares:
         return partial(_fit_unless_constant, rows, _fit_line)
     method = resolve_recalibrator("platt" if by_line else method)

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_count, check_flag, check_known, check_level
+from .._argument_checks import check_bool, check_choice, check_count, check_level
 from .._kernels import _classical_tests
 from .._kernels._binning import pool_equal_scores
 from .._kernels._cluster_sums import run_score_test
@@ -88,11 +88,7 @@ def spiegelhalter_test(
         # Spiegelhalter's statistic is a weighted sum of residuals with weights 1 - 2 p, so
         # its score test serves clusters too.
         found = run_score_test(
-            (1 - 2 * p)[:, None],
-            hit - p,
-            p * (1 - p),
-            w,
-            predictions.clusters,
+            (1 - 2 * p)[:, None], hit - p, p * (1 - p), w, predictions.clusters
         )
         return SignificanceResult(*found)
     excess = w * (hit - p) * (1 - 2 * p)
@@ -386,7 +382,7 @@ def cumulative_test(
     True
     """
     laws = _classical_tests.SURVIVAL_FUNCTIONS
-    check_known("statistic", statistic, laws)
+    check_choice("statistic", statistic, laws)
     n_resamples = check_count(n_resamples, "n_resamples")
     given = y_true, y_proba, sample_weight, labels, pos_label
     problem, predictions = _one_problem(given, groups, soft_labels)
@@ -603,7 +599,7 @@ def polynomial_test(
     >>> result.degree, result.pvalue < 0.001
     (1, True)
     """
-    held_out = check_flag(held_out, "held_out")
+    held_out = check_bool(held_out, "held_out")
     predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
     (problem,) = predictions.problems()
     p = problem.score

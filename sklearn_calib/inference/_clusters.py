@@ -24,13 +24,13 @@ from .._kernels._cluster_sums import (
     bound_covariance,
     compute_jackknife,
     compute_variance_ratio,
-    estimate_student_law,
+    estimate_degrees_of_freedom,
     run_score_test,
 )
 from .._kernels._proportion import compute_exact_interval
 from .._random import draw_cluster_counts
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from .._validation import check_indexes
+from .._validation import check_same_index
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..metrics import (
@@ -80,7 +80,7 @@ def with_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Pred
     """
     if groups is None and predictions.items is None:
         return predictions
-    check_indexes(groups, first=predictions.index)
+    check_same_index(groups, first=predictions.index)
     n = predictions.n_given
     # Soft labels repeat a row for each of its classes; these copies are one cluster.
     named = np.arange(n) if groups is None else encode_groups(groups, n)
@@ -152,9 +152,9 @@ def small_sample_inflation(weight: FloatArray, groups: IntArray, level: float) -
     """Return the factor by which an interval exceeds percentiles of few resampled clusters.
 
     Student's quantile over the normal one, times what the jackknife's error is larger
-    by where sizes differ; see `estimate_student_law`.
+    by where sizes differ; see `estimate_degrees_of_freedom`.
     """
-    degrees, ratio = estimate_student_law(np.bincount(groups, weight))
+    degrees, ratio = estimate_degrees_of_freedom(np.bincount(groups, weight))
     tail = (1 + level) / 2
     # The bootstrap underestimates the variance of few clusters, and its percentiles are
     # those of a normal distribution; both are corrected.

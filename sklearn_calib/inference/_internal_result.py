@@ -10,10 +10,10 @@ from scipy.special import entr
 
 from .._argument_checks import (
     check_between,
-    check_known,
+    check_choice,
+    import_optional,
     is_number,
-    require,
-    unknown_name,
+    unknown_name_error,
 )
 from .._kernels._batch_measures import SortedPredictions
 from .._kernels._logistic import compute_log_likelihood, fit_single_coefficient
@@ -159,7 +159,7 @@ class InternalValidation(Shown):
         for row in self.rows:
             if row.measure == measure:
                 return row
-        raise unknown_name(
+        raise unknown_name_error(
             "a measure", measure, [*self], "Name it in measures=", KeyError
         )
 
@@ -175,7 +175,7 @@ class InternalValidation(Shown):
         ModuleNotFoundError
             pandas is not installed.
         """
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         return pd.DataFrame([asdict(row) for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:
@@ -281,7 +281,7 @@ class InternalValidation(Shown):
             at for at, label in enumerate(self.classes.tolist()) if label == pos_label
         ]
         if not places:
-            raise unknown_name("pos_label", pos_label, self.classes.tolist())
+            raise unknown_name_error("pos_label", pos_label, self.classes.tolist())
         return places[0]
 
     def _get_model_predictions(self, column):
@@ -363,7 +363,7 @@ class InternalValidation(Shown):
         >>> shrunk.predict_proba(found.estimator.predict_proba(X[:5])).shape
         (5, 2)
         """
-        check_known("kind", kind, ("corrected", "heuristic"))
+        check_choice("kind", kind, ("corrected", "heuristic"))
         if len(self.classes) > 2:
             raise invalid_input(
                 expected="two classes",

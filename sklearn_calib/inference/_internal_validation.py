@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.utils import indexable
 
 from .._argument_checks import (
+    check_choice,
     check_count,
     check_jobs,
-    check_known,
     check_level,
-    unknown_name,
+    unknown_name_error,
 )
 from .._kernels._batch_measures import MEASURE_METHODS
 from .._random import spawn_generators
@@ -19,7 +19,7 @@ from .._sklearn_compat import safe_split
 from .._typing import ArrayLike, Estimator, Features, RandomStateLike
 from .._validation import (
     canonical_weight,
-    check_indexes,
+    check_same_index,
     check_two_or_more_classes,
     read_labels,
 )
@@ -293,7 +293,7 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
         ("method", method, _VALIDATION_METHODS),
         ("ci", ci, _INTERVAL_METHODS),
     ):
-        check_known(what, given, known)
+        check_choice(what, given, known)
     check_level(level)
     if not isinstance(keep_predictions, bool | np.bool_):
         raise invalid_input(
@@ -306,7 +306,7 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
 
 def _read_rows(estimator, X, y, sample_weight, groups, pos_label):
     """Return rows of positive weight: features, `Predictions` without scores, and groups."""
-    check_indexes(X, y, sample_weight, groups)
+    check_same_index(X, y, sample_weight, groups)
     classes, codes = read_labels(y, input_name="y")
     check_two_or_more_classes(
         classes, "There is nothing to judge; check the selection of the rows"
@@ -340,7 +340,7 @@ def _read_rows(estimator, X, y, sample_weight, groups, pos_label):
     if pos_label is not None:
         places = [at for at, label in enumerate(classes.tolist()) if label == pos_label]
         if len(places) != 1:
-            raise unknown_name("pos_label", pos_label, classes.tolist())
+            raise unknown_name_error("pos_label", pos_label, classes.tolist())
         positive = places[0]
     # A placeholder: the predictions of each refitted model take its place.
     proba = np.full((len(codes), len(classes)), 1 / len(classes))
@@ -391,7 +391,7 @@ def _select_measures(measures, n_classes):
         elif isinstance(name, str) and name in known:
             found[name] = known[name]
         elif not isinstance(name, str) or name not in MEASURE_METHODS:
-            raise unknown_name(
+            raise unknown_name_error(
                 "measures", name, [*MEASURE_METHODS, *known], "See the list"
             )
         elif n_classes == 2:

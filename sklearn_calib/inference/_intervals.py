@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import (
+    check_choice,
     check_count,
-    check_known,
     check_level,
     check_progress,
-    unknown_name,
+    unknown_name_error,
 )
 from .._count_weights import are_counts
 from .._kernels._binning import get_cube_root_bins
@@ -263,7 +263,7 @@ def confidence_interval(
     True
     """
     function = _find_measure(measure)
-    check_known("method", method, _INTERVAL_METHODS)
+    check_choice("method", method, _INTERVAL_METHODS)
     check_level(level)
     n_resamples = check_count(n_resamples, "n_resamples", 2)
     check_progress(progress)
@@ -396,7 +396,7 @@ def _invalid_measure(measure: Any) -> InvalidInputError:
                 "'calibration_error'"
             ),
         )
-    return unknown_name("a measure", measure, all_metrics(), "See the list")
+    return unknown_name_error("a measure", measure, all_metrics(), "See the list")
 
 
 def is_calibration_error(function: Measure) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._argument_checks import check_count, equals, unknown_name
+from .._argument_checks import check_count, is_scalar_equal, unknown_name_error
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import Measure, all_metrics, validate_predictions
@@ -258,11 +258,15 @@ def _make_evaluation(predictions, statistic, options):
     """Return a function of predictions, larger for worse calibration, and its name."""
     measure = statistic
     if not callable(statistic):
-        name = "smooth_calibration_error" if equals(statistic, "smooth") else statistic
+        name = (
+            "smooth_calibration_error"
+            if is_scalar_equal(statistic, "smooth")
+            else statistic
+        )
         measure = all_metrics().get(name) if isinstance(name, str) else None
         if measure is None:
             known = ("smooth", *all_metrics())
-            raise unknown_name("a callable, or a statistic", statistic, known)
+            raise unknown_name_error("a callable, or a statistic", statistic, known)
     if isinstance(measure, Measure):
         measure.check_options(options)
         sign = -1.0 if measure.spec.greater_is_better else 1.0

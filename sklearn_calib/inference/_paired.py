@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import t
 
-from .._argument_checks import check_count, check_known, check_level
+from .._argument_checks import check_choice, check_count, check_level
 from .._kernels._cluster_sums import average_clusters
 from .._kernels._exact_sums import SUM_FRACTION_BITS, add_sums
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
-from .._validation import check_indexes, check_weights, read_numbers
+from .._validation import check_same_index, check_weights, read_numbers
 from ..exceptions import invalid_input
 from ..metrics import all_metrics, validate_predictions
 from ..recalibrators import encode_groups
@@ -128,7 +128,7 @@ class PairedLosses:
         """
         from .._kernels._exact_sums_compiled import sum_exactly
 
-        check_indexes(first, second, sample_weight, groups)
+        check_same_index(first, second, sample_weight, groups)
         one, two = (
             np.asarray(read_numbers(losses, "losses"), dtype=np.float64)
             for losses in (first, second)
@@ -378,7 +378,7 @@ def paired_difference(
     True
     """
     known = all_metrics()
-    check_known("a measure", measure, ["accuracy", *known], "See the list")
+    check_choice("a measure", measure, ["accuracy", *known], "See the list")
     check_level(level)
     n_resamples = check_count(n_resamples, "n_resamples", 2)
     probas = first_proba, second_proba

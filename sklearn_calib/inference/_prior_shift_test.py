@@ -11,13 +11,13 @@ from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._validation import (
     check_column_owner,
-    check_indexes,
+    check_same_index,
     check_same_length,
-    find_positive,
-    match_columns,
+    find_positive_index,
     orient_single_column,
     read_labels,
     read_proba,
+    reorder_columns,
 )
 from ..exceptions import invalid_input
 from ._monte_carlo import MonteCarloResult
@@ -149,11 +149,11 @@ def prior_shift_test(
             got=f"{len(classes)} classes, {classes[:10].tolist()}",
             hint="Every class needs a labelled row",
         )
-    check_indexes(proba_source, y)
-    source = match_columns(source, proba_source, classes)
+    check_same_index(proba_source, y)
+    source = reorder_columns(source, proba_source, classes)
     target = read_proba(proba_target, n_classes=k, input_name="proba_target")
-    target = match_columns(target, proba_target, classes)
-    positive = find_positive(classes, pos_label)
+    target = reorder_columns(target, proba_target, classes)
+    positive = find_positive_index(classes, pos_label)
     if pos_label is None:
         check_column_owner(proba_source, classes, "pos_label")
         check_column_owner(proba_target, classes, "pos_label")

@@ -11,10 +11,10 @@ from .._argument_checks import check_jobs, check_progress
 from .._kernels._cells import find_cell_runs
 from .._random import (
     CellBinomialSampler,
+    cumulate_proba,
     draw_cluster_counts,
     draw_labels,
     draw_row_counts,
-    label_bounds,
     spawn_generators,
 )
 from .._simplex_array import has_exact_log
@@ -55,7 +55,7 @@ def simulate_null_distribution(
     -------
     values : ndarray of shape (n_resamples, ...)
     """
-    bounds = label_bounds(predictions.proba if law is None else law)
+    bounds = cumulate_proba(predictions.proba if law is None else law)
 
     def draw_null_labels(rng):
         return predictions.with_labels(draw_labels(bounds, rng))
@@ -285,10 +285,7 @@ class PooledRows:
             / self.mass[:, None]
         )
         last = np.append(starts[1:], len(proba)) - 1
-        for column, ends in (
-            (0, (last, starts)),
-            (1, (starts, last)),
-        ):
+        for column, ends in ((0, (last, starts)), (1, (starts, last))):
             # Rounding must not move a mean beyond the scores of its cell.
             mean[:, column] = np.clip(
                 mean[:, column], *(proba[end, column] for end in ends)

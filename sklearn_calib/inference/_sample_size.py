@@ -7,11 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-from .._argument_checks import check_between, check_level, number_or_nan, require
+from .._argument_checks import (
+    check_between,
+    check_level,
+    import_optional,
+    to_float_or_nan,
+)
 from .._kernels._detectable_error import DetectableErrors
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray
-from .._validation import canonical_weight, check_indexes, read_proba
+from .._validation import canonical_weight, check_same_index, read_proba
 from ..exceptions import invalid_input
 
 _LINEAR_PREDICTOR_HINT = ", or say their law by linear_predictor=(mean, deviation)"
@@ -109,7 +114,7 @@ class ValidationSampleSize(Shown):
         ModuleNotFoundError
             pandas is not installed.
         """
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         return pd.DataFrame([asdict(one) for one in self.targets])
 
     def _make_sections(self):
@@ -423,7 +428,7 @@ def _make_distribution(
 
 
 def _mean_and_deviation(given):
-    values = [number_or_nan(value) for value in given] if np.ndim(given) == 1 else []
+    values = [to_float_or_nan(value) for value in given] if np.ndim(given) == 1 else []
     if len(values) != 2 or not np.isfinite(values).all() or not values[1] > 0:
         raise invalid_input(
             expected="linear_predictor as (mean, standard deviation > 0)",
@@ -441,7 +446,7 @@ def _make_sample_distribution(y_proba, sample_weight):
             got=f"{proba.shape[1]} columns",
             hint="Pass the column of one class, proba[:, c], or the largest of each row",
         )
-    check_indexes(y_proba, sample_weight)
+    check_same_index(y_proba, sample_weight)
     weight = canonical_weight(sample_weight, len(proba))
     kept = weight > 0
     p = np.asarray(proba)[kept, 1]

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
-from .._argument_checks import check_between, check_count, check_known, is_number
+from .._argument_checks import check_between, check_choice, check_count, is_number
 from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..exceptions import invalid_input
@@ -219,7 +219,7 @@ class CalibrationTester(BaseEstimator):
 
     def _compute_required(self):
         """Return the rows for the verdict, and the margins of both kinds of predictions."""
-        check_known("method", self.method, _STATISTIC_BY_METHOD)
+        check_choice("method", self.method, _STATISTIC_BY_METHOD)
         tolerance = self.tolerance
         epsilon = self.epsilon
         for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):

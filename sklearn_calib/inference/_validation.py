@@ -10,12 +10,12 @@ import numpy as np
 from scipy import special, stats
 
 from .._argument_checks import (
+    check_choice,
     check_count,
-    check_known,
     check_level,
-    equals,
-    require,
-    unknown_name,
+    import_optional,
+    is_scalar_equal,
+    unknown_name_error,
 )
 from .._kernels import _logistic as line
 from .._kernels._classical_tests import run_spiegelhalter_test
@@ -107,7 +107,7 @@ class ValidationTable:
             if row.quantity == quantity:
                 return row
         known = [*self]
-        raise unknown_name("a quantity", quantity, known, error=KeyError)
+        raise unknown_name_error("a quantity", quantity, known, error=KeyError)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the rows, as of a dict."""
@@ -172,7 +172,7 @@ class ValidationSummary(Shown):
         ModuleNotFoundError
             pandas is not installed.
         """
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         rows = [
             {"problem": t.problem, **asdict(row)} for t in self.tables for row in t.rows
         ]
@@ -365,7 +365,7 @@ def validation_summary(
     True
     """
     check_level(level)
-    check_known("ci", ci, ("profile", "wald", "sandwich"))
+    check_choice("ci", ci, ("profile", "wald", "sandwich"))
     hint = "An ICI says nothing without its draws"
     n_resamples = check_count(n_resamples, "n_resamples", hint=hint)
     predictions = validate_predictions(
@@ -378,7 +378,7 @@ def validation_summary(
     if predictions.clusters is None:
         how = ci if equal else how
     # Other smoothers have no version for clusters.
-    elif not equals(smoother, "loess"):
+    elif not is_scalar_equal(smoother, "loess"):
         raise invalid_input(
             expected="smoother='loess' with groups or soft labels",
             got=repr(smoother)[:60],

@@ -9,7 +9,7 @@ from scipy.linalg import cho_factor, cho_solve, issymmetric, lstsq
 from sklearn.base import clone
 from sklearn.utils import check_array
 
-from .._argument_checks import equals
+from .._argument_checks import is_scalar_equal
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Link
 from .._validation import read_numbers, read_proba
 from .._warnings import warn_calibration
@@ -268,7 +268,7 @@ def _estimate_norms(seen, fit, covariance):
     # The leave-one-out scores have the distribution of scores of new rows, hence
     # variance |w|^2 in the covariance of the features.
     norm2 = float(np.mean(seen.u**2))
-    if not equals(covariance, "auto"):
+    if not is_scalar_equal(covariance, "auto"):
         sigma, shrink = _get_covariance(covariance, fit.X)
         norm2 = float(fit.coef @ sigma @ fit.coef)
         try:

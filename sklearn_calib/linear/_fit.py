@@ -21,7 +21,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from .._kernels._leverage import compute_leverage_blocks, compute_leverages
 from .._kernels._newton import minimise_by_newton
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
-from .._validation import canonical_weight, check_indexes, read_labels, read_numbers
+from .._validation import canonical_weight, check_same_index, read_labels, read_numbers
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 
@@ -130,7 +130,7 @@ def read_linear(
     model: Estimator, X: Features, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> list[LinearFit]:
     """Read the penalised fits of a fitted classifier: one, or one per class."""
-    check_indexes(X, y, sample_weight)
+    check_same_index(X, y, sample_weight)
     if isinstance(model, Pipeline):
         X = model[:-1].transform(X) if len(model.steps) > 1 else X
         model = model[-1]

@@ -7,7 +7,7 @@ from scipy.stats import norm
 from .._argument_checks import check_level
 from .._kernels._logistic import compute_model_covariance, compute_standard_error
 from .._typing import ArrayLike, Estimator, Features, FloatArray
-from .._validation import canonical_weight, check_indexes, read_numbers
+from .._validation import canonical_weight, check_same_index, read_numbers
 from ..exceptions import invalid_input
 from ._fit import get_logistic_penalties
 
@@ -81,7 +81,7 @@ def logistic_intervals(
             hint="Take one class against the rest",
         )
     check_level(level)
-    check_indexes(X_train, sample_weight)
+    check_same_index(X_train, sample_weight)
     X_train = _read_features(X_train, "X_train")
     X = _read_features(X, "X")
     n_train = np.shape(X_train)[0]

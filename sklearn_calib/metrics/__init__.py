@@ -10,7 +10,7 @@ from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 from typing import Any as _Any
 
-from .._argument_checks import unknown_name as _unknown_name
+from .._argument_checks import unknown_name_error as _unknown_name
 from ._beta_family import BetaFamilyLoss
 from ._calibration_error import (
     LARGEST_BIN_MEASURES,

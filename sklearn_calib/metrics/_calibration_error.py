@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from .._argument_checks import check_flag, check_known
+from .._argument_checks import check_bool, check_choice
 from .._kernels._binning import (
     bin_distinct_values,
     find_bin_starts,
@@ -141,8 +141,8 @@ def _check_options(predictions, norm, strategy, n_bins, debias, bin_weight):
         ("strategy", strategy),
         ("bin_weight", bin_weight),
     ):
-        check_known(name, value, _CHOICES_BY_OPTION[name])
-    debias = check_flag(debias, "debias")
+        check_choice(name, value, _CHOICES_BY_OPTION[name])
+    debias = check_bool(debias, "debias")
     if debias and norm == "max":
         raise invalid_input(
             "debias",

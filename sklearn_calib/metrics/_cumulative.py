@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from .._argument_checks import check_known
+from .._argument_checks import check_choice
 from .._typing import ArrayLike, FloatArray, Multiclass
 from ._measure import BinaryOptions, binary_measure
 from ._predictions import validate_predictions
@@ -188,5 +188,5 @@ def cumulative_calibration_error(
     >>> round(cumulative_calibration_error(y, p, statistic="mad"), 3)
     0.25
     """
-    check_known("statistic", statistic, _STATISTIC_NAMES)
+    check_choice("statistic", statistic, _STATISTIC_NAMES)
     return _measure_path(np.cumsum(problem.cells.residual), statistic)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from .._argument_checks import check_known
+from .._argument_checks import check_choice
 from .._kernels._pairwise_kernel import (
     average_kernel_over_neighbours,
     average_kernel_over_pairs,
@@ -214,7 +214,7 @@ def _check_options(kernel, estimator):
             got=repr(kernel),
             hint="Leave the default",
         )
-    check_known("estimator", estimator, _ESTIMATOR_NAMES)
+    check_choice("estimator", estimator, _ESTIMATOR_NAMES)
 
 
 def _check_bandwidth(bandwidth, other=""):

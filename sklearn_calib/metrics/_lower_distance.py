@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_known, is_number
+from .._argument_checks import check_choice, is_number
 from .._typing import ArrayLike, Multiclass
 from ..exceptions import invalid_input
 from ._measure import BinaryOptions, binary_measure
@@ -174,7 +174,7 @@ def lower_distance_interval(
 def _compute_distance(problem, resolution, method, bounded):
     from .._kernels import _distance as kernel
 
-    check_known("method", method, _DISTANCE_METHODS)
+    check_choice("method", method, _DISTANCE_METHODS)
     if resolution is not None and (
         not is_number(resolution) or not 1e-6 <= resolution <= 1
     ):

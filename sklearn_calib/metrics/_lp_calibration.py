@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_count, check_known, is_number
+from .._argument_checks import check_choice, check_count, is_number
 from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import make_generator
 from .._typing import ArrayLike, RandomStateLike
@@ -265,7 +265,7 @@ def _check_options(p, n_levels, estimator):
             got=repr(n_levels),
             hint="Leave the default, 20",
         )
-    check_known("estimator", estimator, ("plugin", "unbiased"), "Choose one of them")
+    check_choice("estimator", estimator, ("plugin", "unbiased"), "Choose one of them")
     if estimator == "unbiased" and p != 2:
         raise invalid_input(
             "p",

@@ -17,15 +17,15 @@ from typing import (
 
 import numpy as np
 
-from .._argument_checks import check_flag, equals
+from .._argument_checks import check_bool, is_scalar_equal
 from .._blas_threads import limit_blas_threads
 from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function, Multiclass
 from .._validation import (
     get_category_order,
-    hint_at_survival,
+    get_survival_hint,
     is_label_table,
-    valid_proba,
+    validate_proba,
 )
 from ..exceptions import invalid_combination, invalid_input
 from ._predictions import (
@@ -161,7 +161,7 @@ class Measure(Generic[P]):
         self,
         function: Callable[..., float],
         spec: MetricSpec,
-        validate: Callable[..., FloatArray] = valid_proba,
+        validate: Callable[..., FloatArray] = validate_proba,
     ) -> None:
         own = _get_options(function)
         self.spec = spec
@@ -193,7 +193,7 @@ class Measure(Generic[P]):
         own: dict[str, Any] = dict(options)
         sample_weight = own.pop("sample_weight", None)
         labels = own.pop("labels", None)
-        soft_labels = check_flag(own.pop("soft_labels", None), "soft_labels")
+        soft_labels = check_bool(own.pop("soft_labels", None), "soft_labels")
         multilabel = own.pop("multilabel", None)
         if multilabel is not None:
             if soft_labels:
@@ -211,7 +211,7 @@ class Measure(Generic[P]):
                 got=f"labels of {np.shape(y_true)[1]} columns",
                 hint="For one-hot labels pass y.argmax(axis=1), for shares of the classes "
                 "soft_labels=True; for many labels per row say how to average over them, "
-                "multilabel='macro' or 'micro'" + hint_at_survival(np.asarray(y_true)),
+                "multilabel='macro' or 'micro'" + get_survival_hint(np.asarray(y_true)),
             )
         pos_label = own.pop("pos_label", None)
         # The order of a pandas Categorical is lost once labels are encoded, so it is
@@ -339,7 +339,7 @@ class Measure(Generic[P]):
 def measure(
     *,
     loss: "ProperLoss | None" = None,
-    validate: Callable[..., FloatArray] = valid_proba,
+    validate: Callable[..., FloatArray] = validate_proba,
     **properties: Any,
 ) -> Callable[[Callable[Concatenate["Predictions", P], float]], Measure[P]]:
     """Turn a function of `Predictions` into a `Measure`, as a decorator.
@@ -394,9 +394,7 @@ def measure(
 
 
 def binary_measure(
-    *,
-    joint: Callable[..., float] | None = None,
-    **properties: Any,
+    *, joint: Callable[..., float] | None = None, **properties: Any
 ) -> Callable[[Callable[Concatenate["BinaryProblem", P], float]], Measure[P]]:
     """Turn a function of one `BinaryProblem` into a `Measure`, as a decorator.
 
@@ -439,7 +437,7 @@ def binary_measure(
     def make_average_measure(function):
         @wraps(function)
         def average_problems(predictions, *, multiclass="auto", **options):
-            if joint is not None and equals(multiclass, "canonical"):
+            if joint is not None and is_scalar_equal(multiclass, "canonical"):
                 return joint(predictions, **options)
             value = 0.0
             for problem in predictions.problems(multiclass):

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_flag, check_known
+from .._argument_checks import check_bool, check_choice
 from .._kernels._two_class_problems import make_two_class_problems, name_problem
 from .._simplex_array import stack_rows
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
@@ -16,18 +16,18 @@ from .._validation import (
     BINARY_CLASSES,
     add_first_class_column,
     check_column_owner,
-    check_indexes,
+    check_same_index,
     check_same_length,
     find_known_rows,
-    find_positive,
-    match_columns,
-    named_label_tables,
+    find_positive_index,
     orient_single_column,
     read_labels,
     read_raw_weight,
     read_weight_and_unit,
-    soft_rows,
-    valid_proba,
+    reorder_columns,
+    validate_label_tables,
+    validate_proba,
+    validate_soft_labels,
     warn_column_order,
 )
 from ..exceptions import add_error_context, invalid_input
@@ -427,7 +427,7 @@ class Predictions:
         -------
         problems : list of BinaryProblem
         """
-        check_known(
+        check_choice(
             "multiclass", multiclass, MULTICLASS_MODES, "See the user guide, Measures"
         )
         if multiclass in self._problems:
@@ -510,7 +510,7 @@ def validate_predictions(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
-    validate: Callable[..., FloatArray] = valid_proba,
+    validate: Callable[..., FloatArray] = validate_proba,
     *,
     check_order: bool = True,
     soft_labels: bool = False,
@@ -544,7 +544,7 @@ def validate_predictions(
     ValueError, TypeError
         Invalid scores, labels or weights; see `canonical_proba`. A single column,
         neither `pos_label` nor `labels`, and labels other than 0 and 1, False and True,
-        or -1 and 1. Indexes of pandas that hold different labels, see `check_indexes`.
+        or -1 and 1. Indexes of pandas that hold different labels, see `check_same_index`.
 
     Warns
     -----
@@ -563,18 +563,15 @@ def validate_predictions(
     >>> validate_predictions([0, 1], [0.2, 0.9], sample_weight=[0, 1]).codes.tolist()
     [1]
     """
-    index = check_indexes(y_true, y_proba, sample_weight)
+    index = check_same_index(y_true, y_proba, sample_weight)
     proba = validate(y_proba, input_name=input_name)
     n_given = len(proba)
     is_ordered = labels is not None
     items = None
     kept = None
-    if check_flag(soft_labels, "soft_labels"):
-        beside: dict[str, Any] = {
-            "n_rows": len(proba),
-            "scores": y_proba,
-        }
-        soft = soft_rows(y_true, sample_weight, labels, **beside)
+    if check_bool(soft_labels, "soft_labels"):
+        beside: dict[str, Any] = {"n_rows": len(proba), "scores": y_proba}
+        soft = validate_soft_labels(y_true, sample_weight, labels, **beside)
         proba, y_true, sample_weight, labels = soft.expand_rows(proba)
         items = soft.items
     classes, codes = read_labels(y_true, classes=labels)
@@ -589,8 +586,8 @@ def validate_predictions(
             if len(classes) < columns
             else ("Pass one column per class, or " + _CONFIDENCE_HINT),
         )
-    proba = match_columns(proba, y_proba, classes)
-    positive = find_positive(classes, pos_label)
+    proba = reorder_columns(proba, y_proba, classes)
+    positive = find_positive_index(classes, pos_label)
     if pos_label is None and not is_ordered:
         check_column_owner(y_proba, classes, "pos_label")
     proba = orient_single_column(proba, y_proba, positive)
@@ -630,7 +627,7 @@ def validate_multilabel(
     *,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
-    validate: Callable[..., FloatArray] = valid_proba,
+    validate: Callable[..., FloatArray] = validate_proba,
 ) -> list[tuple[str, Predictions]]:
     """Check predictions of many labels per row, and split them into two-class predictions.
 
@@ -678,8 +675,8 @@ def validate_multilabel(
             got=repr(multilabel),
             hint="See the user guide",
         )
-    check_indexes(y_true, y_proba, sample_weight)
-    names, pairs, table = named_label_tables(y_true, y_proba, labels)
+    check_same_index(y_true, y_proba, sample_weight)
+    names, pairs, table = validate_label_tables(y_true, y_proba, labels)
     weight = read_raw_weight(sample_weight, len(table))
     if len(names) != len(pairs):
         raise invalid_input(

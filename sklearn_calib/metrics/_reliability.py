@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
-from .._argument_checks import check_count, check_known, check_level, is_number
+from .._argument_checks import check_choice, check_count, check_level, is_number
 from .._kernels._binning import (
     bin_rows,
     find_distinct,
@@ -311,7 +311,7 @@ def compute_curve(
     rng: np.random.Generator,
 ) -> ReliabilityCurve:
     """Compute `reliability_curve` for validated rows or cells, with the same options."""
-    check_known("strategy", strategy, _STRATEGY_NAMES)
+    check_choice("strategy", strategy, _STRATEGY_NAMES)
     check_level(level)
     n_resamples = check_count(n_resamples, "n_resamples", 0)
     score = rows.score

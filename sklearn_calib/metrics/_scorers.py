@@ -6,7 +6,7 @@ import numpy as np
 
 from .._sklearn_compat import BaseScorer
 from .._typing import ArrayLike, Estimator, Features
-from .._validation import align_columns, check_indexes
+from .._validation import align_columns, check_same_index
 
 if TYPE_CHECKING:
     from . import Measure
@@ -64,7 +64,7 @@ class ProbabilityScorer(BaseScorer):
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
         self._warn_overlap("Some of the scorer's options are given twice.", kwargs)
         options = {**self._kwargs, **kwargs}
-        check_indexes(X, y_true)
+        check_same_index(X, y_true)
         # scikit-learn takes two labels for one with two classes
         if "multilabel" in options:
             proba = estimator.predict_proba(X)

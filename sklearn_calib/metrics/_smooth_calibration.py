@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._argument_checks import require
+from .._argument_checks import import_optional
 from .._typing import ArrayLike, Axes, FloatArray, Multiclass
 from ._measure import BinaryOptions, binary_measure
 from ._predictions import validate_predictions
@@ -73,7 +73,7 @@ class CalibrationWitness:
         ax : matplotlib Axes
         """
         if ax is None:
-            plt = require("matplotlib.pyplot", "plot")
+            plt = import_optional("matplotlib.pyplot", "plot")
             _, ax = plt.subplots(layout="constrained")
         ends = np.concatenate([[0.0], self.scores, [1.0]])
         ax.axhline(0, color="0.35", lw=1)

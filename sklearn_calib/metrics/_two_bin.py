@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._argument_checks import check_flag
+from .._argument_checks import check_bool
 from .._typing import FloatArray
 from ._measure import BinaryOptions, binary_measure
 
@@ -99,5 +99,5 @@ def averaged_two_bin_error(
     """
     cells = problem.cells
     error = integrate_two_bins(cells.score, np.cumsum(cells.residual))
-    debias = check_flag(debias, "debias")
+    debias = check_bool(debias, "debias")
     return error - compute_expected_two_bins(problem) if debias else error

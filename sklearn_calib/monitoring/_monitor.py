@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_between, check_flag, check_known, check_level
+from .._argument_checks import check_between, check_bool, check_choice, check_level
 from .._atomic import restore_if_raised
 from .._kernels import _logistic_grid as grid
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
@@ -180,8 +180,8 @@ class CalibrationMonitor:
         classes: ArrayLike | None = None,
         multiclass: Literal["auto", "confidence", "classwise"] = "auto",
     ) -> None:
-        check_known("alarm", alarm, _ALARM_RULES)
-        check_known("multiclass", multiclass, _MULTICLASS_MODES)
+        check_choice("alarm", alarm, _ALARM_RULES)
+        check_choice("multiclass", multiclass, _MULTICLASS_MODES)
         hint = "Leave it out for the default"
         check_between(
             "average_run_length",
@@ -290,10 +290,10 @@ class CalibrationMonitor:
             classes=self.classes_,
             known_groups=self.groups,
             multiclass=self.multiclass,
-            soft=check_flag(soft_labels, "soft_labels"),
+            soft=check_bool(soft_labels, "soft_labels"),
         )
         # than all rows of the batches before
-        later = check_flag(only_later, "only_later") and not _goes_on
+        later = check_bool(only_later, "only_later") and not _goes_on
         check_time_goes_on(self._last[0], self._last[1], rows, strict=later)
         with restore_if_raised(self):
             if self.classes_ is None:
@@ -545,7 +545,7 @@ class CalibrationMonitor:
         ([0.33, 0.49], False)
         """
         check_level(level)
-        check_known("since", since, ("start", "alarm"))
+        check_choice("since", since, ("start", "alarm"))
         record = self._records[find_stream(self._stream_names(), stream)]
         return shift_region(record.get_cells_since(since == "alarm"), level)
 

@@ -10,13 +10,13 @@ from .._simplex_array import has_exact_log, log_proba
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
     ALL_CLASSES_HINT,
-    check_indexes,
+    check_same_index,
     check_same_length,
-    match_columns,
     read_array,
     read_labels,
     read_proba,
-    soft_rows,
+    reorder_columns,
+    validate_soft_labels,
     warn_column_order,
 )
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
@@ -99,8 +99,8 @@ def read_rows(
             got=f"{columns} columns",
             hint="Pass one column per class" + _SECOND_CLASS_HINT,
         )
-    check_indexes(y, y_proba, groups, time)
-    proba = match_columns(proba, y_proba, classes)
+    check_same_index(y, y_proba, groups, time)
+    proba = reorder_columns(proba, y_proba, classes)
     label = (
         _read_soft_labels(y, proba, classes, y_proba)
         if soft
@@ -143,7 +143,7 @@ def _read_soft_labels(y, proba, classes, scores):
     """Return the fractions of the classes in each row, of shape (n, n_classes)."""
     shares = np.zeros((len(proba), len(classes)))
     if len(proba):
-        rows = soft_rows(
+        rows = validate_soft_labels(
             y, None, classes, n_rows=len(proba), scores=scores, input_name="y"
         )
         shares[rows.items, rows.codes] = rows.weight

@@ -14,7 +14,7 @@ from .._kernels._log_odds import compute_rank_score, interpolate_probability
 from .._kernels._logistic import compute_model_covariance, compute_standard_error
 from .._simplex_array import compute_log_odds
 from .._typing import ArrayLike, FloatArray, Self
-from .._validation import check_indexes, get_rows_per_weight
+from .._validation import check_same_index, get_rows_per_weight
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, make_two_columns
 from ._platt import PlattScaling
@@ -179,7 +179,7 @@ class AdaptiveCalibration(Recalibrator):
                     got=f"{np.shape(X)[1]} columns of scores",
                     hint="Leave intervals out",
                 )
-            check_indexes(X, intervals)
+            check_same_index(X, intervals)
             intervals = _check_intervals(intervals, np.shape(X)[0])
         # The base class validates and drops rows; `_check_fit_input` selects the
         # intervals of those that remain.
@@ -224,7 +224,7 @@ class AdaptiveCalibration(Recalibrator):
                 got=f"intervals for {len(self.classes_)} classes and {self.neighborhood!r}",
                 hint="Leave intervals out",
             )
-        check_indexes(X, intervals)
+        check_same_index(X, intervals)
         ends = _to_interval_ends(_check_intervals(intervals, len(proba)))
         return make_two_columns(
             self._cells.estimate_window(compute_rank_score(proba), *ends)

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from sklearn.utils._param_validation import Interval
 
 from .. import maps
-from .._argument_checks import equals, require
+from .._argument_checks import import_optional, is_scalar_equal
 from .._callbacks import (
     CallbackSupportMixin,
     make_task_contexts,
@@ -303,7 +303,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         ModuleNotFoundError
             Pandas is not installed.
         """
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         unknown = np.nan, np.nan
         rows = {
             name: (weight, *self.cv_losses_.get(name, unknown))
@@ -400,7 +400,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     def _make_chains(self, proba, n_rows):
         """Return the candidates by name, each a tuple of steps."""
-        if equals(self.recalibrators, "auto"):
+        if is_scalar_equal(self.recalibrators, "auto"):
             candidates = list_candidates(proba.shape[1], n_rows, monotone=self.monotone)
             if get_absent_mask(proba) is None:
                 return candidates

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from .._argument_checks import check_flag, check_sizes
+from .._argument_checks import check_bool, check_param_magnitudes
 from .._atomic import atomic_fit
 from .._blas_threads import MAX_UNTHREADED_ENTRIES, limit_blas_threads
 from .._kernels._logistic import compute_platt_targets
@@ -30,16 +30,16 @@ from .._validation import (
     canonical_weight,
     check_column_labels,
     check_column_owner,
-    check_indexes,
     check_names_differ,
+    check_same_index,
     check_same_length,
     find_columns,
     get_category_order,
     has_unsorted_classes,
-    match_columns,
     read_labels,
     read_proba,
-    soft_rows,
+    reorder_columns,
+    validate_soft_labels,
     warn_column_order,
 )
 from .._warnings import emit_warning, warn_calibration
@@ -285,7 +285,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             new._validate_params()
             # A new dict, because a prediction fills it and sets no attribute.
             new._derived = {}
-            soft_labels = check_flag(soft_labels, "soft_labels")
+            soft_labels = check_bool(soft_labels, "soft_labels")
             # Tables that do not fit into memory are summed in passes by methods whose
             # fit is a sum over rows.
             if not soft_labels and new._fit_in_passes(X, y, sample_weight, classes):
@@ -643,7 +643,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
         if isinstance(X, np.ndarray):
             return proba
-        return match_columns(proba, X, self.classes_, self._get_fitted_names())
+        return reorder_columns(proba, X, self.classes_, self._get_fitted_names())
 
     def _get_fitted_names(self):
         return getattr(self, "feature_names_in_", None)
@@ -742,7 +742,7 @@ def validate_params(estimator: BaseEstimator) -> None:
     cls: Any = type(estimator)
     names = _get_parameter_names(cls)
     params = {name: getattr(estimator, name) for name in names}
-    check_sizes(params)
+    check_param_magnitudes(params)
     constraints = estimator._parameter_constraints
     validate_parameter_constraints(constraints, params, cls.__name__)
 
@@ -779,12 +779,12 @@ def validate_fit_input(
     has_weights: bool = True,
 ) -> FitInput:
     """Validate the arguments of a fit; `has_weights` is whether it can use unequal weights."""
-    check_indexes(y, X, sample_weight)
+    check_same_index(y, X, sample_weight)
     proba = read_proba(X, input_name="X")
     items = None
     is_ordered = classes is not None
     if soft_labels:
-        soft = soft_rows(
+        soft = validate_soft_labels(
             y, sample_weight, classes, n_rows=len(proba), scores=X, input_name="y"
         )
         items = soft.items
@@ -793,7 +793,7 @@ def validate_fit_input(
     category_order = get_category_order(y, classes)
     check_same_length(y_encoded, proba)
     check_column_labels(classes, proba.shape[1])
-    proba = match_columns(proba, X, classes)
+    proba = reorder_columns(proba, X, classes)
     if not is_ordered:
         check_column_owner(X, classes, "classes")
     return make_fit_input(

@@ -26,7 +26,7 @@ from .._validation import (
     canonical_logits,
     canonical_weight,
     check_column_owner,
-    check_indexes,
+    check_same_index,
     check_same_length,
     find_columns,
     has_unsorted_classes,
@@ -137,7 +137,7 @@ class ScoreBlock:
             )
         self.is_unnamed = classes is None
         self.classes = np.arange(columns) if classes is None else classes
-        check_indexes(self.y, item[0], self.sample_weight)
+        check_same_index(self.y, item[0], self.sample_weight)
         places = find_columns(item[0], self.classes)
         if places is not None:
             self.scores = read_numbers(self.scores, "scores")[:, places]
@@ -326,10 +326,7 @@ class Blocks:
         The first time perhaps two: if there are exact zeros, all rows decide what
         they count as.
         """
-        options = {
-            "kind": self.kind,
-            "classes": self.classes,
-        }
+        options = {"kind": self.kind, "classes": self.classes}
         call = partial(_sum_over_block, function=function, floor=self.floor, **options)
         parts = (
             part for part in self.map(call, enumerate(self.blocks)) if part is not None

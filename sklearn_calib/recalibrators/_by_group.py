@@ -6,12 +6,17 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._argument_checks import check_flag
+from .._argument_checks import check_bool
 from .._atomic import atomic_fit
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
-from .._validation import check_indexes, get_rows_per_weight, match_columns, read_proba
+from .._validation import (
+    check_same_index,
+    get_rows_per_weight,
+    read_proba,
+    reorder_columns,
+)
 from .._warnings import warn_calibration
 from ._base import (
     FitInput,
@@ -77,11 +82,11 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         """
         with atomic_fit(self) as new:
             validate_params(new)
-            soft_labels = check_flag(soft_labels, "soft_labels")
+            soft_labels = check_bool(soft_labels, "soft_labels")
             rows = validate_fit_input(
                 X, y, sample_weight, classes, soft_labels=soft_labels
             )
-            check_indexes(y, X, groups)
+            check_same_index(y, X, groups)
             columns = read_group_columns(groups, np.shape(y)[0])
             check_feature_names(new, X, reset=True)
             is_single = np.ndim(X) == 1 or np.shape(X)[1] == 1
@@ -152,9 +157,9 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             other rows, up to rounding in the last digit.
         """
         check_is_fitted(self)
-        check_indexes(X, groups)
+        check_same_index(X, groups)
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
-        proba = match_columns(
+        proba = reorder_columns(
             proba, X, self.classes_, getattr(self, "feature_names_in_", None)
         )
         columns = read_group_columns(groups, len(proba))

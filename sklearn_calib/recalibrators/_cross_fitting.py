@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from .._group_folds import FastStratifiedGroupKFold
-from .._random import check_seed, legacy_generator
+from .._random import check_seed, make_random_state
 from .._typing import (
     CV,
     ArrayLike,
@@ -19,11 +19,11 @@ from .._typing import (
 from .._validation import (
     canonical_weight,
     check_column_owner,
-    check_indexes,
+    check_same_index,
     check_same_length,
-    match_columns,
     read_labels,
     read_proba,
+    reorder_columns,
     warn_column_order,
 )
 from ..exceptions import invalid_input
@@ -104,9 +104,9 @@ def cross_fitted_proba(
     """
     names, codes = read_labels(y, classes=classes, input_name="y")
     table = proba
-    check_indexes(y, table, sample_weight, groups)
+    check_same_index(y, table, sample_weight, groups)
     proba = read_proba(table, n_classes=len(names), input_name="proba")
-    proba = match_columns(proba, table, names)
+    proba = reorder_columns(proba, table, names)
     check_same_length(codes, proba)
     if sample_weight is not None:
         sample_weight = canonical_weight(sample_weight, len(codes))
@@ -173,7 +173,7 @@ def make_folds(
     check_seed(random_state)
     if isinstance(cv, int | np.integer):
         check_fold_count(cv, codes)
-        random_state = legacy_generator(random_state)
+        random_state = make_random_state(random_state)
         if groups is not None and (n_groups := len(np.unique(np.asarray(groups)))) < cv:
             raise invalid_input(
                 expected=f"at least {cv} groups, one for each fold",

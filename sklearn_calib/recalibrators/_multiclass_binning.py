@@ -19,7 +19,7 @@ from .._kernels._level_sets import (
     group_rows,
     round_to_simplex,
 )
-from .._random import legacy_generator
+from .._random import make_random_state
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -245,7 +245,7 @@ class MulticlassBinning(Recalibrator):
         """Choose heavy cells, correct their predictions, and merge those that become equal."""
         proba = np.asarray(proba)
         self._set_tolerance_and_levels()
-        rng = legacy_generator(self.random_state)
+        rng = make_random_state(self.random_state)
         chosen, rest = self._split_rows(len(proba), rng)
         heavy, self.mass_in_bins_ = self._heavy_cells(proba[chosen], weight[chosen])
         self.bins_ = heavy

@@ -23,12 +23,12 @@ from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
 from .._validation import (
     BINARY_CLASSES,
-    canonical_label_scores,
     canonical_weight,
-    check_indexes,
+    check_same_index,
     find_columns,
     find_known_rows,
-    named_label_tables,
+    read_label_scores,
+    validate_label_tables,
 )
 from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import invalid_input
@@ -176,8 +176,8 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         with atomic_fit(self) as new:
             validate_params(new)
             method = new._resolve_method()
-            check_indexes(y, X, sample_weight)
-            names, pairs, table = named_label_tables(
+            check_same_index(y, X, sample_weight)
+            names, pairs, table = validate_label_tables(
                 y, X, None, label_name="y", input_name="X"
             )
             weight = canonical_weight(sample_weight, len(table))
@@ -351,7 +351,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def _check_predict(self, X):
         check_is_fitted(self)
-        scores = canonical_label_scores(X, self.n_features_in_, input_name="X")
+        scores = read_label_scores(X, self.n_features_in_, input_name="X")
         fitted = getattr(self, "feature_names_in_", None)
         if find_columns(X, fitted) is None:
             check_feature_names(self, X, reset=False)

@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .. import maps
-from .._argument_checks import check_level, equals
+from .._argument_checks import check_level, is_scalar_equal
 from .._kernels._label_shift import (
     MIN_EXPORTED_LOG,
     compute_log_ratio,
@@ -27,10 +27,10 @@ from .._simplex_array import SMALLEST_PROBABILITY, has_exact_log
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import (
     canonical_weight,
-    check_indexes,
-    match_columns,
+    check_same_index,
     read_labels,
     read_proba,
+    reorder_columns,
 )
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -539,7 +539,7 @@ class PriorShift(Recalibrator):
                 hint="predict_proba already uses it; to estimate it, fit PriorShift('em')",
             )
         check_level(level)
-        check_indexes(X, sample_weight)
+        check_same_index(X, sample_weight)
         proba = self._rows_to_map(X)
         # This rejects tables with other column names.
         self._set_input_features(X, proba, reset=False)
@@ -693,7 +693,7 @@ class PriorShift(Recalibrator):
         labels = named if classes is None else classes
         self.classes_, _ = read_labels(labels, classes=classes)
         self._check_fit_shapes(proba, self.classes_)
-        proba = match_columns(proba, X, self.classes_)
+        proba = reorder_columns(proba, X, self.classes_)
         self._set_input_features(X, proba, reset=True)
         proba = proba[weight > 0]
         weight = weight[weight > 0] / weight.max()
@@ -708,7 +708,7 @@ class PriorShift(Recalibrator):
             ("strength", 1.0),
         ):
             value = getattr(self, name)
-            if not equals(value, default):
+            if not is_scalar_equal(value, default):
                 raise invalid_input(
                     expected="mean alone",
                     got=f"{name}={value!r}",

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_known, is_number
+from .._argument_checks import check_choice, is_number
 from .._kernels._float_order import decode_floats, find_crossings
 from .._kernels._probability_floor import clip_to_floor
 from .._show import Section, Shown, Table
@@ -17,10 +17,7 @@ from ..maps import CalibrationMap, Ranges, Rows
 
 ScoreKind = Literal["proba", "logits"]
 # The range of the scores that `canonical_proba` accepts.
-_RANGE_BY_INPUT = {
-    "proba": (0.0, 1.0),
-    "logits": (-1e150, 1e150),
-}
+_RANGE_BY_INPUT = {"proba": (0.0, 1.0), "logits": (-1e150, 1e150)}
 _NOTES = {
     "proba": "Scores are probabilities before recalibration.",
     "logits": "Scores are log-odds before recalibration.",
@@ -115,8 +112,7 @@ def thresholds_section(found: Sequence[Threshold]) -> Section:
         "probability is at least the target."
     )
     return Section(
-        tables=[Table(("target", "rule"), rows, "", "names unbroken")],
-        notes=[sentence],
+        tables=[Table(("target", "rule"), rows, "", "names unbroken")], notes=[sentence]
     )
 
 
@@ -143,8 +139,8 @@ def find_thresholds(
         Called without arguments: None if the map only rises or only falls, else the
         map.
     """
-    check_known("input", input, _RANGE_BY_INPUT, "Say what the scores are")
-    check_known("dtype", dtype, _DTYPE_NAMES, "Say how the scores are stored")
+    check_choice("input", input, _RANGE_BY_INPUT, "Say what the scores are")
+    check_choice("dtype", dtype, _DTYPE_NAMES, "Say how the scores are stored")
     targets = _check_targets(target)
 
     def read_rows(x):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import require
+from .._argument_checks import import_optional
 from .._group_folds import FastStratifiedGroupKFold
 from .._random import make_generator
 from .._simplex_array import get_absent_mask
@@ -119,7 +119,7 @@ class Advice:
 
         Raises ModuleNotFoundError if pandas is not installed.
         """
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         return pd.DataFrame(self.rows)
 
     def to_dict(self) -> dict[str, Any]:

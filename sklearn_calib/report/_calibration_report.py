@@ -10,7 +10,7 @@ from .._argument_checks import check_level, check_progress
 from .._random import make_generator
 from .._show import plain, redact_secrets
 from .._typing import ArrayLike, Progress, RandomStateLike
-from .._validation import is_label_table, is_single_column, valid_proba
+from .._validation import is_label_table, is_single_column, validate_proba
 from ..classifiers import check_gives_proba
 from ..exceptions import invalid_input
 from ..inference import warn_few_events, with_cluster_ids
@@ -211,7 +211,7 @@ def calibration_report(
                 labels=labels,
                 pos_label=pos_label,
                 validate=partial(
-                    valid_proba, tolerance=1 - 1e-6 if normalize else None
+                    validate_proba, tolerance=1 - 1e-6 if normalize else None
                 ),
                 check_order=False,
                 soft_labels=soft_labels,

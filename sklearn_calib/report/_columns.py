@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from .._show import join_truncated, quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from .._validation import find_likely_order, named_label_tables
+from .._validation import find_likely_order, validate_label_tables
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._models import Model
@@ -184,7 +184,7 @@ def check_label_order(
             got=f"{join_truncated(names, _MAX_NAMED_LABELS)} ranked backwards, far beyond chance",
             hint=("Pass the other column, or 1 - p" + _INTENDED_COLUMNS_HINT),
         )
-    _, pairs, table = named_label_tables(y_true, y_proba, list(all_predictions))
+    _, pairs, table = validate_label_tables(y_true, y_proba, list(all_predictions))
     places = find_better_columns(
         np.column_stack([np.asarray(pair)[:, 1] for pair in pairs]), table
     )

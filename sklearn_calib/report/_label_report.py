@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from .._argument_checks import require
+from .._argument_checks import import_optional
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._kernels._importance_sampling import (
     compute_range_p_value,
@@ -18,7 +18,7 @@ from .._random import make_generator
 from .._show import redact_secrets
 from .._simplex_array import compute_log_odds, log_proba
 from .._typing import ArrayLike, DataFrame, FloatArray, Progress, RandomStateLike
-from .._validation import get_label_names, named_label_tables, read_raw_weight
+from .._validation import get_label_names, read_raw_weight, validate_label_tables
 from .._version import __version__
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
@@ -383,7 +383,7 @@ class LabelReport(WrittenReport):
 
         Raises ModuleNotFoundError if pandas is not installed.
         """
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         frame = pd.DataFrame(self.labels, columns=GroupRow._fields)
         frame = frame.drop(columns="event").rename(columns={"group": "label"})
         for name in (average.measure for average in self.averages):
@@ -586,7 +586,7 @@ def multilabel_report(
         rows = measure_models(models, functions, level, n_resamples, rng, progress)
     found = audit_labels(models, level, int(rng.integers(2**63)))
     # Unknown labels are not pairs of the micro average.
-    known = ~np.isnan(named_label_tables(y_true, y_proba, names)[2])
+    known = ~np.isnan(validate_label_tables(y_true, y_proba, names)[2])
     weight = read_raw_weight(sample_weight, len(known))
     ((_, pooled),) = validate_multilabel(y_true, y_proba, "micro", **given)
     table = _LabelTable(known, weight)

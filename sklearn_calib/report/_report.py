@@ -5,7 +5,7 @@ from datetime import date
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from .._argument_checks import check_count, require, unknown_name
+from .._argument_checks import check_count, import_optional, unknown_name_error
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import escape_html, join_truncated, plain
 from .._typing import DataFrame, Progress
@@ -137,7 +137,7 @@ class CalibrationReport(WrittenReport):
             return next(iter(self._models))
         if name not in self._models:
             known = [*map(plain, self._models)]
-            raise unknown_name("a model", name, known, "Name one of them")
+            raise unknown_name_error("a model", name, known, "Name one of them")
         return name
 
     def advise(self, progress: Progress | None = None) -> dict[str, Advice | None]:
@@ -410,7 +410,7 @@ class CalibrationReport(WrittenReport):
 
         Raises ModuleNotFoundError if pandas is not installed.
         """
-        pd = require("pandas", "cli")
+        pd = import_optional("pandas", "cli")
         return pd.DataFrame([vars(row) for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:

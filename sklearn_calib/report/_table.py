@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from .._argument_checks import check_count, check_known
+from .._argument_checks import check_choice, check_count
 from .._blas_threads import limit_blas_threads
 from .._random import make_generator
 from .._show import plain
@@ -108,7 +108,7 @@ def choose_measures(
         )
     names = [*names]
     for measure in names:
-        check_known("measures", measure, registered)
+        check_choice("measures", measure, registered)
     return [registered[measure] for measure in names]
 
 

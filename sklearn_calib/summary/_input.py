@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._argument_checks import equals
+from .._argument_checks import is_scalar_equal
 from .._count_weights import are_counts
 from .._files.columns import Coded
 from .._typing import AnyArray, ArrayLike, FloatArray
@@ -14,16 +14,16 @@ from .._validation import (
     ALL_CLASSES_HINT,
     check_weights,
     collect_lazy_frame,
-    describe_choice,
     describe_doubtful_order,
-    find_positive,
+    find_positive_index,
     get_sum_tolerance,
     has_unsorted_classes,
     read_array,
     read_labels,
     read_numbers,
-    soft_rows,
-    valid_proba,
+    suggest_column_owner,
+    validate_proba,
+    validate_soft_labels,
 )
 from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
@@ -80,7 +80,7 @@ class Labels:
                 got=f"{n_classes} classes",
                 hint="Leave pos_label out",
             )
-        self.positive = find_positive(self.classes, self.pos_label)
+        self.positive = find_positive_index(self.classes, self.pos_label)
 
     @property
     def n_classes(self) -> int:
@@ -136,7 +136,7 @@ class Labels:
                 if is_single:
                     one = "Name the class of the column with pos_label="
                     if len(names) == 2:
-                        one = describe_choice(names, "pos_label")
+                        one = suggest_column_owner(names, "pos_label")
                     error.set_fields(hint=one)
                 elif len(names) == len(classes):
                     words = (
@@ -187,13 +187,15 @@ class Labels:
     def learn_classes(self, classes: AnyArray | None) -> None:
         """Keep the classes that a batch has shown."""
         if classes is not None:
-            self.positive = find_positive(classes, self.pos_label)
+            self.positive = find_positive_index(classes, self.pos_label)
         self.classes = classes
 
     def _learn_both_classes(self, labels, is_single):
         """Return both classes if a batch shows that beside `pos_label`, else None."""
         known, _ = read_labels(labels)
-        others = known[[not equals(self.pos_label, label) for label in known.tolist()]]
+        others = known[
+            [not is_scalar_equal(self.pos_label, label) for label in known.tolist()]
+        ]
         if not len(others):
             return None
         hint = "Pass classes=, both classes in the order of the columns of y_proba"
@@ -291,11 +293,8 @@ def soft_batch(
     columns = 2 if raw.ndim == 1 else raw.shape[1]
     classes = known.classes if columns == known.n_classes else np.arange(columns)
     unweighted = weight is None or not weight.any()
-    beside = {
-        "n_rows": len(raw),
-        "scores": y_proba,
-    }
-    rows = soft_rows(y, None if unweighted else weight, classes, **beside)
+    beside = {"n_rows": len(raw), "scores": y_proba}
+    rows = validate_soft_labels(y, None if unweighted else weight, classes, **beside)
     mass = rows.weight * 0.0 if weight is not None and unweighted else rows.weight
     items = rows.items
     whole = np.bincount(items, mass, len(raw))
@@ -321,7 +320,7 @@ def check_scores(
     if raw.ndim == 2 and raw.shape[1] == 1:
         raw = raw[:, 0]
     if raw.ndim not in (1, 2) or (raw.ndim == 2 and raw.shape[1] == 0):
-        valid_proba(raw)  # words the error
+        validate_proba(raw)  # words the error
     slack = get_sum_tolerance(raw.dtype, 1 if raw.ndim == 1 else raw.shape[1])
     outside = uneven = False
     # All rows are checked before the first is added, since an error must leave the
@@ -336,7 +335,7 @@ def check_scores(
             fine = error <= slack
             uneven = uneven or error > _SUM_TOLERANCE
         if not fine:
-            return valid_proba(raw), np.asarray  # divided, or rejected
+            return validate_proba(raw), np.asarray  # divided, or rejected
         outside = outside or low < 0 or high > 1
     return raw, partial(_repair_block, outside=outside, uneven=uneven)
 

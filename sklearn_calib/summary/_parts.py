@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from .._argument_checks import check_count, require
+from .._argument_checks import check_count, import_optional
 from .._files.arrow import arrow_frame, parquet_file, reject_list_columns
 from .._files.columns import Block, list_columns
 from .._files.csv_text import check_columns
@@ -283,7 +283,7 @@ def _get_array_columns(data):
 
 
 def _open_reader(data):
-    pa = require("pyarrow", "cli")
+    pa = import_optional("pyarrow", "cli")
     if hasattr(data, "to_arrow") and not hasattr(data, "__arrow_c_stream__"):
         data = data.to_arrow()  # early versions of polars
     if isinstance(data, pa.Table):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_count, check_known
+from .._argument_checks import check_choice, check_count
 from .._kernels import _classical_tests as tests
 from .._kernels._cells import (
     N0,
@@ -295,6 +295,6 @@ def run_classical_test(
     """Return (statistic, p-value) of a classical test of a problem."""
     known = ("n_bins",) if name == "hosmer_lemeshow" else ()
     for option in options:
-        check_known(f"options of {name!r}", option, known)
+        check_choice(f"options of {name!r}", option, known)
     totals = dict(zip(TOTAL_NAMES, state.totals.tolist(), strict=True))
     return CLASSICAL_TEST_BY_NAME[name](state.table, totals, **options)

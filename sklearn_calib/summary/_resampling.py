@@ -25,7 +25,7 @@ import numpy as np
 from .._kernels._binning import sum_bins
 from .._kernels._cells import N0, compute_mean_scores, get_label_sums
 from .._kernels._proportion import compute_exact_interval
-from .._random import CellBinomialSampler, weight_moments, weight_of_some
+from .._random import CellBinomialSampler, compute_weight_moments, draw_partial_weight
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._validation import MIN_PERMUTED_LEAD, Ranks, are_ranked_well
 from ..metrics import PooledPredictions, Predictions
@@ -231,7 +231,7 @@ class CellSample(PooledPredictions):
             if law is None
             else CellBinomialSampler(rows, law, of_rows=False)
         )
-        weight = weight_of_some(labels.draw_ones(rng), rows, total, moments, rng)
+        weight = draw_partial_weight(labels.draw_ones(rng), rows, total, moments, rng)
         return self.predictions.with_weight(
             np.stack([total - weight, weight], axis=1).ravel()
         )
@@ -259,7 +259,7 @@ class CellSample(PooledPredictions):
         if moments[2]:
             return ones * moments[0]
         return np.array(
-            [weight_of_some(some, rows, total, moments, rng) for some in ones]
+            [draw_partial_weight(some, rows, total, moments, rng) for some in ones]
         )
 
     def split_into_folds(self, n_folds: int, rng: np.random.Generator) -> list[Fold]:
@@ -284,8 +284,8 @@ class CellSample(PooledPredictions):
             # random partition.
             counts = rng.binomial(left.counts, 1 / folds_left)
             share = counts / np.maximum(left.counts, 1)
-            weight = weight_of_some(
-                counts, left.counts, left.weight, weight_moments(*left), rng
+            weight = draw_partial_weight(
+                counts, left.counts, left.weight, compute_weight_moments(*left), rng
             )
             folds.append(Fold(counts, weight, left.squares * share))
             left = Fold(
@@ -343,7 +343,7 @@ class CellSample(PooledPredictions):
     @cached_property
     def _label_moments(self):
         """Mean and variance of the weights of each cell and label; whether all variances are 0."""
-        return weight_moments(self.counts, self.weight, self.squares)
+        return compute_weight_moments(self.counts, self.weight, self.squares)
 
     @cached_property
     def _row_positions(self):
@@ -354,7 +354,7 @@ class CellSample(PooledPredictions):
     def _cell_moments(self):
         """Numbers of rows, weights and moments of the weights of each cell."""
         sums = [part.sum(axis=1) for part in (self.counts, self.weight, self.squares)]
-        return sums[0], sums[1], weight_moments(*sums)
+        return sums[0], sums[1], compute_weight_moments(*sums)
 
     @cached_property
     def _rows_with_labels(self):

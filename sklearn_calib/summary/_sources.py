@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from .._argument_checks import check_flag, check_jobs, check_progress, require
+from .._argument_checks import check_bool, check_jobs, check_progress, import_optional
 from .._files.columns import (
     Block,
     encode_column,
@@ -235,9 +235,9 @@ def summarize(
     True
     """
     csv = check_form(csv)
-    check_flag(drop_missing, "drop_missing")
-    check_flag(soft_labels, "soft_labels")
-    check_flag(in_database, "in_database")
+    check_bool(drop_missing, "drop_missing")
+    check_bool(soft_labels, "soft_labels")
+    check_bool(in_database, "in_database")
     if in_database and (query is None or drop_missing):
         got = "no query" if query is None else "drop_missing=True"
         raise invalid_input(
@@ -608,7 +608,7 @@ _TALLIES_PER_MERGE = 8
 
 def _tally_dask(data, needed, make):
     """Return the tally of all partitions, computed by the scheduler that dask has at hand."""
-    dask = require("dask", "dask")
+    dask = import_optional("dask", "dask")
     if isinstance(data, dict):
         pieces = _iter_array_pieces(data, needed)
     else:

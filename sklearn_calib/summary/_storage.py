@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._argument_checks import require
+from .._argument_checks import import_optional
 from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._files.opened import get_path_text
 from .._files.whole import write_whole
@@ -130,7 +130,7 @@ class Storable:
         True
         """
         path = get_path_text(path)
-        parquet = require("pyarrow.parquet", "cli")
+        parquet = import_optional("pyarrow.parquet", "cli")
         table = _pack_table(_to_table(self))
         whole = ("problem", *_INTEGER_COLUMNS)
         encoding = {
@@ -173,7 +173,7 @@ class Storable:
             named.
         """
         path = get_path_text(path)
-        parquet = require("pyarrow.parquet", "cli")
+        parquet = import_optional("pyarrow.parquet", "cli")
         with open(path, "rb") as file:
             try:
                 table = parquet.ParquetFile(file).read()
@@ -215,7 +215,7 @@ def is_summary_file(path: "str | os.PathLike[str]") -> bool:
     ...     is_summary_file(path)
     True
     """
-    parquet = require("pyarrow.parquet", "cli")
+    parquet = import_optional("pyarrow.parquet", "cli")
     with open(get_path_text(path), "rb") as file:
         if file.read(4) != b"PAR1":
             return False
@@ -230,7 +230,7 @@ def is_summary_file(path: "str | os.PathLike[str]") -> bool:
 
 
 def _to_table(summary):
-    pa = require("pyarrow", "cli")
+    pa = import_optional("pyarrow", "cli")
     tables = [state.table for state in summary._states]
     wide = any(table.shape[1] == WEIGHTED_COLUMNS for table in tables)
     cells = np.concatenate(

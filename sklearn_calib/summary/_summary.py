@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._argument_checks import (
+    check_bool,
+    check_choice,
     check_count,
-    check_flag,
-    check_known,
     is_number,
-    unknown_name,
+    unknown_name_error,
 )
 from .._atomic import restore_if_raised
 from .._kernels._binning import get_cube_root_bins
@@ -31,7 +31,7 @@ from .._typing import (
     RecalibratorLike,
     Self,
 )
-from .._validation import check_indexes, match_columns, read_array
+from .._validation import check_same_index, read_array, reorder_columns
 from ..exceptions import invalid_input
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import (
@@ -179,7 +179,7 @@ class CalibrationSummary(Storable):
                 got=repr(max_cells),
                 hint="Leave the default, or take 4096",
             )
-        check_known(
+        check_choice(
             "multiclass", multiclass, _MULTICLASS_MODES, "See the user guide, Measures"
         )
         self.multiclass = multiclass
@@ -258,7 +258,7 @@ class CalibrationSummary(Storable):
         self, y_true, y_proba, sample_weight, counts, soft_labels=False
     ):
         """Yield checked rows in blocks: codes, probabilities, weights, counts."""
-        check_indexes(y_true, y_proba, sample_weight, counts)
+        check_same_index(y_true, y_proba, sample_weight, counts)
         scores, repair = check_scores(y_proba)
         n = len(scores)
         y_true = one_label_per_row(y_true, n)
@@ -269,12 +269,12 @@ class CalibrationSummary(Storable):
         columns = 1 if scores.ndim == 1 else scores.shape[1]
         sure = weight
         more = 0
-        if check_flag(soft_labels, "soft_labels"):
+        if check_bool(soft_labels, "soft_labels"):
             given = y_true, scores, weight, count, y_proba
             y_true, scores, weight, count, sure, more = soft_batch(self._labels, *given)
         classes, codes = self._labels.read_labels(y_true, columns, not self.n_samples)
         if classes is not None:
-            scores = match_columns(scores, y_proba, classes)
+            scores = reorder_columns(scores, y_proba, classes)
         if max(columns, 2) != self._labels.n_classes:
             self._create_states(classes)
         self._labels.learn_classes(classes)
@@ -831,7 +831,7 @@ class CalibrationSummary(Storable):
         """
         measure = all_metrics().get(name)
         if measure is None:
-            raise unknown_name("a measure", name, all_metrics())
+            raise unknown_name_error("a measure", name, all_metrics())
         if not exact:
             self._check_reads_cells(measure)
         return measure
@@ -937,7 +937,7 @@ class CalibrationSummary(Storable):
         measure = all_metrics().get(name)
         if measure is None:
             known = ("smooth", *CLASSICAL_TEST_BY_NAME, *all_metrics())
-            raise unknown_name("a statistic", statistic, known)
+            raise unknown_name_error("a statistic", statistic, known)
         measure.check_options(options)
         self._check_reads_cells(measure)
         options = self._adapt_options(measure, options)

@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 from joblib import hash as digest
 
-from .._argument_checks import require
+from .._argument_checks import import_optional
 
 # A name that legends hide, and that contains a formula and markup.
 _HOSTILE_NAME = "_$x_1$ <b>&"
@@ -21,7 +21,7 @@ _HOSTILE_NAME = "_$x_1$ <b>&"
 @contextmanager
 def _open_pyplot():
     """Yield matplotlib.pyplot, and close the figures that are opened meanwhile."""
-    plt = require("matplotlib.pyplot", "plot")
+    plt = import_optional("matplotlib.pyplot", "plot")
     before = plt.get_fignums()
     current = plt.gcf().number if before else None
     try:
@@ -37,7 +37,7 @@ def _open_pyplot():
 
 def _make_bare_axes(n):
     """Return axes of a figure that pyplot does not manage."""
-    figure = require("matplotlib.figure", "plot").Figure()
+    figure = import_optional("matplotlib.figure", "plot").Figure()
     return list(figure.subplots(1, n, squeeze=False)[0])
 
 
@@ -259,7 +259,7 @@ def _check_settings_untouched(display):
     with _open_pyplot() as plt:
         settings = dict(plt.rcParams)
         backend = plt.get_backend()
-        figure = require("matplotlib.figure", "plot").Figure
+        figure = import_optional("matplotlib.figure", "plot").Figure
         with (
             mock.patch.object(plt, "show") as window,
             mock.patch.object(figure, "show") as own,
@@ -288,9 +288,9 @@ def _check_names(display):
 
 def _visible_texts(figure):
     """Return the visible texts of a picture."""
-    text = require("matplotlib.text", "plot").Text
+    text = import_optional("matplotlib.text", "plot").Text
     seen = [found for found in figure.findobj(text) if found.get_visible()]
-    formulas = require("matplotlib.cbook", "plot").is_math_text
+    formulas = import_optional("matplotlib.cbook", "plot").is_math_text
     return [
         found.get_text().replace(r"\$", "$").strip()
         for found in seen

@@ -9,7 +9,7 @@ from scipy.optimize import root
 from scipy.special import expit, ndtr
 
 from .._argument_checks import is_number
-from .._random import legacy_generator
+from .._random import make_random_state
 from .._simplex_array import convert_log_odds
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._validation import read_numbers
@@ -289,7 +289,7 @@ class GaussianLogisticModel:
             Of class 1, and of the diagonal covariance: weights w have ``inner = 2 w @
             mean`` and ``norm = sqrt(w**2 @ eigenvalues)``.
         """
-        rng = legacy_generator(random_state)
+        rng = make_random_state(random_state)
         n_features = max(1, round(self.ratio * n_samples))
         if isinstance(self.spectrum, tuple):
             a, b = self.spectrum

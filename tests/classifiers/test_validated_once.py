@@ -36,7 +36,7 @@ def count_readings(call):
     def note(frame, event, _):
         nonlocal readings
         if event == "call":
-            readings += frame.f_code.co_name in ("read_labels", "canonical_label_table")
+            readings += frame.f_code.co_name in ("read_labels", "read_label_table")
 
     sys.setprofile(note)
     try:

@@ -24,7 +24,7 @@ from sklearn_calib.export import (
     to_dict,
     to_json,
 )
-from sklearn_calib.export._simplify import _fewer_knots
+from sklearn_calib.export._simplify import _drop_knots
 from sklearn_calib.maps import PiecewiseLinear
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,
@@ -543,7 +543,7 @@ def test_each_line_reaches_the_farthest_knot_it_can(ends, link, slack):
     node = PiecewiseLinear(
         input="logit", link=link, domain=ends, knots=x, values=np.tanh(x) + wild
     )
-    found = _fewer_knots(node, 0.02)
+    found = _drop_knots(node, 0.02)
     first, last = ([0, 1], 398) if ends is None else ([0], 399)
     kept = list(first)
     while kept[-1] < last:

@@ -15,10 +15,10 @@ from sklearn_calib._kernels import _grades
 from sklearn_calib._kernels._grades import (
     compute_binomial_p,
     compute_joint_p,
+    compute_order_likelihood_ratio,
     compute_order_p,
     compute_portfolio_p,
     fit_isotonic_rates,
-    measure_disorder,
 )
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.groups import Grades, grade_calibration, group_calibration
@@ -191,11 +191,13 @@ def test_isotonic_rates_by_their_definition():
         for level in levels:  # each block has the mean of its rows
             block = np.abs(fitted - level) < 1e-9
             assert events[block].sum() / rows[block].sum() == pytest.approx(level)
-        assert measure_disorder(events, rows) >= 0
+        assert compute_order_likelihood_ratio(events, rows) >= 0
     rising = np.array([1.0, 5.0, 9.0])
-    assert measure_disorder(rising, np.full(3, 10.0)) == 0 and fit_isotonic_rates(
+    assert compute_order_likelihood_ratio(
         rising, np.full(3, 10.0)
-    ) == pytest.approx(rising / 10)
+    ) == 0 and fit_isotonic_rates(rising, np.full(3, 10.0)) == pytest.approx(
+        rising / 10
+    )
 
 
 def test_order_p_value_is_exact_where_all_tables_can_be_counted():

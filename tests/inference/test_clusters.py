@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from sklearn_calib._kernels._cluster_sums import (
     average_clusters,
     compute_jackknife,
-    estimate_student_law,
+    estimate_degrees_of_freedom,
 )
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import (
@@ -368,7 +368,7 @@ def test_the_interval_of_a_mean_against_the_definition():
 
 
 def test_clusters_of_one_size_have_one_degree_less_than_clusters():
-    assert estimate_student_law(np.full(20, 3.0)) == pytest.approx(
+    assert estimate_degrees_of_freedom(np.full(20, 3.0)) == pytest.approx(
         (19.0, 1.0), rel=1e-12
     )
     longer = small_sample_inflation(np.ones(60), np.repeat(np.arange(20), 3), 0.95)

@@ -6,11 +6,11 @@ from refused import refuses
 from scipy import stats
 
 from sklearn_calib._random import (
+    cumulate_proba,
     draw_labels,
     draw_row_counts,
-    label_bounds,
-    legacy_generator,
     make_generator,
+    make_random_state,
     spawn_generators,
 )
 from sklearn_calib.datasets import make_overconfident
@@ -30,7 +30,7 @@ def test_labels_have_the_law_of_the_predictions(k):
     if k > 2:
         law[0], law[-1] = 0.0, law[0] + law[-1]  # a class that cannot happen
     codes = draw_labels(
-        label_bounds(np.tile(law, (60_000, 1))), np.random.default_rng(1)
+        cumulate_proba(np.tile(law, (60_000, 1))), np.random.default_rng(1)
     )
     counts = np.bincount(codes, minlength=k)
     assert (counts[law == 0] == 0).all()
@@ -40,9 +40,9 @@ def test_labels_have_the_law_of_the_predictions(k):
 
 def test_bounds_end_at_one():
     np.testing.assert_allclose(
-        label_bounds([[1, 1, 2], [0, 3, 0]]), [[0.25, 0.5, 1], [0, 1, 1]]
+        cumulate_proba([[1, 1, 2], [0, 3, 0]]), [[0.25, 0.5, 1], [0, 1, 1]]
     )
-    assert (label_bounds(np.full((1, 7), 0.1))[:, -1] == 1).all()
+    assert (cumulate_proba(np.full((1, 7), 0.1))[:, -1] == 1).all()
 
 
 def test_multiplicities_are_a_bootstrap_sample():
@@ -71,11 +71,11 @@ def test_random_state_of_every_kind():
 
 def test_old_random_states():
     given = np.random.RandomState(0)
-    assert legacy_generator(given) is given
-    assert legacy_generator(3).random() == np.random.RandomState(3).random()
-    assert legacy_generator(None).random() != legacy_generator(None).random()
+    assert make_random_state(given) is given
+    assert make_random_state(3).random() == np.random.RandomState(3).random()
+    assert make_random_state(None).random() != make_random_state(None).random()
     rng = np.random.default_rng(0)  # moves on, to one of 2^32 seeds
-    assert len({legacy_generator(rng).random() for _ in range(100)}) == 100
+    assert len({make_random_state(rng).random() for _ in range(100)}) == 100
 
     class Recorder(np.random.RandomState):
         def randint(self, *args, **options):

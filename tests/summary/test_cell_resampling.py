@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_calib._random import draw_labels, draw_row_counts, label_bounds
+from sklearn_calib._random import cumulate_proba, draw_labels, draw_row_counts
 from sklearn_calib.metrics import (
     Predictions,
     brier_loss,
@@ -52,7 +52,7 @@ def pvalues(n, n_cells, n_resamples, weighted, kind):
     """Of two-sample Kolmogorov-Smirnov tests between draws of rows and of cells."""
     case = rows(n, weighted)
     sample = pooled(case, n_cells)
-    bounds = label_bounds(case.proba)
+    bounds = cumulate_proba(case.proba)
     if kind == "redrawn":
         by_rows = values(
             lambda rng: case.with_weight(case.weight * draw_row_counts(n, rng)),
