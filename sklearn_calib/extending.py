@@ -13,7 +13,7 @@ from ._validation import (
 from .displays import Display
 from .exceptions import invalid_input
 from .maps import (
-    LOGIT,
+    LOGIT_FIELD,
     CalibrationMap,
     FunctionOfScore,
     Identity,
@@ -39,7 +39,7 @@ from .staged import Staging, find_staging, register_staging
 from .testing import check_contract, contract_checks
 
 __all__ = [
-    "LOGIT",
+    "LOGIT_FIELD",
     "BinaryOptions",
     "BinaryProblem",
     "CalibrationMap",

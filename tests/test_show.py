@@ -16,7 +16,7 @@ from sklearn_calib._show import (
     escape_html,
     escape_legend_label,
     escape_mathtext,
-    iter_terminal,
+    iter_terminal_renderables,
     plain,
     quote_for_shell,
     quoted,
@@ -166,7 +166,7 @@ def shown(sections, width):
     console = pytest.importorskip("rich.console").Console(
         file=io.StringIO(), width=width
     )
-    for thing in iter_terminal(sections, width):
+    for thing in iter_terminal_renderables(sections, width):
         console.print(thing, soft_wrap=isinstance(thing, str), highlight=False)
     return console.file.getvalue()
 
@@ -204,7 +204,9 @@ def test_terminals_of_any_width():
 def test_marks_of_a_terminal():
     """What stands out is bold; nothing is coloured."""
     rows = [["c", Cell("d", "beyond"), "e"]]
-    (boxes,) = iter_terminal([Section(tables=[Table(("a", "b", "f"), rows)])], 80)
+    (boxes,) = iter_terminal_renderables(
+        [Section(tables=[Table(("a", "b", "f"), rows)])], 80
+    )
     assert [str(text.style) for each in boxes.columns for text in each.cells] == [
         "",
         "bold",
@@ -216,7 +218,7 @@ def test_an_empty_column_fits_into_a_narrow_terminal():
     table = Table(
         ("a long name", "a long heading", "b"), [["c", "", "d"], ["e", "", "f"]]
     )
-    (boxes,) = iter_terminal([Section(tables=[table])], 20)
+    (boxes,) = iter_terminal_renderables([Section(tables=[table])], 20)
     assert [str(column.header) for column in boxes.columns][1:] == [
         "a long\nheading",
         "b",

@@ -21,7 +21,7 @@ from sklearn_calib import decisions, groups, inference, metrics, monitoring
 from sklearn_calib._cli import main
 from sklearn_calib._cli._sample_size import parse_errors as errors_of_plan
 from sklearn_calib._kernels import _cells as cells
-from sklearn_calib.decomposition._grouping import enough_for_features
+from sklearn_calib.decomposition._grouping import has_enough_rows_for_features
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.recalibrators import MulticlassBinning, all_recalibrators
@@ -500,7 +500,7 @@ def test_the_first_of_equal_classes_is_predicted(kind):
 def test_the_fewest_rows_for_features_are_enough(n, events, fits):
     y, p = (np.arange(n) < events).astype(int), np.linspace(0.05, 0.4, n)
     case = metrics.validate_predictions(y, p)
-    assert enough_for_features(case) == fits, f"{n} rows with {events} events"
+    assert has_enough_rows_for_features(case) == fits, f"{n} rows with {events} events"
 
 
 @pytest.mark.parametrize("size", [0.0, 0.5 - 2.0**-54, 0.5])

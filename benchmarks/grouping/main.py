@@ -11,8 +11,8 @@ import numpy as np
 
 from sklearn_calib.decomposition._grouping import (
     decompose_by_features,
-    feature_columns,
     make_row_folds,
+    read_feature_columns,
 )
 from sklearn_calib.metrics import get_loss, validate_predictions
 from sklearn_calib.recalibrators import MulticalibratedScores, get_recalibrator
@@ -73,7 +73,7 @@ def measured(law, n, seed, loss="log"):
     rng = np.random.default_rng([n, seed])
     columns, y, p, truth = law(n + FRESH, rng)
     case = validate_predictions(y, p, None, range(p.shape[1]))
-    columns = feature_columns(columns, case)
+    columns = read_feature_columns(columns, case)
     some = case.take(np.arange(n))
     folds = make_row_folds(some, 5)
     features = {name: column[:n] for name, column in columns.items()}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, TextIO
 
-from .._show import Section, iter_terminal, plain
+from .._show import Section, iter_terminal_renderables, plain
 from ._messages import EXIT_USER_ERROR, invalid_option
 
 
@@ -74,7 +74,7 @@ class Screen(Output):
 
     def show_sections(self, *sections: Section) -> None:
         """Print sections, with an empty line after them."""
-        for thing in iter_terminal(sections, self._console.width):
+        for thing in iter_terminal_renderables(sections, self._console.width):
             self.print(thing, soft_wrap=isinstance(thing, str))
         self.print()
 

@@ -109,7 +109,7 @@ def compute_feature_gains(
 
     None if they are too few.
     """
-    from ..decomposition import decompose_by_features, enough_for_features
+    from ..decomposition import decompose_by_features, has_enough_rows_for_features
 
     sample = get_sample(summary, options)
     print_note(f"--features: a sample of {sample.n_drawn:,} rows")
@@ -118,7 +118,7 @@ def compute_feature_gains(
     for name in frame.columns:
         frame[name] = parse_texts(frame[name], decimal)
     features = parse_ordered_columns(Block(frame, options.files[0], decimal))
-    if not enough_for_features(sample.predictions):
+    if not has_enough_rows_for_features(sample.predictions):
         return None
     return decompose_by_features(sample.predictions, features)
 

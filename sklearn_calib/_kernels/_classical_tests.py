@@ -103,11 +103,11 @@ def run_cumulative_test(score, residual, variance, statistic):
 
     `variance` is that of their total.
     """
-    value = measure_path(score, residual, variance, statistic)
+    value = compute_path_statistic(score, residual, variance, statistic)
     return value, SURVIVAL_FUNCTIONS[statistic](value) if np.isfinite(value) else 0.0
 
 
-def measure_path(score, residual, variance, statistic):
+def compute_path_statistic(score, residual, variance, statistic):
     """Return the range of the cumulative sums, or their largest size.
 
     The unit is the standard deviation.

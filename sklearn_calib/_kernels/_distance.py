@@ -271,7 +271,7 @@ def bracket_distance(
         min_X max_l sum X[u, j] (|u - v_j| + l_u B[u, j]),  B = 1 - u where y_j = 1,
         else -u,
     solved by the extragradient method, entropic in X, to the requested gap or
-    `max_iter`. Rounding (`_balance_mass`) removes an imbalance at no more than its
+    `max_iter`. Rounding (`_move_surplus_mass`) removes an imbalance at no more than its
     penalty; any l gives a lower bound.
     """
     # Atoms without mass have no constraint and would make log(q) infinite.
@@ -309,7 +309,7 @@ def bracket_distance(
                 reduced = cost + candidate[:, None] * balance
                 lower = max(lower, float(q @ reduced.min(axis=0)))
             for candidate in (sum_x / total, half_x):
-                rounded = _balance_mass(candidate, u, ones, balance)
+                rounded = _move_surplus_mass(candidate, u, ones, balance)
                 upper = min(upper, float((cost * rounded).sum()))
             if upper - lower <= gap:
                 break
@@ -371,7 +371,7 @@ class _Coupling(NamedTuple):
         return log, np.clip(m + step * self.ratio * slope_l, -1, 1)
 
 
-def _balance_mass(x, u, ones, balance):
+def _move_surplus_mass(x, u, ones, balance):
     """Move surplus label-1 mass of a row to u = 1 and surplus label-0 mass to u = 0."""
     # Label-1 mass fits at u = 1 and label-0 mass at u = 0 without violating
     # calibration, so the rounded coupling is feasible: a rounding procedure in the

@@ -152,14 +152,14 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
             error = np.where(
                 error > rule.n_errors * np.sqrt(spread) + TIE_TOLERANCE, error, 0
             )
-        worst_class[g] = _find_largest(error)
+        worst_class[g] = _find_largest_index(error)
         worst[g] = 0 if is_final[g] else error[worst_class[g]]
 
     for g in range(b):
         update_error(g)
     n_iter = n_merges = 0
     while b and n_iter < rule.max_iter:
-        g = _find_largest(worst)
+        g = _find_largest_index(worst)
         if not worst[g] > rule.tolerance + TIE_TOLERANCE:
             break
         n_iter += 1
@@ -204,7 +204,7 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
     )
 
 
-def _find_largest(values):
+def _find_largest_index(values):
     return int((values >= values.max() - TIE_TOLERANCE).argmax())
 
 

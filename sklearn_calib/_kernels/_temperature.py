@@ -146,7 +146,7 @@ def _subtract_excess(fit, parts, total):
     return fit._replace(loss=max(float(fit.loss - excess), 0.0))
 
 
-def fit_temperature_by_options(logits, y_encoded, weight, label_smoothing=0.0):
+def fit_temperature_with_absent_classes(logits, y_encoded, weight, label_smoothing=0.0):
     """Fit as `fit_temperature`, if -inf marks options that a row does not have.
 
     The sums add up over rows, so rows are sorted by how many options they have: those
@@ -154,7 +154,7 @@ def fit_temperature_by_options(logits, y_encoded, weight, label_smoothing=0.0):
     m. A smoothed label spreads over the options of its row. Rows of one option are not
     informative.
     """
-    parts = split_by_options(logits, y_encoded, weight)
+    parts = split_by_n_available_classes(logits, y_encoded, weight)
     spread = 1.0
     if parts:
         spread = max(
@@ -182,7 +182,7 @@ def fit_temperature_by_options(logits, y_encoded, weight, label_smoothing=0.0):
     return fit._replace(beta=fit.beta / unit)
 
 
-def split_by_options(logits, y_encoded, weight):
+def split_by_n_available_classes(logits, y_encoded, weight):
     """Return (logits, y_encoded, weight) for each number of options from two on."""
     is_option = logits > -np.inf
     counts = is_option.sum(axis=1)

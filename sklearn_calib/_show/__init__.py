@@ -32,7 +32,7 @@ from ._sections import (
 from ._text import (
     Shown,
     get_sections,
-    iter_terminal,
+    iter_terminal_renderables,
     render_markdown,
     render_text,
 )

@@ -60,7 +60,10 @@ def _render_section(section, level):
     blocks += [_escape_markdown(" ".join(section.sentences))]
     blocks += ["\n".join(f"* {_escape_markdown(item)}" for item in section.items)]
     for table in section.tables:
-        blocks += [_escape_markdown(table.title), "\n".join(_render_piped(table))]
+        blocks += [
+            _escape_markdown(table.title),
+            "\n".join(_render_markdown_table(table)),
+        ]
     blocks += map(_escape_markdown, section.notes)
     blocks += [f"```python\n{section.code.rstrip()}\n```"] if section.code else []
     below = level + bool(heading)
@@ -69,7 +72,7 @@ def _render_section(section, level):
     )
 
 
-def _render_piped(table):
+def _render_markdown_table(table):
     lines = [table.header, ["---"] * len(table.header), *table.rows]
     for number, line in enumerate(lines):
         cells = map(get_cell_text, line)
@@ -84,7 +87,7 @@ def _escape_markdown(text):
     return text
 
 
-def iter_terminal(
+def iter_terminal_renderables(
     sections: Iterable[Section], width: int
 ) -> "Iterator[RenderableType]":
     """Iterate over what to print, with empty lines between.

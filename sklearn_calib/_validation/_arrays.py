@@ -70,14 +70,14 @@ def read_array(values: object, what: str) -> AnyArray:
             )
         raise invalid_input(
             expected=f"an array of {what} with rows of one length",
-            got=f"{_with_article(values)} that numpy cannot read ({reason})",
+            got=f"{_add_article(values)} that numpy cannot read ({reason})",
             hint=hint,
         ) from error
     # JAX passes bfloat16 and float8 as such arrays.
     if raw.dtype.kind == "V" and "float" in raw.dtype.name:
         raw = raw.astype(np.float32)
     if raw.ndim == 0 and raw.dtype.kind in "OUSTV":
-        got = "None" if values is None else _with_article(values)
+        got = "None" if values is None else _add_article(values)
         raise invalid_input(
             expected=f"an array of {what}",
             got=got,
@@ -156,7 +156,7 @@ def is_missing(value: object) -> bool:
     return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
 
 
-def _with_article(value):
+def _add_article(value):
     name = type(value).__name__
     return f"{'an' if name[0].lower() in 'aeio' else 'a'} {name}"
 
@@ -228,11 +228,11 @@ def to_numpy_dates(values: AnyArray) -> AnyArray:
     ):
         return values
     dates = np.full(len(values), np.datetime64("NaT", "us"), "M8[us]")
-    dates[is_known] = [_without_zone(value) for value in values[is_known]]
+    dates[is_known] = [_remove_time_zone(value) for value in values[is_known]]
     return dates
 
 
-def _without_zone(value):
+def _remove_time_zone(value):
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(timezone.utc).replace(tzinfo=None)
     return np.datetime64(value, "us")

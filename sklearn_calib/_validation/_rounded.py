@@ -68,12 +68,12 @@ def _explain_rounding(table, worst, eps):
     bound = get_half_tolerance(table.shape[1])
     if worst <= bound and np.array_equal(table.astype(np.float16), table):
         return "numbers of half precision", bound
-    if worst <= BFLOAT16_SUM_TOLERANCE and are_bfloat16(table):
+    if worst <= BFLOAT16_SUM_TOLERANCE and has_bfloat16_rounding(table):
         return "bfloat16 numbers", BFLOAT16_SUM_TOLERANCE
     return None
 
 
-def are_bfloat16(table: FloatArray) -> bool:
+def has_bfloat16_rounding(table: FloatArray) -> bool:
     """Return whether each number is one of bfloat16: the upper half of a float32."""
     short = table.astype(np.float32)
     return bool((short == table).all()) and not (short.view(np.uint32) & 0xFFFF).any()

@@ -174,7 +174,9 @@ def read_proba(
                 got=repr(absent),
                 hint="Mark such options with NaN",
             )
-        return _read_with_absent(scores, kind, n_classes, tolerance, input_name, first)
+        return _read_masked_scores(
+            scores, kind, n_classes, tolerance, input_name, first
+        )
     with add_error_context(input_name):
         held: Any = read_device_scores(scores, kind, read_proba, tolerance)
         if held is not None:
@@ -212,7 +214,7 @@ def _read_few_rows(scores, kind):
     return scores if errors.max() <= ROW_SUM_TOLERANCE else None
 
 
-def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
+def _read_masked_scores(scores, kind, n_classes, tolerance, input_name, first):
     """Read rows of different options: missing entries get the probability 0 and a mark."""
     if isinstance(scores, SimplexArray):
         return _check_columns(scores, n_classes)

@@ -10,7 +10,7 @@ from ..exceptions import add_error_context, invalid_input
 from ._arrays import read_numbers
 from ._column_order import get_column_names, reorder_columns
 from ._labels import read_labels
-from ._rounded import are_bfloat16
+from ._rounded import has_bfloat16_rounding
 from ._scores import check_same_length
 from ._weights import read_raw_weight
 
@@ -274,7 +274,7 @@ def _read_shares(y):
     off = error > max(_SUM_TOLERANCE, _MAX_COUNT_ERROR_UNITS * unit)
     if off.any() and not (
         error.max() <= _MAX_COUNT_ERROR_UNITS * _BFLOAT16_EPSILON
-        and are_bfloat16(shares)
+        and has_bfloat16_rounding(shares)
     ):
         row = int(off.argmax())
         raise invalid_input(

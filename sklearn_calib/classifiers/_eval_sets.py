@@ -12,10 +12,7 @@ from ._classifier_scores import count_rows
 
 _PAIRS_PARAMETER = "eval_set"
 # The parameter of the features that belong to a parameter of labels.
-_FEATURES_BY_LABELS = {
-    "eval_y": "eval_X",
-    "y_val": "X_val",
-}
+_FEATURES_BY_LABELS = {"eval_y": "eval_X", "y_val": "X_val"}
 # These have one array for each set of rows.
 _ROW_PARAMETERS_BY_SET = {
     "eval_set": (
@@ -29,7 +26,7 @@ _ROW_PARAMETERS_BY_SET = {
 }
 
 
-class Labelling(NamedTuple):
+class LabelEncoding(NamedTuple):
     """Hold how the labels of a fit were written: all classes, those it has, and if as numbers."""
 
     classes: AnyArray
@@ -40,7 +37,7 @@ class Labelling(NamedTuple):
 
 
 def encode_eval_labels(
-    estimator: Estimator, params: dict[str, Any], labelling: Labelling
+    estimator: Estimator, params: dict[str, Any], labelling: LabelEncoding
 ) -> dict[str, Any]:
     """Return the parameters of a fit with the evaluation labels encoded as its own.
 
@@ -59,7 +56,7 @@ def encode_eval_labels(
         elif (
             params[name] is not None and _strip_step_prefix(name) in _FEATURES_BY_LABELS
         ):
-            _encode_separate(estimator, params, name, labelling)
+            _encode_separate_arrays(estimator, params, name, labelling)
     return params
 
 
@@ -93,7 +90,7 @@ def _encode_pairs(estimator, params, name, labelling):
     params[name] = done if isinstance(params[name], list | tuple) else done[0]
 
 
-def _encode_separate(estimator, params, name, labelling):
+def _encode_separate_arrays(estimator, params, name, labelling):
     """Encode the labels of a parameter whose features are another parameter."""
     own_name = _strip_step_prefix(name)
     of_features = name.removesuffix(own_name) + _FEATURES_BY_LABELS[own_name]

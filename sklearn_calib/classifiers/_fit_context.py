@@ -52,7 +52,7 @@ from ._classifier_scores import (
     count_rows,
     is_boosted,
 )
-from ._eval_sets import Labelling, encode_eval_labels
+from ._eval_sets import LabelEncoding, encode_eval_labels
 from ._user_estimators import (
     add_classes_to_frozen,
     check_clonable,
@@ -263,7 +263,7 @@ class FitContext:
         )
         present, local = np.unique(y, return_inverse=True)
         if params:
-            labelling = Labelling(self.classes, present, is_encoded)
+            labelling = LabelEncoding(self.classes, present, is_encoded)
             params = encode_eval_labels(estimator, params, labelling)
         fit(
             X,

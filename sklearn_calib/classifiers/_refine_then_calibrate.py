@@ -502,7 +502,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         scores = stack_rows([fold.compute_scores(context) for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])
         held_out = HeldOutScores(scores, rows, context.y_encoded[rows])
-        _warn_if_few(scores, held_out.y_encoded)
+        _warn_few_validation_rows(scores, held_out.y_encoded)
         caveat = staging and staging.caveat(folds[0].estimator)
         if caveat:
             warn_calibration(*caveat, estimator=self)
@@ -554,7 +554,7 @@ def _check_stages(stages):
     return np.unique(table)
 
 
-def _warn_if_few(scores, codes):
+def _warn_few_validation_rows(scores, codes):
     """Warn if the validation rows, or the errors among them, are too few for a choice."""
     errors = int((np.asarray(scores).argmax(axis=1) != codes).sum())
     if len(codes) >= _MIN_VALIDATION_ROWS and errors >= _MIN_VALIDATION_ERRORS:

@@ -281,7 +281,7 @@ def regret_curve(
     )
     # The interval of the maximum follows from the band: if the whole curve lies in the
     # band, its maximum lies between the maxima of the edges.
-    edges = _draw_band(
+    edges = _simulate_band(
         problem, better, level, n_resamples, make_generator(random_state)
     )
     unknown = 0.0, 0.0
@@ -299,7 +299,7 @@ def regret_curve(
     return replace(curve, maximum_interval=largest, decision_loss_interval=worst)
 
 
-def _draw_band(problem, better, level, n_resamples, rng):
+def _simulate_band(problem, better, level, n_resamples, rng):
     """Lower and upper edge for the regret at all thresholds together, each as (threshold, edge)."""
     values = np.unique(np.concatenate([problem.score, better.score]))
     # Evenly spaced ranks of the distinct predictions.

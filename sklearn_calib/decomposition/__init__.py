@@ -25,7 +25,7 @@ from ._decompose import (
 )
 from ._grouping import (
     decompose_by_features,
-    enough_for_features,
+    has_enough_rows_for_features,
 )
 from ._measures import (
     isotonic_refinement_brier as isotonic_refinement_brier,

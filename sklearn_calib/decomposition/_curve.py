@@ -23,7 +23,7 @@ from .._validation import (
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
 from ._decompose import _is_plain_temperature, _recalibrate
-from ._in_sample import raise_zeros
+from ._in_sample import raise_zeros_to_floor
 
 SELECTION_RULES = ("minimum", "one_standard_error")
 # Standard errors are estimated from at most this many rows.
@@ -164,7 +164,7 @@ def refinement_curve(
     """
     rule = get_loss(loss)
     evaluate = (
-        _temperature_stage
+        _evaluate_temperature_stage
         if _is_plain_temperature(recalibrator) and cv is None
         else None
     )
@@ -223,9 +223,9 @@ def refinement_curve(
     return _build_curve(table, stages, weight[rows] if table else None, loss, unit)
 
 
-def _temperature_stage(predictions, loss, start, rows):
+def _evaluate_temperature_stage(predictions, loss, start, rows):
     """Compute criterion, refinement, losses of some rows, and the start of the next stage."""
-    z = log_proba(raise_zeros(predictions).proba)
+    z = log_proba(raise_zeros_to_floor(predictions).proba)
     codes = predictions.codes
     weight = predictions.weight
     # Labels smoothed by 1 / (n + 1): a perfect fit would have an infinite inverse

@@ -17,10 +17,10 @@ from ..metrics import LossLike, get_loss, validate_predictions
 from ..recalibrators import TemperatureScaling, compute_recalibrated_proba, make_folds
 from ._grouping import decompose_by_features
 from ._in_sample import (
+    compute_isotonic_loss,
+    compute_loss_after_temperature,
     fit_temperature_in_sample,
-    isotonic_refinement,
-    loss_after_temperature,
-    raise_zeros,
+    raise_zeros_to_floor,
 )
 from ._intervals import (
     compute_temperature_laws,
@@ -210,7 +210,7 @@ def decompose_predictions(
     risk = rule.of_rows(predictions.proba, predictions.codes)
     fit = None
     if _is_plain_temperature(recalibrator):
-        predictions = raise_zeros(predictions)
+        predictions = raise_zeros_to_floor(predictions)
         fit = fit_temperature(
             log_proba(predictions.proba), predictions.codes, predictions.weight
         )
@@ -365,15 +365,15 @@ def _compute_refinement(
     plain = _is_plain_temperature(recalibrator)
     rule.check_classes(len(predictions.classes))
     if plain and cv is None:  # of another loss than the one that was minimised
-        return loss_after_temperature(predictions, rule)
+        return compute_loss_after_temperature(predictions, rule)
     if (
         is_scalar_equal(recalibrator, "isotonic")
         and cv is None
         and len(predictions.classes) == 2
     ):
-        return isotonic_refinement(predictions, rule)
+        return compute_isotonic_loss(predictions, rule)
     if plain:
-        predictions = raise_zeros(predictions)
+        predictions = raise_zeros_to_floor(predictions)
     if plain and rule.is_likelihood:
         fold = _assign_folds(predictions, cv)
         value = None
@@ -466,7 +466,7 @@ def _is_plain_temperature(recalibrator):
 def _recalibrate(predictions, recalibrator, cv, fit=None):
     """Recalibrate in sample or out of fold; `fit` is the temperature of all rows."""
     if _is_plain_temperature(recalibrator):
-        predictions = raise_zeros(predictions)
+        predictions = raise_zeros_to_floor(predictions)
     proba = predictions.proba
     codes = predictions.codes
     weight = predictions.weight

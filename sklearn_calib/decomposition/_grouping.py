@@ -70,9 +70,9 @@ def decompose_by_features(
 ) -> LossDecomposition:
     """Compute `decompose_loss` of `Predictions` with one row of features for each given row."""
     rule = get_loss(loss, len(predictions.classes))
-    columns = feature_columns(features, predictions)
-    if not enough_for_features(predictions):
-        raise _too_few_rows(predictions)
+    columns = read_feature_columns(features, predictions)
+    if not has_enough_rows_for_features(predictions):
+        raise _too_few_rows_error(predictions)
     folds = make_row_folds(predictions, _N_FOLDS if cv is None else cv)
     fold, recalibrated, (mapped, used), gains = _correct_by_features(
         predictions, columns, rule, recalibrator, folds
@@ -146,7 +146,7 @@ def _estimate_mean_law(losses, fold, w, fading=False):
     return replace(law, variance=law.variance + twice)
 
 
-def enough_for_features(predictions: "Predictions") -> bool:
+def has_enough_rows_for_features(predictions: "Predictions") -> bool:
     """Return whether there are enough rows to measure gains."""
     counts = np.bincount(predictions.codes)
     return (
@@ -154,7 +154,7 @@ def enough_for_features(predictions: "Predictions") -> bool:
     )
 
 
-def _too_few_rows(predictions):
+def _too_few_rows_error(predictions):
     n_rows = len(predictions.codes)
     counts = np.bincount(predictions.codes)
     expected = (
@@ -168,7 +168,7 @@ def _too_few_rows(predictions):
     )
 
 
-def feature_columns(
+def read_feature_columns(
     features: object, predictions: "Predictions"
 ) -> dict[Any, AnyArray]:
     """Return the checked columns of features by name, for the rows of the predictions.

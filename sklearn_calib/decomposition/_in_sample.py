@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MIN_RESAMPLE_FITS = 10
 
 
-def raise_zeros(predictions: "Predictions") -> "Predictions":
+def raise_zeros_to_floor(predictions: "Predictions") -> "Predictions":
     """Return predictions whose exact zeros count as in `TemperatureScaling` of all rows.
 
     One floor for all folds: half the smallest positive probability of all rows.
@@ -62,14 +62,16 @@ def _logits_to_fit(proba):
     return log_proba(_clip_zeros(proba))
 
 
-def loss_after_temperature(predictions: "Predictions", loss: "ProperLoss") -> float:
+def compute_loss_after_temperature(
+    predictions: "Predictions", loss: "ProperLoss"
+) -> float:
     """Compute the mean loss after temperature scaling."""
     logits = predictions.derive_from_proba(_logits_to_fit)
     scaled = fit_temperature_in_sample(predictions).beta * logits
     return predictions.mean(loss.of_logits(scaled, predictions.codes))
 
 
-def isotonic_refinement(predictions: "Predictions", loss: "ProperLoss") -> float:
+def compute_isotonic_loss(predictions: "Predictions", loss: "ProperLoss") -> float:
     """Compute the mean loss of isotonic calibration in sample, for two classes."""
     n, place = predictions.derive_from_proba(_rank_scores)
     mass = np.bincount(place, predictions.weight, n)

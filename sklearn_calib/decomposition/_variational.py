@@ -70,7 +70,7 @@ class VariationalInterval(NamedTuple):
     level: float
 
 
-class _Question(NamedTuple):
+class _VariationalInput(NamedTuple):
     """The objects of calibration: predictions, and what was to be predicted."""
 
     proba: FloatArray
@@ -87,9 +87,9 @@ class _Question(NamedTuple):
         return (truth - self.proba[rows])[:, self.compared]
 
 
-def _make_problem_question(problem: "BinaryProblem") -> _Question:
+def _make_binary_input(problem: "BinaryProblem") -> _VariationalInput:
     proba = np.column_stack([1 - problem.score, problem.score])
-    return _Question(
+    return _VariationalInput(
         proba,
         problem.hit.astype(np.intp),
         problem.weight,
@@ -100,23 +100,23 @@ def _make_problem_question(problem: "BinaryProblem") -> _Question:
     )
 
 
-def _make_vector_question(predictions: "Predictions") -> _Question:
+def _make_vector_input(predictions: "Predictions") -> _VariationalInput:
     weight = predictions.weight
     if predictions.items is None:
         # the default method counts weights: only ratios of fractions matter
         weight = weight * get_rows_per_weight(weight)
-    return _Question(
+    return _VariationalInput(
         np.asarray(predictions.proba),
         predictions.codes,
         weight,
-        predictions.derive_from_proba(_vector_key),
+        predictions.derive_from_proba(_number_distinct_rows),
         slice(None),
         slice(None),
         "default",
     )
 
 
-def dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:
+def compute_dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:
     """Return, for each row, the vector u of dual norm 1 with the largest <u, v> = norm of v."""
     size = np.abs(v)
     largest = size.max(axis=1, keepdims=True)
@@ -139,7 +139,9 @@ def _compute_terms(question, rows, recalibrated, norm, direction):
     gap = recalibrated[:, question.compared] - score
     gap[np.abs(gap) < PROBA_TOLERANCE] = 0.0
     t = np.einsum(
-        "ij,ij->i", dual_unit_vectors(gap, norm), question.compute_residual(rows)
+        "ij,ij->i",
+        compute_dual_unit_vectors(gap, norm),
+        question.compute_residual(rows),
     )
     if direction is not None:
         of_top = gap[np.arange(len(gap)), score.argmax(axis=1)]
@@ -229,7 +231,7 @@ def _make_folds(question, cv) -> _FoldIndices:
     return pairs
 
 
-def _vector_key(proba):
+def _number_distinct_rows(proba):
     """Compute a number for each distinct row that does not depend on the order of the classes."""
     draws = np.random.default_rng(0).random(proba.shape[1])
     mixed = np.einsum("ij,j->i", np.sort(proba, axis=1), draws)
@@ -262,7 +264,7 @@ def _compute_canonical_error(
     """Compute the error of whole vectors."""
     norm = _check_options(norm, recalibrator, direction)
     return _estimate_error(
-        _make_vector_question(predictions), norm, recalibrator, cv, direction
+        _make_vector_input(predictions), norm, recalibrator, cv, direction
     )
 
 
@@ -357,7 +359,7 @@ def variational_calibration_error(
     """
     norm = _check_options(norm, recalibrator, direction)
     return _estimate_error(
-        _make_problem_question(problem), norm, recalibrator, cv, direction
+        _make_binary_input(problem), norm, recalibrator, cv, direction
     )
 
 
@@ -474,14 +476,13 @@ def _compute_sequential_terms(
     order of the folds for all.
     """
     if multiclass == "canonical":
-        questions = [_make_vector_question(predictions)]
+        questions = [_make_vector_input(predictions)]
     else:
         questions = [
-            _make_problem_question(problem)
-            for problem in predictions.problems(multiclass)
+            _make_binary_input(problem) for problem in predictions.problems(multiclass)
         ]
     if multiclass == "classwise":
-        key = _vector_key(np.asarray(predictions.proba))
+        key = _number_distinct_rows(np.asarray(predictions.proba))
         questions = [question._replace(key=key) for question in questions]
     found = []
     for question in questions:

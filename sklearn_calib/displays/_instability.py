@@ -192,7 +192,7 @@ class InstabilityDisplay(Display):
         _, place = np.unique(x, return_inverse=True)
         shown = [
             [
-                (x, _average_equal(place, _smooth_medians(end[order])))
+                (x, _average_equal_predictions(place, _smooth_medians(end[order])))
                 for end in (found.low, found.high)
             ],
             [(x, found.mean_absolute_error[order])],
@@ -301,7 +301,7 @@ def _add_legend(ax, place, size, **options):
     )
 
 
-def _average_equal(place, values):
+def _average_equal_predictions(place, values):
     """Average rows of one prediction, such as those of a forest, so that a line has one value."""
     return (np.bincount(place, values) / np.bincount(place))[place]
 

@@ -498,23 +498,25 @@ def _write_estimator(fitted: Estimator) -> dict[str, Any]:
     """Name and parameters, as far as JSON has types for them."""
     names = {cls: name for name, cls in all_recalibrators().items()}
     if isinstance(fitted, Recalibrator):
-        params = {k: _as_json(v) for k, v in fitted.get_params(deep=False).items()}
+        params = {
+            k: _to_json_value(v) for k, v in fitted.get_params(deep=False).items()
+        }
         return {
             "name": names.get(type(fitted), type(fitted).__name__),
             "params": params,
         }
     steps = [part for _, part in getattr(fitted, "steps", [])]
-    return {"name": "pipeline", "steps": [_as_json(step) for step in steps]}
+    return {"name": "pipeline", "steps": [_to_json_value(step) for step in steps]}
 
 
-def _as_json(value):
+def _to_json_value(value):
     """Return a parameter as JSON; objects that JSON does not have become texts."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float | np.number):
         return float(value) if np.isfinite(value) else repr(float(value))
     if isinstance(value, list | tuple):
-        return [_as_json(entry) for entry in value]
+        return [_to_json_value(entry) for entry in value]
     return (
         _write_estimator(value)
         if isinstance(value, Recalibrator)

@@ -18,7 +18,7 @@ ARITHMETIC_TEMPLATES = {
 }
 
 
-def _make_calls(form, *names):
+def _make_call_templates(form, *names):
     """Return operations that call a function, whose name is formatted with `form`."""
     both = ("min", "max")
     return {
@@ -118,14 +118,14 @@ static double NAME_chebyshev(const double *c, int n, double z) {
 }
 
 
-def _c_head(head, name, k):
+def _write_c_head(head, name, k):
     about = (
         f"{name}: {k} scores in, the probabilities of {k} classes out; see its comment."
     )
     return f"/* {about}\n{head}\n*/\n#include <math.h>\n"
 
 
-def _c_function(name, k, check, valid, body, results):
+def _write_c_function(name, k, check, valid, body, results):
     inputs = [f"const double x{i} = p[{i}];" for i in range(k)]
     invalid = [f"if (!{valid}) {{", f"    for (int i = 0; i < {k}; i++) out[i] = NAN;"]
     invalid += ["    return;", "}"]
@@ -140,8 +140,8 @@ def _c_function(name, k, check, valid, body, results):
 _C_LANGUAGE = Language(
     "C",
     _C_STYLE_TEMPLATES
-    | _make_calls("{}", "floor", "exp", "expm1", "log")
-    | _make_calls("NAME_{}", "min", "max")
+    | _make_call_templates("{}", "floor", "exp", "expm1", "log")
+    | _make_call_templates("NAME_{}", "min", "max")
     | {
         "abs": "fabs({})",
         "search": "NAME_search({}, {}, {})",
@@ -149,12 +149,12 @@ _C_LANGUAGE = Language(
     },
     _C_HELPERS,
     frozenset(_C_KEYWORDS.split()) | frozenset(_C_LIBRARY_FUNCTIONS.split()),
-    _c_head,
+    _write_c_head,
     lambda name, v: (
         f"static const double {name}[{len(v)}] = {{\n{_write_numbers(v)}\n}};\n"
     ),
     lambda name, text, whole: f"const {'int' if whole else 'double'} {name} = {text};",
-    _c_function,
+    _write_c_function,
 )
 
 
@@ -183,7 +183,7 @@ function NAME_chebyshev(c, z) {
 }
 
 
-def _js_function(name, k, check, valid, body, results):
+def _write_js_function(name, k, check, valid, body, results):
     """Write a function in JavaScript from its lines."""
     inputs = [f"const x{i} = p[{i}];" for i in range(k)]
     final = [f"out[{i}] = {text};" for i, text in enumerate(results)]
@@ -200,11 +200,10 @@ def _js_function(name, k, check, valid, body, results):
 _JAVASCRIPT_LANGUAGE = Language(
     "JavaScript",
     _C_STYLE_TEMPLATES
-    | _make_calls("Math.{}", "abs", "floor", "exp", "expm1", "log", "min", "max")
-    | {
-        "search": "NAME_search({0}, {2})",
-        "chebyshev": "NAME_chebyshev({0}, {2})",
-    },
+    | _make_call_templates(
+        "Math.{}", "abs", "floor", "exp", "expm1", "log", "min", "max"
+    )
+    | {"search": "NAME_search({0}, {2})", "chebyshev": "NAME_chebyshev({0}, {2})"},
     _JS_HELPERS,
     frozenset(_JS_KEYWORDS.split()),
     lambda head, name, k: (
@@ -213,7 +212,7 @@ _JAVASCRIPT_LANGUAGE = Language(
     ),
     lambda name, v: f"const {name} = new Float64Array([\n{_write_numbers(v)}\n]);\n",
     lambda name, text, whole: f"const {name} = {text};",
-    _js_function,
+    _write_js_function,
 )
 
 
@@ -229,11 +228,11 @@ def NAME_chebyshev(c, z):
         b1, b2 = one + 2.0 * z * b1 - b2, b1
     return c[0] + z * b1 - b2
 
-''',
+'''
 }
 
 
-def _py_function(name, k, check, valid, body, results):
+def _write_py_function(name, k, check, valid, body, results):
     inputs = [f"x{i} = float(p[{i}])" for i in range(k)]
     invalid = [f"if not {valid}:", f"    return [math.nan] * {k}"]
     final = ["return [", *(f"    {text}," for text in results), "]"]
@@ -247,8 +246,8 @@ def _py_function(name, k, check, valid, body, results):
 _PYTHON_LANGUAGE = Language(
     "Python",
     _COMMON_TEMPLATES
-    | _make_calls("math.{}", "floor", "exp", "expm1", "log")
-    | _make_calls("{}", "abs", "min", "max")
+    | _make_call_templates("math.{}", "floor", "exp", "expm1", "log")
+    | _make_call_templates("{}", "abs", "min", "max")
     | {
         "and": "({} and {})",
         "where": "({1} if {0} else {2})",
@@ -264,7 +263,7 @@ _PYTHON_LANGUAGE = Language(
     ),
     lambda name, v: f"{name} = (\n{_write_numbers(v)},\n)\n",
     lambda name, text, whole: f"{name} = {text}",
-    _py_function,
+    _write_py_function,
 )
 
 LANGUAGES = {

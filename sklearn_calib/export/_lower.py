@@ -36,7 +36,7 @@ Transformation: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
-class Origin:
+class ScoreOrigin:
     """A number from which rows of two classes come, such that P_1 never falls as it grows.
 
     `rows` computes them as the reference does; `ends` are the least and the largest
@@ -48,14 +48,14 @@ class Origin:
     rows: Transformation
 
 
-def make_probability_origin(p: Any) -> Origin:
+def make_probability_origin(p: Any) -> ScoreOrigin:
     """Return rows (1 - p, p)."""
-    return Origin(p, (0.0, 1.0), lambda p: np.column_stack([1.0 - p, p]))
+    return ScoreOrigin(p, (0.0, 1.0), lambda p: np.column_stack([1.0 - p, p]))
 
 
-def make_margin_origin(x: Any) -> Origin:
+def make_margin_origin(x: Any) -> ScoreOrigin:
     """Return rows with exact log-odds."""
-    return Origin(x, (-_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS), convert_log_odds)
+    return ScoreOrigin(x, (-_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS), convert_log_odds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class RowExpression:
     p: Any
     k: int
     exact: Any = None
-    origin: Origin | None = None
+    origin: ScoreOrigin | None = None
 
     #: Whether they are the row of a program, which has operations for searches in
     #: tables.
@@ -192,7 +192,7 @@ class RowExpression:
             origin = self.pair_origin()
         # The edges are moved to the number from which the row is made, so that the
         # program needs no logarithm, whose last digits differ between languages.
-        edges = find_least_reaching(
+        edges = find_smallest_reaching(
             lambda number: moved(
                 compute_map_input(origin.rows(number), function.input)
             ),
@@ -203,11 +203,11 @@ class RowExpression:
             self.shift_edges(edges, origin), origin.number, side="right"
         )
 
-    def shift_edges(self, edges: FloatArray, origin: Origin) -> FloatArray:
+    def shift_edges(self, edges: FloatArray, origin: ScoreOrigin) -> FloatArray:
         """Return edges as rows that may have been rounded are compared with them."""
         return edges
 
-    def pair_origin(self) -> Origin:
+    def pair_origin(self) -> ScoreOrigin:
         """Return the origin of two probabilities: by default p_1 if it is small, else 1 / p_0.
 
         This number orders like the log-odds, keeps their digits, and needs no
@@ -226,7 +226,7 @@ class RowExpression:
         scaled = zero * _MIN_NORMAL_RECIPROCAL
         beyond = (scaled < 1.0).where(2.0 - scaled, 1.0 / np.maximum(scaled, 1.0))
         order = (one <= zero).where(one, beyond * _MIN_NORMAL_RECIPROCAL)
-        return Origin(order, (0.0, 2.0 * _MIN_NORMAL_RECIPROCAL), _pair_thresholds)
+        return ScoreOrigin(order, (0.0, 2.0 * _MIN_NORMAL_RECIPROCAL), _pair_thresholds)
 
     # -- what programs and graphs do in ways of their own ------------------------------------------
 
@@ -273,7 +273,7 @@ def round_expression(x: Any, least: float) -> Any:
     return (x + shift) - shift
 
 
-def find_least_reaching(
+def find_smallest_reaching(
     function: Transformation, targets: FloatArray, low: float, high: float
 ) -> FloatArray:
     """Find the smallest floats in [low, high] at which an increasing function reaches targets.

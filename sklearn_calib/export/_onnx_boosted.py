@@ -123,7 +123,7 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
                 key, DOUBLE_TYPE_CODE, [len(values)], values
             )
     out = operator.outputs[0].full_name
-    factor = _find_factor(estimator, package)
+    factor = _find_margin_factor(estimator, package)
     summed = out if factor == 1 else scope.get_unique_variable_name("summed")
     container.add_node(
         "TreeEnsembleRegressor",
@@ -224,7 +224,7 @@ def _round_thresholds(trees, double):
     return np.where(above, np.nextafter(rounded, np.float32(-np.inf)), rounded).tolist()
 
 
-def _find_factor(estimator, package):
+def _find_margin_factor(estimator, package):
     """Return the factor from the sum of the trees to `classifier_logits`."""
     if package != "lightgbm":
         return 1.0

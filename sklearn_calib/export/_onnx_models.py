@@ -133,7 +133,7 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
     versions = {"": opset, boosted.TREE_OPERATOR_DOMAIN: boosted.DOUBLE_TREE_VERSION}
     onnx_model = skl2onnx.to_onnx(
-        fitted, _rows_for_onnx(fitted, X[:1]), target_opset=versions, options=options
+        fitted, _make_onnx_rows(fitted, X[:1]), target_opset=versions, options=options
     )
     pairs = itertools.chain(*(model.calibrated_pairs_ for model in models))
     documents = [
@@ -145,7 +145,7 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     return onnx_model
 
 
-def _rows_for_onnx(fitted, X):
+def _make_onnx_rows(fitted, X):
     """Return rows as the ONNX model gets them."""
     if hasattr(X, "columns") and _reads_columns(fitted):
         return X
@@ -391,7 +391,7 @@ def _compare_rows(onnx_model, fitted, X, tabulate):
         part = X[start : start + COMPARED_BATCH_ROWS]
         expected = fitted.predict_proba(part)
         try:
-            proba = run_onnx(onnx_model, _rows_for_onnx(fitted, part))[1]
+            proba = run_onnx(onnx_model, _make_onnx_rows(fitted, part))[1]
         except Exception as error:
             raise invalid_input(
                 expected=rule,

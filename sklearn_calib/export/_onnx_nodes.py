@@ -10,7 +10,7 @@ from scipy.special import expit, log_expit
 
 from .._typing import AnyArray
 from ..maps import Cells, CurveBetweenKnots, FunctionOfScore, take_entries
-from ._lower import Origin, RowExpression, make_probability_origin
+from ._lower import RowExpression, ScoreOrigin, make_probability_origin
 
 #: From this version on the axes of all reductions are an input; before, only those of
 #: ReduceSum.
@@ -258,12 +258,12 @@ class GraphExpression(RowExpression):
     def double(self) -> bool:
         return self.p.graph.dtype == np.float64
 
-    def pair_origin(self) -> Origin:
+    def pair_origin(self) -> ScoreOrigin:
         if self.p.graph.second_only and self.exact is None:
             return make_probability_origin(self.p.column(1))
         return super().pair_origin()
 
-    def shift_edges(self, edges: AnyArray, origin: Origin) -> AnyArray:
+    def shift_edges(self, edges: AnyArray, origin: ScoreOrigin) -> AnyArray:
         """Move edges of steps by the slack, so that rounding of a score does not cross them."""
         # A fitted score lies exactly at its step, or in a very narrow cell of its own.
         # Rounding must neither put it below the step nor out of the cell at either end.

@@ -193,7 +193,7 @@ def require_unique_names(names: Any, what: str) -> list[str]:
     return columns
 
 
-def name_entries(program: Program, columns: Sequence[str]) -> dict[int, str]:
+def name_input_columns(program: Program, columns: Sequence[str]) -> dict[int, str]:
     """Return the names of the numbers of the row, by id."""
     every = iter_expressions([program.valid, *program.outputs])
     return {id(expr): columns[expr.data] for expr in every if expr.op == "input"}
@@ -206,7 +206,7 @@ def qualify_name(dialect: Dialect, name: TableName, what: str) -> str:
 
 
 @dataclass
-class Statement:
+class SqlStatement:
     """What a program reads and what it hands on: the numbers of a row, a table, other columns."""
 
     dialect: Dialect
@@ -222,7 +222,7 @@ class Statement:
         self.kept = require_unique_names(self.keep, "keep")
 
 
-class Query(Statement):
+class SqlQuery(SqlStatement):
     """A query by stages: each is a common table expression that adds columns to the one before.
 
     What is used twice becomes a column; a stage has all that needs only columns before
@@ -244,7 +244,7 @@ class Query(Statement):
         kept = [quote(name, "keep") for name in self.kept]
         stages = _make_stages(every, count_uses(roots))
         last_use = _find_last_uses(every, roots, stages)
-        names = name_entries(
+        names = name_input_columns(
             self.program, [self.dialect.write_column(name) for name in self.columns]
         )
         parts = []
@@ -349,7 +349,7 @@ def _find_unused_name(names):
     return prefix
 
 
-class Join(Statement):
+class SqlJoin(SqlStatement):
     """Statements: a table of the pieces of one large table, its rows, and a join to it."""
 
     columns: str
@@ -403,7 +403,7 @@ class Join(Statement):
         quote = self.dialect.quote
         column = self.dialect.quote_name(self.columns, "columns")
         score = self.dialect.cast.format(f"s.{column}", self.dialect.double)
-        names = names | name_entries(self.program, [score])
+        names = names | name_input_columns(self.program, [score])
         printer = Printer(self.dialect, names)
         kept = [
             f"s.{self.dialect.quote_name(kept_column, 'keep')}"
@@ -579,11 +579,13 @@ def to_sql(
         )
     program = make_program(document, second_only=len(names) == 1)
     if not isinstance(columns, str):
-        return f"{head}\n{Query(rules, program, names, source, keep).write_query(into)}"
+        return (
+            f"{head}\n{SqlQuery(rules, program, names, source, keep).write_query(into)}"
+        )
     if bands is None and is_scalar_equal(into, "table"):
-        return f"{head}\n{Join(rules, program, columns, source, keep).write_statements(table)}"
+        return f"{head}\n{SqlJoin(rules, program, columns, source, keep).write_statements(table)}"
     score = rules.write_column(columns)
-    printer = Printer(rules, name_entries(program, [score]))
+    printer = Printer(rules, name_input_columns(program, [score]))
     valid = printer.write_expression(program.valid)
     if bands is None:
         result = printer.write_expression(program.outputs[0])
@@ -593,7 +595,7 @@ def to_sql(
     # The result is one value, computed in stages.
     if printer.deepest > rules.deepest:
         query = (
-            f"({Query(rules, program, [columns], '', ()).write_query('calibrated')})"
+            f"({SqlQuery(rules, program, [columns], '', ()).write_query('calibrated')})"
         )
     return f"{head} {_name_results(rules, query, into)}"
 

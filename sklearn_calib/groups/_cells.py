@@ -77,7 +77,7 @@ def pool_rows(
     # Rows and summaries of them must give the same cells, so single rows are rounded as
     # a summary rounds.
     if not has_exact_log(pair):
-        pair = _round_to_counted(pair)
+        pair = _round_pair_to_summary_digits(pair)
     log = log_proba(pair)
     z = log[:, 1] - log[:, 0]
     proba = np.asarray(pair)
@@ -107,7 +107,7 @@ def pool_rows(
     return _coarsen_cells(_number_scores(cells)) if pool else _number_scores(cells)
 
 
-def _round_to_counted(pair):
+def _round_pair_to_summary_digits(pair):
     """Compute both columns from one number, in the digits that a summary keeps."""
     plain = np.asarray(pair)
     # The smaller of p and 1 - p has the more digits.

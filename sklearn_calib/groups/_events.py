@@ -13,7 +13,7 @@ from ._cells import GroupCells, select_group_cells
 from ._result import GroupRow
 
 
-class Event:
+class GroupedEvent:
     """A two-class problem: its cells, and the groups as lists of them.
 
     Parameters
@@ -151,7 +151,7 @@ class Event:
         return draw_partial_weight(ones, *of_all, (*moments, False), rng) - weight * p
 
 
-class Draws(NamedTuple):
+class GroupDraws(NamedTuple):
     """Groups of all events one after the other; n_resamples sets of labels.
 
     Parameters
@@ -170,8 +170,8 @@ class Draws(NamedTuple):
 
 
 def draw_events(
-    events: Sequence[Event], n_resamples: int, random_state: RandomStateLike
-) -> Draws:
+    events: Sequence[GroupedEvent], n_resamples: int, random_state: RandomStateLike
+) -> GroupDraws:
     """Draw sets of labels for all events and groups at once."""
     from .._kernels._group_paths import DRAWS_PER_BLOCK
 
@@ -204,7 +204,7 @@ def draw_events(
         return found.max(axis=1), np.count_nonzero(found[0] >= least[:, None], axis=1)
 
     maxima, counts = zip(*_map_in_threads(draw_batch, starts, seeds), strict=True)
-    return Draws(sigma, np.sum(counts, axis=0), np.concatenate(maxima, axis=1))
+    return GroupDraws(sigma, np.sum(counts, axis=0), np.concatenate(maxima, axis=1))
 
 
 def _lower_by_rounding(sigma):
@@ -235,7 +235,7 @@ def find_upper_quantile(drawn: FloatArray, level: float) -> float:
 
 
 def build_event_rows(
-    event: Event, names: Sequence[str], found: Draws, level: float
+    event: GroupedEvent, names: Sequence[str], found: GroupDraws, level: float
 ) -> list[GroupRow]:
     """Build the result row of each group.
 

@@ -61,7 +61,7 @@ class Grades(Shown):
 
     def __post_init__(self) -> None:
         edges = self._check_edges()
-        names = _to_list(self.names)
+        names = _to_label_list(self.names)
         if names is None:
             names = [str(number + 1) for number in range(len(edges) + 1)]
         expected = f"{len(edges) + 1} different names as texts, one more than edges"
@@ -78,7 +78,7 @@ class Grades(Shown):
         object.__setattr__(self, "names", tuple(texts))
 
     def _check_edges(self):
-        edges = _to_list(self.edges)
+        edges = _to_label_list(self.edges)
         hint = "Pass for instance [0.01, 0.02, 0.05]; 2 percent are 0.02"
         expected = "edges that increase, between 0 and 1"
         if isinstance(edges, str) or not isinstance(edges, Sequence):
@@ -229,7 +229,7 @@ class Grades(Shown):
         while len(starts) > max_grades:
             first = int(np.argmin(_compute_joining_loss(events, rows)))
             starts = np.delete(starts, first + 1)
-            events, rows = (_with_next(one, first) for one in (events, rows))
+            events, rows = (_merge_with_next(one, first) for one in (events, rows))
         if len(starts) < 2:
             raise invalid_input(
                 expected="rates that rise with the probability",
@@ -288,7 +288,7 @@ class Grades(Shown):
         return [Section(tables=[Table(("grade", "from", "below"), rows)])]
 
 
-def _to_list(values):
+def _to_label_list(values):
     """Convert a column of a table or an array to a list.
 
     Return anything else unchanged.
@@ -358,7 +358,7 @@ def _join_blocks(starts, events, rows, least):
     return starts[first], np.add.reduceat(events, first), np.add.reduceat(rows, first)
 
 
-def _with_next(values, place):
+def _merge_with_next(values, place):
     joined = np.delete(values, place + 1)
     joined[place] += values[place + 1]
     return joined

@@ -17,9 +17,15 @@ from .._validation import (
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._cells import pool_cells, pool_rows, pool_samples
-from ._events import Event, build_event_rows, draw_events, find_upper_quantile
+from ._events import GroupedEvent, build_event_rows, draw_events, find_upper_quantile
 from ._grades import Grades
-from ._grouping import Audit, Partition, make_groups, make_partitions, number_patterns
+from ._grouping import (
+    AuditOptions,
+    Partition,
+    make_groups,
+    make_partitions,
+    number_patterns,
+)
 from ._result import GroupCalibration, GroupRow
 
 
@@ -198,7 +204,7 @@ def audit_predictions(
         depth, n_bins, min_rows, level, n_resamples, random_state, multiclass of
         `group_calibration`.
     """
-    how = Audit(**options)
+    how = AuditOptions(**options)
     check_same_index(groups, first=predictions.index)
     partitions = make_partitions(groups, predictions.n_given, how, predictions.kept)
     grouping = make_groups(partitions, len(predictions.codes), how)
@@ -225,7 +231,9 @@ def audit_predictions(
         title = name_problem(how.multiclass, predictions.classes, c)
         hit = predictions.codes == problem.target
         cells = pool_rows(pattern, pair, hit, predictions.weight / power, not shared)
-        events.append(Event(title, cells, groups, predictions.unit * power, bounds))
+        events.append(
+            GroupedEvent(title, cells, groups, predictions.unit * power, bounds)
+        )
     members = grouping.rows
     if predictions.kept is not None:
         # The result numbers the rows as they were given, including those of weight 0.
@@ -252,10 +260,10 @@ def audit_summaries(
     **options
         As for `audit_predictions`.
     """
-    how = Audit(**options)
+    how = AuditOptions(**options)
     how.check()
     filled = {key: one for key, one in summaries.items() if one.n_samples}
-    _check_alike(filled, how)
+    _check_same_kind(filled, how)
     columns = _split_keys(filled, names)
     counts = np.array([one.n_samples for one in filled.values()])
     partitions = make_partitions(columns, len(filled), how, counts=counts)
@@ -278,7 +286,7 @@ def partition_values(
     **options
         Of `group_calibration`.
     """
-    how = Audit(**options)
+    how = AuditOptions(**options)
     return make_partitions({name: values}, len(values), how, counts=counts)[0]
 
 
@@ -303,7 +311,7 @@ def audit_pairs(
     **options
         Of `group_calibration`.
     """
-    how = Audit(**options)
+    how = AuditOptions(**options)
     how.check()
     return _audit_cells(
         pool_cells(*pairs), partitions, counts, _get_title(summary), how
@@ -312,14 +320,16 @@ def audit_pairs(
 
 def _get_title(summary):
     return (
-        "confidence" if _audit_problems(summary) else f"class {summary.positive_label}"
+        "confidence"
+        if _has_several_classes(summary)
+        else f"class {summary.positive_label}"
     )
 
 
 def _audit_cells(cells, partitions, counts, title, how):
     grouping = make_groups(partitions, len(counts), how, counts)
     groups = _find_group_patterns(grouping, number_patterns(partitions))
-    return _build_result([Event(title, cells, groups)], grouping, how, [])
+    return _build_result([GroupedEvent(title, cells, groups)], grouping, how, [])
 
 
 def _find_group_patterns(grouping, pattern):
@@ -359,11 +369,11 @@ def _build_result(events, grouping, how, members):
     )
 
 
-def _audit_problems(summary):
+def _has_several_classes(summary):
     return summary.classes is not None and len(summary.classes) > 2
 
 
-def _check_alike(summaries, how):
+def _check_same_kind(summaries, how):
     """Reject summaries without rows, of different classes, or of another kind of problem."""
     if not summaries:
         raise invalid_input(
@@ -382,7 +392,7 @@ def _check_alike(summaries, how):
             hint="Use one summarize(by=)",
         )
     first = next(iter(summaries.values()))
-    if not _audit_problems(first):
+    if not _has_several_classes(first):
         own = ("auto",)
     else:
         own = (

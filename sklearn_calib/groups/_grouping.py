@@ -127,12 +127,12 @@ def find_groups(
     >>> found.rows[1].tolist()
     [0, 2]
     """
-    rule = Audit(depth, n_bins, min_rows)
+    rule = AuditOptions(depth, n_bins, min_rows)
     partitions = make_partitions(groups, n_samples, rule, kept)
     return make_groups(partitions, n_samples if kept is None else len(kept), rule)
 
 
-class Audit(NamedTuple):
+class AuditOptions(NamedTuple):
     """The options of `group_calibration`, which describes them."""
 
     depth: int = 1
@@ -170,7 +170,7 @@ class Audit(NamedTuple):
 def make_partitions(
     groups: Any,
     n_samples: int,
-    rule: Audit,
+    rule: AuditOptions,
     kept: AnyArray | None = None,
     counts: IntArray | None = None,
 ) -> list[Partition]:
@@ -198,7 +198,10 @@ def make_partitions(
 
 
 def make_groups(
-    partitions: Sequence[Partition], n: int, rule: Audit, counts: IntArray | None = None
+    partitions: Sequence[Partition],
+    n: int,
+    rule: AuditOptions,
+    counts: IntArray | None = None,
 ) -> Grouping:
     """Collect the groups of partitions of `n` rows, or of values that stand for `counts` rows."""
     names = [ALL_ROWS_NAME]
@@ -341,7 +344,7 @@ def _partition_mask(mask, number, n_samples, take):
 
 
 def partition_column(
-    name: str, values: AnyArray, rule: Audit, counts: IntArray | None = None
+    name: str, values: AnyArray, rule: AuditOptions, counts: IntArray | None = None
 ) -> Partition:
     """Return the groups of one column whose values stand for one row each, or for `counts` rows."""
     values, missing = _split_missing(values)

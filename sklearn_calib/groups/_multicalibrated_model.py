@@ -16,11 +16,7 @@ from .._show import plain, quoted
 from .._simplex_array import stack_rows
 from .._sklearn_compat import safe_indexing
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
-from ..classifiers import (
-    ESTIMATOR_CONSTRAINTS,
-    CalibratedClassifier,
-    CalibratedPair,
-)
+from ..classifiers import ESTIMATOR_CONSTRAINTS, CalibratedClassifier, CalibratedPair
 from ..exceptions import invalid_input
 from ..recalibrators import (
     BoosterOptions,
@@ -197,7 +193,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
             else:
                 scores, rows, cv = new._predict_out_of_fold(context)
                 estimator, columns = context.fit_estimator(context.all_rows)
-            table = group_table(X, new.groups, len(context.y_encoded))
+            table = select_group_columns(X, new.groups, len(context.y_encoded))
             correction = new._make_correction(cv)._fit_validated_groups(
                 scores,
                 context.y_encoded[rows],
@@ -225,7 +221,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         check_is_fitted(self)
         features = _choose_features(self.estimator_, X, self.groups)
         [(correction, scores)] = self._iter_scores(features)
-        table = group_table(X, self.groups, len(scores))
+        table = select_group_columns(X, self.groups, len(scores))
         return correction.predict_proba(scores, groups=table)
 
     @property
@@ -301,7 +297,7 @@ def _choose_features(estimator, X, groups):
     n_columns = X.shape[1]
     wanted = np.atleast_1d(
         groups
-    ).tolist()  # `group_table` rejects those that are not there
+    ).tolist()  # `select_group_columns` rejects those that are not there
     places = {names.index(name) for name in wanted if name in names}
     places |= {place % n_columns for place in wanted if isinstance(place, int)}
     rest = [place for place in range(n_columns) if place not in places]
@@ -312,7 +308,7 @@ def _is_all(groups):
     return isinstance(groups, str) and groups == "all"
 
 
-def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
+def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
     """Take the columns of the groups from the features."""
     if callable(groups):
         return read_group_columns(groups(X), n_rows)
@@ -335,7 +331,7 @@ def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
             hint="Pass np.flatnonzero(mask)",
         )
     if all(isinstance(name, Integral) for name in wanted):
-        return _by_position(X, [int(name) for name in wanted], n_rows)
+        return _select_columns_by_position(X, [int(name) for name in wanted], n_rows)
     names = list(getattr(X, "columns", ()))
     if unknown := [name for name in wanted if name not in names]:
         known = ", ".join(map(plain, names[:30])) if names else "an array without names"
@@ -347,7 +343,7 @@ def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
     return read_group_columns(X[wanted], n_rows)
 
 
-def _by_position(X, wanted, n_rows):
+def _select_columns_by_position(X, wanted, n_rows):
     X = X if hasattr(X, "shape") else np.asarray(X)
     number = X.shape[1]
     if unknown := [place for place in wanted if not -number <= place < number]:

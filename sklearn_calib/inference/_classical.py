@@ -389,7 +389,7 @@ def cumulative_test(
     if predictions.clusters is not None:
 
         def measure_size(score, mass, hits, variance):
-            return _classical_tests.measure_path(
+            return _classical_tests.compute_path_statistic(
                 score, hits - mass * score, variance, statistic
             )
 

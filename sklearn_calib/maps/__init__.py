@@ -47,9 +47,9 @@ from ._fields import (
     short_repr,
 )
 from ._function import (
-    LOGIT as LOGIT,
-    SCORE,
-    TIES,
+    LOGIT_FIELD as LOGIT_FIELD,
+    SCORE_FIELD,
+    TIES_FIELD,
     FunctionOfScore as FunctionOfScore,
     take_entries,
 )
@@ -64,8 +64,8 @@ from ._rows import Rows, TensorRows
 from ._softmax_affine import SoftmaxAffine as SoftmaxAffine
 from ._top_label import (
     TopLabel,
-    find_others,
-    share_rest,
+    distribute_rest,
+    find_other_classes,
 )
 
 # Users have fitted recalibrators, so nothing here is for them; these names are for

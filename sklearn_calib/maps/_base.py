@@ -161,7 +161,7 @@ def check_length(values: FloatArray, length: int, at: str) -> None:
         raise invalid_field(at, expected=f"{length} numbers", got=f"{len(values)}")
 
 
-def join_directions(directions: Any) -> int | None:
+def combine_directions(directions: Any) -> int | None:
     """Return what parts do together if all that move do so in one direction."""
     moving = set(directions) - {0}
     if len(moving) > 1:

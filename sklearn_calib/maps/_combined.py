@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._typing import FloatArray
-from ._base import CalibrationMap, RowsOfScores, check_length, join_directions
+from ._base import CalibrationMap, RowsOfScores, check_length, combine_directions
 from ._elementary import Floor
 from ._fields import Numbers, Parts, invalid_field, schema_field
 from ._ranges import Ranges
@@ -59,7 +59,7 @@ class Mixture(CalibrationMap):
         )
 
     def direction(self) -> int | None:
-        return join_directions(part.direction() for part in self.parts)
+        return combine_directions(part.direction() for part in self.parts)
 
     def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
         """Cut at the cuts of all parts, between which the sum is linear or is searched."""

@@ -16,10 +16,10 @@ from .._kernels._log_odds import (
 from .._simplex_array import convert_log_odds
 from .._typing import AnyArray, FloatArray
 from ..exceptions import invalid_input
-from ._base import RowsOfScores, check_length, join_directions
+from ._base import RowsOfScores, check_length, combine_directions
 from ._fields import Choice, Field, Numbers, invalid_field, schema_field
-from ._function import TIES, FunctionOfScore, take_entries
-from ._polynomials import join_slopes
+from ._function import TIES_FIELD, FunctionOfScore, take_entries
+from ._polynomials import find_slope_direction
 from ._ranges import SLOPE_TOLERANCE, Ranges
 from ._rows import TensorRows
 
@@ -65,7 +65,7 @@ class Steps(FunctionOfScore):
         check_length(self.values, len(self.edges) + 1, f"{at}.values")
 
     def value(self, x: Any) -> Any:
-        return take_entries(self.values, count_reached(self.edges, x))
+        return take_entries(self.values, count_reached_edges(self.edges, x))
 
     def lower_value(self, rows: Any) -> Any:
         if not rows.double:
@@ -75,7 +75,7 @@ class Steps(FunctionOfScore):
         )
 
     def direction(self) -> int | None:
-        return join_differences(self.values)
+        return find_monotone_direction(self.values)
 
     def find_turns(self, every: bool) -> FloatArray:
         if every or len(self.edges) < 2:
@@ -101,7 +101,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
     domain: FloatArray | None = schema_field(DOMAIN_FIELD)
     scale: str = schema_field(SCALE_FIELD, "input")
     link: str | None = schema_field(LINK_FIELD, None)
-    ties: bool = schema_field(TIES, False)
+    ties: bool = schema_field(TIES_FIELD, False)
 
     def check(self, k: int, at: str) -> None:
         check_length(self.values, len(self.knots), f"{at}.values")
@@ -151,15 +151,15 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
     def _find_piece(self, x):
         """Return the piece of each number, t, and the length of the piece."""
         if self.domain is not None:
-            x = move_into(x, *self.domain)
-        piece = count_reached(self.knots[1:-1], x)
+            x = clip_to_interval(x, *self.domain)
+        piece = count_reached_edges(self.knots[1:-1], x)
         low, width, *more = (take_entries(table, piece) for table in self._piece_tables)
         if self.scale == "input":
             return piece, (x - low) / width, width
         # (sigmoid(x) - sigmoid(low)) / (sigmoid(high) - sigmoid(low)), written without
         # a difference of nearly equal probabilities.
         share = np.exp(_log_sigmoid(x) - more[0]) * np.expm1(low - x) / more[1]
-        return piece, move_into(share, 0.0, 1.0), width
+        return piece, clip_to_interval(share, 0.0, 1.0), width
 
     def lower_value(self, rows: Any) -> Any:
         """Write the value; a program finds the piece without a logarithm of other digits."""
@@ -272,7 +272,7 @@ class PiecewiseLinear(CurveBetweenKnots):
         return start + t * take_entries(self._linear_terms, place)
 
     def direction(self) -> int | None:
-        return join_differences(self.values)
+        return find_monotone_direction(self.values)
 
     def find_turns(self, every: bool) -> FloatArray:
         if every:
@@ -314,7 +314,7 @@ class PiecewiseCubic(CurveBetweenKnots):
         )
         # The cubic inside the piece; beyond the knots a straight line with the slope of
         # the end.
-        t = move_into(at, 0.0, 1.0)
+        t = clip_to_interval(at, 0.0, 1.0)
         beyond = (at - t) * width
         s = 1.0 - t
         square = t * t
@@ -369,7 +369,9 @@ class PiecewiseCubic(CurveBetweenKnots):
             # the vertex.
             vertex = np.where(a != 0, np.clip(-b / (2 * a), 0.0, 1.0), 0.0)
         slope = np.vstack([c, a + b + c, (a * vertex + b) * vertex + c])
-        return join_slopes(slope, SLOPE_TOLERANCE * (np.abs(a) + np.abs(b) + np.abs(c)))
+        return find_slope_direction(
+            slope, SLOPE_TOLERANCE * (np.abs(a) + np.abs(b) + np.abs(c))
+        )
 
     def find_turns(self, every: bool) -> FloatArray:
         a, b, c = self._slope_coefficients()
@@ -469,7 +471,7 @@ def make_linear_in_proba(log_odds: FloatArray, values: FloatArray) -> FunctionOf
     )
 
 
-def count_reached(edges: FloatArray, x: Any) -> Any:
+def count_reached_edges(edges: FloatArray, x: Any) -> Any:
     """Return how many of the increasing edges each number reaches.
 
     Many numbers halve the edges together, which takes half the time of a search for
@@ -500,14 +502,14 @@ def _log_sigmoid(x):
     return np.minimum(x, 0.0) - np.log(1.0 + np.exp(-np.abs(x)))
 
 
-def move_into(x: Any, low: float, high: float) -> Any:
+def clip_to_interval(x: Any, low: float, high: float) -> Any:
     """Return numbers moved into an interval; of a single row quicker than `np.clip`."""
     return np.minimum(np.maximum(x, low), high)
 
 
-def join_differences(values: FloatArray) -> int | None:
+def find_monotone_direction(values: FloatArray) -> int | None:
     """Return the direction of a function that is monotone between these values."""
-    return join_directions(np.sign(np.diff(values)).astype(int).tolist())
+    return combine_directions(np.sign(np.diff(values)).astype(int).tolist())
 
 
 def find_direction_changes(values: FloatArray) -> FloatArray:

@@ -31,7 +31,9 @@ def short_repr(value: object) -> str:
     return reprlib.repr(value)
 
 
-def number_schema(whole: bool, low: float | None, high: float | None) -> dict[str, Any]:
+def make_number_schema(
+    whole: bool, low: float | None, high: float | None
+) -> dict[str, Any]:
     """Return the JSON Schema of a number."""
     limits = {"minimum": low, "maximum": high}
     bounds = {name: limit for name, limit in limits.items() if limit is not None}
@@ -110,7 +112,7 @@ class Number(Field):
         return int(value) if self.whole else float(value)
 
     def read(self, value: Any, at: str) -> Any:
-        number = float(number_table(value, at, 0)[()])
+        number = float(read_number_table(value, at, 0)[()])
         outside = (self.low is not None and number < self.low) or (
             self.high is not None and number > self.high
         )
@@ -127,7 +129,7 @@ class Number(Field):
         return f"{kind}{low}{' and' * bool(low and high)}{high}"
 
     def schema(self) -> dict[str, Any]:
-        return number_schema(self.whole, self.low, self.high)
+        return make_number_schema(self.whole, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ class Numbers(Field):
         return table
 
     def read(self, value: Any, at: str) -> Any:
-        table = number_table(value, at, *self.shapes)
+        table = read_number_table(value, at, *self.shapes)
         if table.ndim and len(table) < self.least:
             raise invalid_field(
                 at, expected=f"at least {self.least} numbers", got=f"{len(table)}"
@@ -184,7 +186,7 @@ class Numbers(Field):
         return table
 
     def schema(self) -> dict[str, Any]:
-        schema = number_schema(self.whole, self.low, self.high)
+        schema = make_number_schema(self.whole, self.low, self.high)
         kinds = []
         for dimensions in range(max(self.shapes) + 1):
             if dimensions in self.shapes:
@@ -225,7 +227,7 @@ def get_schema_fields(cls: type) -> dict[str, tuple[Field, bool]]:
     }
 
 
-def number_table(value: Any, at: str, *dimensions: int) -> Any:
+def read_number_table(value: Any, at: str, *dimensions: int) -> Any:
     """Convert numbers or (nested) lists of numbers to a new float64 array."""
     if isinstance(value, list | tuple):
         _check_numbers(value, at, max(dimensions))

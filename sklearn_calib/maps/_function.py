@@ -16,24 +16,26 @@ from ._base import CalibrationMap, RowsOfScores
 from ._fields import Choice, Flag, schema_field
 from ._ranges import Ranges
 
-TIES = Flag(
+TIES_FIELD = Flag(
     "Whether x is first rounded to 36 significant bits, halves to even. Log-odds below 1 in "
     "absolute value are rounded to multiples of 2^-36. Rows that differ only by rounding "
     "noise then get the same result."
 )
-SCORE = Choice(
+SCORE_FIELD = Choice(
     'Meaning of x: "proba" is p_1, "logit" is l_1 - l_0, and "rank" is the same with l = log p '
     "down to the smallest float64, and -745.1332191019412, which is -1075 log 2, for zero.",
     ("proba", "logit", "rank"),
 )
-LOGIT = Choice('Meaning of x: "proba" or "logit", as in `steps`.', ("proba", "logit"))
+LOGIT_FIELD = Choice(
+    'Meaning of x: "proba" or "logit", as in `steps`.', ("proba", "logit")
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FunctionOfScore(CalibrationMap, in_documents=False):
     """P_1 as a function of one number x of the row; P_0 = 1 - P_1."""
 
-    input: str = schema_field(SCORE)
+    input: str = schema_field(SCORE_FIELD)
     is_binary = True
     #: Whether the map jumps at its turning points.
     has_jumps = False

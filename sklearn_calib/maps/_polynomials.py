@@ -7,9 +7,9 @@ import numpy as np
 from numpy.polynomial import chebyshev, polynomial
 
 from .._typing import FloatArray
-from ._base import join_directions
+from ._base import combine_directions
 from ._fields import Number, Numbers, invalid_field, schema_field
-from ._function import LOGIT, TIES, FunctionOfScore
+from ._function import LOGIT_FIELD, TIES_FIELD, FunctionOfScore
 from ._ranges import find_real_roots
 
 # The slope of a Chebyshev series is checked at this many scores.
@@ -21,7 +21,7 @@ _CHEBYSHEV_SLOPE_TOLERANCE = 1e-9
 class SigmoidPoly(FunctionOfScore):
     """P_1 = sigmoid(sum_j coef_j z^j), z = (x - centre) / spread."""
 
-    input: str = schema_field(LOGIT)
+    input: str = schema_field(LOGIT_FIELD)
     coef: FloatArray = schema_field(
         Numbers("Coefficients, the constant first.", least=1)
     )
@@ -69,7 +69,7 @@ class ClippedChebyshev(FunctionOfScore):
     coef: FloatArray = schema_field(
         Numbers("Coefficients of the Chebyshev polynomials T_0, T_1, ...", least=1)
     )
-    ties: bool = schema_field(TIES, False)
+    ties: bool = schema_field(TIES_FIELD, False)
 
     def value(self, x: Any) -> Any:
         low, high = self.domain
@@ -95,7 +95,7 @@ class ClippedChebyshev(FunctionOfScore):
         ends = np.unique(np.concatenate([z, roots]))
         slope = chebyshev.chebval((ends[:-1] + ends[1:]) / 2, derivative)
         noise = _CHEBYSHEV_SLOPE_TOLERANCE * np.abs(derivative).sum()
-        return join_slopes(slope, noise)
+        return find_slope_direction(slope, noise)
 
     def find_turns(self, every: bool) -> FloatArray:
         low, high = self.domain
@@ -105,8 +105,8 @@ class ClippedChebyshev(FunctionOfScore):
         return np.concatenate([[low, high], low + (roots + 1) / 2 * (high - low)])
 
 
-def join_slopes(slope: FloatArray, noise: Any) -> int | None:
+def find_slope_direction(slope: FloatArray, noise: Any) -> int | None:
     """Return the direction of a function with these slopes, of which `noise` is rounding."""
     falls = bool((slope < -noise).any())
     rises = bool((slope > noise).any())
-    return join_directions([-int(falls), int(rises)])
+    return combine_directions([-int(falls), int(rises)])

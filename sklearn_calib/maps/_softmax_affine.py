@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray
-from ._base import CalibrationMap, RowsOfScores, check_length, join_directions
+from ._base import CalibrationMap, RowsOfScores, check_length, combine_directions
 from ._fields import Flag, Number, Numbers, invalid_field, schema_field
 from ._ranges import Ranges
 
@@ -108,7 +108,7 @@ class SoftmaxAffine(CalibrationMap):
         return rows.make_rows((moved + self.intercept).softmax())
 
     def direction(self) -> int | None:
-        return join_directions(np.sign(self._compute_slopes).astype(int).tolist())
+        return combine_directions(np.sign(self._compute_slopes).astype(int).tolist())
 
     def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
         zero, one = self._compute_slopes

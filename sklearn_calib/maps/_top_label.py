@@ -65,7 +65,7 @@ class TopLabel(CalibrationMap):
             return rows.proba
         proba = rows.to_canonical()
         pairs = Rows.from_canonical(pair_top_with_rest(proba, top))
-        return share_rest(part.apply(pairs).proba, proba, top, self.rest)
+        return distribute_rest(part.apply(pairs).proba, proba, top, self.rest)
 
     def lower(self, rows: Any) -> Any:
         is_top = rows.is_top()
@@ -95,18 +95,18 @@ class TopLabel(CalibrationMap):
         return rows.make_rows(out)
 
 
-def find_others(proba: FloatArray, top: IntArray) -> tuple[FloatArray, AnyArray]:
+def find_other_classes(proba: FloatArray, top: IntArray) -> tuple[FloatArray, AnyArray]:
     """Return the log-probabilities of all classes but the predicted one, and their places."""
     log = np.asarray(log_proba(proba))
     is_other = np.arange(log.shape[1]) != top[:, None]
     return log[is_other].reshape(len(log), -1), is_other
 
 
-def share_rest(
+def distribute_rest(
     pair: FloatArray, proba: FloatArray, top: IntArray, exponent: float
 ) -> FloatArray:
     """Return rows from pairs (all others, predicted class): the others share the first part."""
-    log, is_other = find_others(proba, top)
+    log, is_other = find_other_classes(proba, top)
     shares = softmax(exponent * (log - log.max(axis=1, keepdims=True)), axis=1)
     out = np.empty(is_other.shape)
     out[~is_other] = pair[:, 1]

@@ -48,12 +48,12 @@ class CumulativeDifferences:
     @property
     def range(self) -> float:
         """Return the largest less the smallest difference, including the start at 0: ECCE-R."""
-        return _measure_path(self.difference, "range")
+        return _compute_path_statistic(self.difference, "range")
 
     @property
     def mad(self) -> float:
         """Return the largest absolute difference: ECCE-MAD."""
-        return _measure_path(self.difference, "mad")
+        return _compute_path_statistic(self.difference, "mad")
 
     @property
     def averaged_two_bin(self) -> float:
@@ -61,7 +61,7 @@ class CumulativeDifferences:
         return integrate_two_bins(self.score, self.difference)
 
 
-def _measure_path(path, statistic):
+def _compute_path_statistic(path, statistic):
     high = max(path.max(), 0.0)
     low = min(path.min(), 0.0)
     return float(min(high - low if statistic == "range" else max(high, -low), 1.0))
@@ -189,4 +189,4 @@ def cumulative_calibration_error(
     0.25
     """
     check_choice("statistic", statistic, _STATISTIC_NAMES)
-    return _measure_path(np.cumsum(problem.cells.residual), statistic)
+    return _compute_path_statistic(np.cumsum(problem.cells.residual), statistic)

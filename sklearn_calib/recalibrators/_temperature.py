@@ -14,7 +14,7 @@ from .._kernels._block_passes import fit_temperature_passes, run_temperature_pas
 from .._kernels._temperature import (
     fit_expected_accuracy,
     fit_temperature,
-    fit_temperature_by_options,
+    fit_temperature_with_absent_classes,
 )
 from .._simplex_array import compute_masked_log_proba, get_absent_mask
 from .._typing import ArrayLike, Self
@@ -321,7 +321,9 @@ class TemperatureScaling(Recalibrator):
 
         def solve_smoothed(smoothing):
             if options:
-                return fit_temperature_by_options(z, codes, weight, smoothing), total
+                return fit_temperature_with_absent_classes(
+                    z, codes, weight, smoothing
+                ), total
             if self.criterion != "log_loss":
                 return fit_expected_accuracy(z, codes, weight, smoothing), total
             # The optimum for smoothed labels may be far from the last one.

@@ -114,7 +114,7 @@ class TopLabel(CombinedRecalibrator):
             top = top[wrong]
             codes = codes[wrong]
             weight = weight[wrong]
-            log, _ = maps.find_others(proba[wrong], top)
+            log, _ = maps.find_other_classes(proba[wrong], top)
             fit = fit_temperature(
                 # The column of the predicted class is left out, so later classes move
                 # up by one. The smoothing of Berta et al. (2025) keeps the temperature
@@ -140,7 +140,7 @@ class TopLabel(CombinedRecalibrator):
             pair = predict_proba_aligned(
                 part, pair_top_with_rest(proba[rows], top[rows]), [0, 1]
             )
-            out[rows] = maps.share_rest(
+            out[rows] = maps.distribute_rest(
                 pair, proba[rows], top[rows], self.rest_inverse_temperature_
             )
         return out

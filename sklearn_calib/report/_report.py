@@ -13,7 +13,7 @@ from .._version import __version__
 from ..decomposition import (
     LossDecomposition,
     decompose_by_features,
-    enough_for_features,
+    has_enough_rows_for_features,
 )
 from ..exceptions import invalid_input
 from ..groups import GradeCalibration, GroupCalibration, audit_predictions, to_grades
@@ -256,7 +256,7 @@ class CalibrationReport(WrittenReport):
         rows = self._require_rows("features", "Pass y_proba, or leave features out")
         found: dict[str, LossDecomposition | None] = dict.fromkeys(rows)
         for name, predictions in rows.items():
-            if enough_for_features(predictions):
+            if has_enough_rows_for_features(predictions):
                 found[name] = decompose_by_features(predictions, features)
         self.features = found
         self._discard_verdicts()

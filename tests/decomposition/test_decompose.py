@@ -21,7 +21,7 @@ from sklearn_calib.decomposition import (
     refinement_error,
     temperature_refinement_log_loss,
 )
-from sklearn_calib.decomposition._decompose import raise_zeros
+from sklearn_calib.decomposition._decompose import raise_zeros_to_floor
 from sklearn_calib.metrics import (
     BetaFamilyLoss,
     all_metrics,
@@ -194,7 +194,7 @@ CROSS_VALIDATED = {
 def test_cross_validated_refinement_is_that_of_five_fits(name):
     proba, y, weight = CROSS_VALIDATED[name]()
     k = proba.shape[1]
-    scores = raise_zeros(
+    scores = raise_zeros_to_floor(
         validate_predictions(y, proba)
     ).proba  # one floor for all folds
     recalibrated = np.empty(proba.shape)

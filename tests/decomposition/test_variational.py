@@ -14,7 +14,7 @@ from sklearn_calib.decomposition import (
 )
 from sklearn_calib.decomposition._variational import (
     _compute_sequential_terms,
-    dual_unit_vectors,
+    compute_dual_unit_vectors,
 )
 from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import get_scorer, validate_predictions
@@ -58,7 +58,7 @@ def test_golden(norm, value):
     st.sampled_from([1.0, 1.2, 2.0, 3.5, 50.0, np.inf]),
 )
 def test_dual_unit_vectors(v, norm):
-    u = dual_unit_vectors(v, norm)
+    u = compute_dual_unit_vectors(v, norm)
     dual = np.inf if norm == 1 else 1.0 if np.isinf(norm) else norm / (norm - 1)
     zero = (v == 0).all(axis=1)
     assert (u[zero] == 0).all()
@@ -202,7 +202,7 @@ def test_the_norm_of_the_interval(norm):
     f = rng.dirichlet(np.ones(3), 400)
     y = (rng.random(400)[:, None] > f.cumsum(axis=1)[:, :-1]).sum(axis=1)
     gap = f**2 / (f**2).sum(axis=1, keepdims=True) - f
-    terms = (dual_unit_vectors(gap, norm) * (np.eye(3)[y] - f)).sum(axis=1)
+    terms = (compute_dual_unit_vectors(gap, norm) * (np.eye(3)[y] - f)).sum(axis=1)
     given = {"norm": norm, "recalibrator": Squares(), "multiclass": "canonical"}
     found = variational_calibration_interval(y, f, **given)
     assert found.value == pytest.approx(terms.mean(), abs=1e-12)

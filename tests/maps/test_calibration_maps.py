@@ -16,7 +16,7 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import to_dict
 from sklearn_calib.maps import Rows, TensorRows
 from sklearn_calib.maps._base import BLOCK_ENTRIES
-from sklearn_calib.maps._curves import count_reached
+from sklearn_calib.maps._curves import count_reached_edges
 from sklearn_calib.recalibrators import (
     Identity,
     IsotonicCalibration,
@@ -341,4 +341,4 @@ def test_an_infinite_number_reaches_all_edges_and_no_more(n_edges):
     edges = np.arange(n_edges, dtype=float)
     x = np.append(np.linspace(-1.0, n_edges, 1000), [np.inf, -np.inf])
     expected = np.searchsorted(edges, x, side="right")
-    np.testing.assert_array_equal(count_reached(edges, x), expected)
+    np.testing.assert_array_equal(count_reached_edges(edges, x), expected)
