@@ -17,7 +17,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib.inference import internal_validation
-from sklearn_calib.inference._refits import Refits
+from sklearn_calib.inference._refits import RepeatedFits
 
 HERE = Path(__file__).parent
 KEPT = HERE.parents[1] / "tests" / "data" / "internal_r.json"
@@ -75,7 +75,7 @@ def of_r(X, y, folder):
 def ours(X, y, drawn):
     """The same numbers, on the same resamples."""
     order = iter(drawn)
-    with mock.patch.object(Refits, "_drawn", lambda self, rng: next(order)):
+    with mock.patch.object(RepeatedFits, "_drawn", lambda self, rng: next(order)):
         found = internal_validation(MODEL, X, y, n_resamples=len(drawn))
     numbers = {
         f"{name} {column}": getattr(found[measure], field)

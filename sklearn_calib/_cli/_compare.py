@@ -45,7 +45,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_files(
         "two tables with the rows of both models, or one table with the columns of "
-        "both; --label can be given twice, for the first table and the second",
+        "both; --label can be given twice, for the first table and the second"
     )
     columns = parser.add_columns()
     columns.add_argument(
@@ -149,7 +149,7 @@ def _measure_differences(pairs, options, advance):
     it are again sums over all rows.
     """
     from .._simplex_array import get_absent_mask
-    from ..inference import PairedLosses, count_hits, paired_difference
+    from ..inference import PairedLosses, mark_correct_predictions, paired_difference
     from ..metrics import BrierLoss, LogLoss
     from ..summary import CalibrationSummary, RowDraw, rows_to_draw
 
@@ -164,7 +164,7 @@ def _measure_differences(pairs, options, advance):
     functions = {
         "log_loss": LogLoss().of_rows,
         "brier_loss": BrierLoss().of_rows,
-        "accuracy": count_hits,
+        "accuracy": mark_correct_predictions,
     }
     losses = {name: PairedLosses() for name in functions}
     # clusters, or few rows: cells hide what is rare in them

@@ -99,14 +99,12 @@ def run_threshold(options: Request) -> int:
     for name in _SQL_OPTIONS:
         if getattr(options, name) is not None and options.sql is None:
             raise invalid_option(
-                sentence=f"--{name} needs --sql",
-                hint="Add --sql DIALECT",
+                sentence=f"--{name} needs --sql", hint="Add --sql DIALECT"
             )
     if options.sql is not None and (options.float32 or options.json is not None):
         got = "--float32" if options.float32 else "--json"
         raise invalid_option(
-            sentence=f"--sql and {got} cannot be combined",
-            hint="Leave one out",
+            sentence=f"--sql and {got} cannot be combined", hint="Leave one out"
         )
     found = load_map(options.map, edited=options.edited)
     if options.sql is not None:
@@ -137,7 +135,7 @@ def _parse_target(text):
 def _show_thresholds(
     found: "ExportedMap", targets: list[float], options: Request
 ) -> int:
-    from ..recalibrators import thresholds_section
+    from ..recalibrators import make_thresholds_section
 
     if options.json is not None:
         check_writable(options.json, [options.map], "--json")
@@ -151,7 +149,7 @@ def _show_thresholds(
     dtype: Any = "float32" if options.float32 else "float64"
     thresholds = found.threshold(targets, input=options.scores, dtype=dtype)
     screen = Screen()
-    screen.show_sections(thresholds_section(thresholds))
+    screen.show_sections(make_thresholds_section(thresholds))
     if options.json is not None:
         write_json({"thresholds": [one.to_dict() for one in thresholds]}, options.json)
     return screen.finish_output({"numbers": options.json})

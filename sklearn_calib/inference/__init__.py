@@ -17,14 +17,14 @@ from ._classical import (
 )
 from ._clusters import (
     ClusterSample as ClusterSample,
+    add_cluster_ids,
     compute_clustered_sum_error,
-    few_event_interval,
-    loss_interval,
-    mean_loss_interval,
+    compute_few_event_interval,
+    compute_loss_interval,
+    compute_mean_loss_interval,
+    compute_small_sample_inflation,
     reads_residuals,
-    small_sample_inflation,
     warn_few_events,
-    with_cluster_ids,
 )
 from ._internal_result import (
     Instability as Instability,
@@ -38,7 +38,7 @@ from ._monte_carlo import MonteCarloResult as MonteCarloResult, calibration_test
 from ._paired import (
     PairedDifference as PairedDifference,
     PairedLosses,
-    count_hits,
+    mark_correct_predictions,
     paired_difference,
 )
 from ._prior_shift_test import PriorShiftResult as PriorShiftResult, prior_shift_test

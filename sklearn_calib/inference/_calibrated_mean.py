@@ -30,7 +30,7 @@ from ..recalibrators import (
     predict_proba_aligned,
     resolve_recalibrator,
 )
-from ._calibrated_mean_result import CalibratedMean, RowErrors, build_mean
+from ._calibrated_mean_result import CalibratedMean, RowErrors, build_calibrated_mean
 
 #: The default: a line, logistic if the outcome is a share.
 LINE_METHOD = "line"
@@ -38,7 +38,7 @@ LINE_METHOD = "line"
 _MAX_LABEL_VALUES = 20
 
 
-class _Judged(NamedTuple):
+class _MeanInput(NamedTuple):
     """Scores of all rows, labelled ones first, and the labels of these."""
 
     number: FloatArray | None  # between 0 and 1 if they have a scale
@@ -86,9 +86,9 @@ def _read_scores(score, score_unlabelled, scale):
             scale, "scale", "or None for scores without ends"
         )
         for numbers, name in zip(parts, _SCORE_ARGUMENTS, strict=True):
-            _check_inside(numbers, name, low, high)
+            _check_score_range(numbers, name, low, high)
         number = (number - low) / (high - low)
-    return _Judged(number, None, parts[0], scale is not None)
+    return _MeanInput(number, None, parts[0], scale is not None)
 
 
 def _read_column(values, name):
@@ -116,7 +116,7 @@ def _check_finite(values, name):
     return numbers
 
 
-def _check_inside(numbers, name, low, high):
+def _check_score_range(numbers, name, low, high):
     wrong = np.flatnonzero((numbers < low) | (numbers > high))
     if len(wrong):
         got = f"{numbers[wrong[0]]:g}"
@@ -182,7 +182,7 @@ def _encode_verdicts(given):
             ),
             hint="Spell verdicts alike, label some of those rows, or join rare verdicts to others",
         )
-    return _Judged(None, codes.ravel(), names[codes[:n]], True)
+    return _MeanInput(None, codes.ravel(), names[codes[:n]], True)
 
 
 def _name_value_type(value):
@@ -384,7 +384,7 @@ def calibrated_mean(
     if tuned and _is_map_useless(rows):
         tuned = False
         power = 0.0
-    return build_mean(
+    return build_calibrated_mean(
         _compute_errors(rows, recalibrator, n_folds, None if tuned else float(power)),
         float(np.average(outcome, weights=rows.weight)),
         level,

@@ -171,7 +171,7 @@ class CalibratedMean(Shown):
         labels = self.labels_estimate - other.labels_estimate
         shares = self.outcome == other.outcome == "share"
         raw = self.raw - other.raw
-        return build_mean(
+        return build_calibrated_mean(
             errors, labels, self.level, "difference", shares=shares, raw=raw
         )
 
@@ -373,7 +373,7 @@ def _pair_errors(one, two):
     )
 
 
-def build_mean(
+def build_calibrated_mean(
     errors: RowErrors,
     labels: float,
     level: float,
@@ -409,7 +409,7 @@ def build_mean(
         )
     t = get_student_quantile(size, level)
     if outcome == "share" or (bounds is not None and alone == 0):
-        ends, ours = _share_intervals(
+        ends, ours = _compute_fraction_intervals(
             labels, estimate, (alone, spread), errors, level, bounds
         )
     else:
@@ -451,7 +451,7 @@ def build_mean(
     )
 
 
-def _share_intervals(labels, estimate, spreads, errors, level, bounds):
+def _compute_fraction_intervals(labels, estimate, spreads, errors, level, bounds):
     """Compute both intervals of a share, or of numbers scaled to their bounds."""
     low = bounds[0]
     reach = bounds[1] - bounds[0]

@@ -16,7 +16,7 @@ from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..metrics import validate_predictions
-from ._clusters import ClusterLine, ClusterSample, warn_few_events, with_cluster_ids
+from ._clusters import ClusterLine, ClusterSample, add_cluster_ids, warn_few_events
 from ._monte_carlo import MonteCarloResult
 
 
@@ -80,7 +80,7 @@ def spiegelhalter_test(
     True
     """
     given = y_true, y_proba, sample_weight, labels, pos_label
-    problem, predictions = _one_problem(given, groups, soft_labels, warn=False)
+    problem, predictions = _make_single_problem(given, groups, soft_labels, warn=False)
     p = problem.score
     hit = problem.hit
     w = problem.weight
@@ -192,7 +192,7 @@ def hosmer_lemeshow_test(
     """
     n_resamples = check_count(n_resamples, "n_resamples")
     given = y_true, y_proba, None, labels, pos_label
-    problem, predictions = _one_problem(given, groups, soft_labels)
+    problem, predictions = _make_single_problem(given, groups, soft_labels)
     n_parameters = check_count(n_parameters, "n_parameters", 0)
     lost = 0 if held_out else n_parameters
     n_bins = check_count(n_bins, "n_bins", lost + 1, "Use more bins")
@@ -292,7 +292,7 @@ def cox_test(
     True
     """
     given = y_true, y_proba, None, labels, pos_label
-    problem, predictions = _one_problem(given, groups, soft_labels)
+    problem, predictions = _make_single_problem(given, groups, soft_labels)
     p = problem.score
     hit = problem.hit
     w = problem.weight
@@ -385,7 +385,7 @@ def cumulative_test(
     check_choice("statistic", statistic, laws)
     n_resamples = check_count(n_resamples, "n_resamples")
     given = y_true, y_proba, sample_weight, labels, pos_label
-    problem, predictions = _one_problem(given, groups, soft_labels)
+    problem, predictions = _make_single_problem(given, groups, soft_labels)
     if predictions.clusters is not None:
 
         def measure_size(score, mass, hits, variance):
@@ -414,9 +414,9 @@ def cumulative_test(
     return SignificanceResult(*found)
 
 
-def _one_problem(given, groups, soft_labels, warn=True):
+def _make_single_problem(given, groups, soft_labels, warn=True):
     """Return the two-class problem, and the predictions with the cluster of each row."""
-    predictions = with_cluster_ids(
+    predictions = add_cluster_ids(
         validate_predictions(*given, soft_labels=soft_labels), groups
     )
     (problem,) = predictions.problems()

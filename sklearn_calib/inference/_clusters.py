@@ -61,7 +61,7 @@ _MAX_SOFT_LABEL_VOTES = 50
 COVARIANCE_TOLERANCE = 1e-9
 
 
-def with_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predictions:
+def add_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predictions:
     """Return the predictions with a cluster index for each row.
 
     The rows that a soft label stands for are one cluster, if `groups` do not name
@@ -148,7 +148,9 @@ def reads_residuals(name: str) -> bool:
     )
 
 
-def small_sample_inflation(weight: FloatArray, groups: IntArray, level: float) -> float:
+def compute_small_sample_inflation(
+    weight: FloatArray, groups: IntArray, level: float
+) -> float:
     """Return the factor by which an interval exceeds percentiles of few resampled clusters.
 
     Student's quantile over the normal one, times what the jackknife's error is larger
@@ -445,7 +447,7 @@ class ClusterSample(PooledPredictions):
         return ends[0], ends[1]
 
 
-def loss_interval(
+def compute_loss_interval(
     losses: FloatArray,
     weight: FloatArray,
     groups: IntArray,
@@ -480,7 +482,7 @@ def loss_interval(
     return float(low), float(min(high, limits[1]))
 
 
-def few_event_interval(
+def compute_few_event_interval(
     predictions: Predictions,
     of_labels: Callable[[], FloatArray] | None,
     level: float,
@@ -528,11 +530,11 @@ def few_event_interval(
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_calib.inference import few_event_interval
+    >>> from sklearn_calib.inference import compute_few_event_interval
     >>> from sklearn_calib.metrics import BrierLoss, validate_predictions
     >>> predictions = validate_predictions([0] * 59 + [1], np.full(60, 0.05))
     >>> losses = BrierLoss().of_labels(predictions.proba)
-    >>> ends = few_event_interval(predictions, lambda: losses, 0.95)
+    >>> ends = compute_few_event_interval(predictions, lambda: losses, 0.95)
     >>> np.round(ends, 3).tolist()
     [0.004, 0.086]
     """
@@ -613,7 +615,7 @@ def few_event_interval(
     return float(low), float(high)
 
 
-def mean_loss_interval(
+def compute_mean_loss_interval(
     predictions: Predictions,
     loss: ProperLoss,
     level: float,
@@ -624,17 +626,17 @@ def mean_loss_interval(
     Parameters
     ----------
     predictions, level, counts
-        As in `few_event_interval`.
+        As in `compute_few_event_interval`.
     loss : ProperLoss
 
     Returns
     -------
     found : tuple of str, float and float, or None
         "gamma" if a class is rare, "logarithm" of other rows in clusters
-        (`loss_interval`), and None if the bootstrap is right.
+        (`compute_loss_interval`), and None if the bootstrap is right.
     """
     method = "gamma"
-    ends = few_event_interval(
+    ends = compute_few_event_interval(
         predictions, partial(loss.of_labels, predictions.proba), level, counts
     )
     if ends is None:
@@ -642,7 +644,7 @@ def mean_loss_interval(
             return None
         method = "logarithm"
         losses = loss.of_rows(predictions.proba, predictions.codes)
-        ends = loss_interval(
+        ends = compute_loss_interval(
             losses, predictions.weight, predictions.clusters, level, loss.range
         )
     low, high = np.clip(ends, *loss.range).tolist()

@@ -31,12 +31,12 @@ from ..recalibrators import encode_groups
 from ._internal_result import InternalValidation
 from ._refits import (
     LOSS_MEASURE,
-    Judge,
-    Refits,
+    RefitEvaluator,
+    RepeatedFits,
     build_bootstrap_rows,
     build_cross_validation_rows,
     check_estimator_given,
-    judge_resampled_fits,
+    evaluate_resampled_fits,
 )
 
 _VALIDATION_METHODS = ("optimism", ".632+", "cross_validation")
@@ -229,8 +229,10 @@ def internal_validation(
         estimator, X, y, sample_weight, groups, pos_label
     )
     selected_measures = _select_measures(measures, len(predictions.classes))
-    refits = Refits(estimator, X, predictions, sample_weight is not None, together)
-    judge = Judge(
+    refits = RepeatedFits(
+        estimator, X, predictions, sample_weight is not None, together
+    )
+    judge = RefitEvaluator(
         predictions,
         selected_measures | _get_required_measures(len(predictions.classes)),
     )
@@ -245,7 +247,7 @@ def internal_validation(
     rngs = spawn_generators(
         random_state, -(-n_resamples // n_folds) if crossed else n_resamples
     )
-    found = judge_resampled_fits(
+    found = evaluate_resampled_fits(
         refits, judge, rngs, method, keep_predictions and not crossed, n_jobs
     )
     if crossed:

@@ -24,14 +24,14 @@ from ..metrics import Measure, Predictions, all_metrics, validate_predictions
 from ..recalibrators import fit_clone, predict_proba_aligned
 from ._clusters import (
     ClusterSample,
-    few_event_interval,
-    mean_loss_interval,
+    add_cluster_ids,
+    compute_few_event_interval,
+    compute_mean_loss_interval,
+    compute_small_sample_inflation,
     reads_residuals,
-    small_sample_inflation,
-    with_cluster_ids,
 )
 from ._measure_forms import DRAW_FUNCTION_BY_MEASURE, evaluate_population
-from ._monte_carlo import missing_scores
+from ._monte_carlo import missing_scores_error
 from ._resampling import (
     pool_rows,
     simulate_batches,
@@ -274,18 +274,18 @@ def confidence_interval(
         _check_summary_alone(
             y_proba, sample_weight, labels, pos_label, groups, soft_labels
         )
-        plain, sample, options = _prepare_cells(y_true, function, options)
+        plain, sample, options = _prepare_cell_sample(y_true, function, options)
         predictions = sample.predictions
         seen, _ = sample.select_filled_entries
         of_squares = sample.weight.sum() / sample.squares.sum()
         unit = 1.0 if are_counts(sample.weight) else of_squares
     else:
         if y_proba is None:
-            raise missing_scores(y_true, "Pass it as y_true")
+            raise missing_scores_error(y_true, "Pass it as y_true")
         validated = validate_predictions(
             y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
         )
-        predictions = seen = with_cluster_ids(validated, groups)
+        predictions = seen = add_cluster_ids(validated, groups)
         together = predictions.clusters
         unit = 1.0 if soft_labels else get_rows_per_weight(predictions.weight)
         function.check_options(options)
@@ -294,7 +294,9 @@ def confidence_interval(
     if method == "auto":
         # The mean of a proper loss has an interval without draws.
         if function.spec.loss is not None and not options:
-            found = mean_loss_interval(predictions, function.spec.loss, level, counts)
+            found = compute_mean_loss_interval(
+                predictions, function.spec.loss, level, counts
+            )
             if found is not None:
                 estimate = float(min(max(plain, found[1]), found[2]))
                 return ConfidenceInterval(
@@ -305,28 +307,28 @@ def confidence_interval(
         method = "inversion" if is_calibration_error(function) else "bootstrap"
     _check_inversion(function, method)
     if together is not None and method == "inversion":
-        sample = _prepare_clusters(predictions, function, options)
+        sample = _prepare_cluster_sample(predictions, function, options)
         predictions = sample.predictions
         seen, _ = sample.select_filled_entries
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     if method == "bootstrap":
-        few_event_interval(predictions, None, level, counts)  # warns
+        compute_few_event_interval(predictions, None, level, counts)  # warns
         measured = partial(function.evaluate, **options)
         how = draws | {"progress": progress}
         values = _draw_values(predictions, sample, together, measured, how)
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
         if together is not None:
-            longer = small_sample_inflation(predictions.weight, together, level)
+            longer = compute_small_sample_inflation(predictions.weight, together, level)
             low, high = (plain + longer * (end - plain) for end in (low, high))
         estimate = min(max(plain, low), high)
         chance = None
     else:
-        law = _recalibrate_law(seen, recalibrator, unit, predictions)
+        law = _estimate_label_distribution(seen, recalibrator, unit, predictions)
         observed, simulate = _make_simulation(
             predictions, function, options, sample, draws
         )
         whole = partial(evaluate_population, function, **options)
-        line = partial(_Line, predictions, whole, simulate)
+        line = partial(_TruthLine, predictions, whole, simulate)
         tail = (1 - level) / 2
         low, estimate, high, chance = _invert_test(
             line, predictions, law, observed, tail, progress
@@ -351,7 +353,7 @@ def _find_measure(name: Any) -> Measure:
     """Return the measure of a name; raise if this package has none."""
     function = all_metrics().get(name) if isinstance(name, str) else None
     if function is None:
-        raise _invalid_measure(name)
+        raise _invalid_measure_error(name)
     return function
 
 
@@ -385,7 +387,7 @@ def _draw_values(predictions, sample, groups, measured, how):
     return simulate_distribution(sample.redrawn, measured, **how)
 
 
-def _invalid_measure(measure: Any) -> InvalidInputError:
+def _invalid_measure_error(measure: Any) -> InvalidInputError:
     """Raise for a name that is not a measure of this package."""
     if str(measure).lower() in _OTHER_PACKAGES_MEASURES:
         raise invalid_input(
@@ -409,7 +411,7 @@ def is_summary(rows: object) -> bool:
     return hasattr(rows, "significant_bits")
 
 
-def _prepare_cells(summary, function, options):
+def _prepare_cell_sample(summary, function, options):
     """Return the measure, the cells to draw from, and the options for them."""
     name = function.spec.name
     several = summary.classes is not None and len(summary.classes) > 2
@@ -434,7 +436,7 @@ def _prepare_cells(summary, function, options):
     return value, samples[0], options
 
 
-def _prepare_clusters(predictions, function, options):
+def _prepare_cluster_sample(predictions, function, options):
     """Return the cells of clusters to draw from, for a calibration error."""
     if options or not function.has_pos_label or not reads_residuals(function.spec.name):
         got = function.spec.name
@@ -447,7 +449,7 @@ def _prepare_clusters(predictions, function, options):
     return ClusterSample(problem, predictions.clusters, MAX_SUMMARY_CELLS)
 
 
-def _recalibrate_law(predictions, recalibrator, unit=1.0, rows=None):
+def _estimate_label_distribution(predictions, recalibrator, unit=1.0, rows=None):
     """Return a law of the labels of some rows (None: the same), learned from predictions.
 
     A weight of 1 stands for `unit` rows: code that counts weights does not depend on a
@@ -522,20 +524,25 @@ def _invert_test(line, predictions, law, observed, tail, progress):
         return found
 
     def make_rejection(share):
-        return lambda values: _monte_carlo_pvalue(values >= observed - near) <= share
+        return lambda values: (
+            _compute_monte_carlo_pvalue(values >= observed - near) <= share
+        )
 
     low, estimate = (is_reached(shaped, make_rejection(share)) for share in (tail, 0.5))
     if low > 0:  # if it is 0, calibration is not rejected, and all lines begin there
         # A one-sided miscalibration has the same error with a smaller distance
         # elsewhere, so it can give a smaller lower end.
-        half = line(_restrict_law_to_farther_half(predictions, law))
+        half = line(_keep_farther_half(predictions, law))
         low = min(low, half.compute_limit(half.find_first(make_rejection(tail))))
         del half  # it holds tables as large as the predictions
     # An unbiased estimate may be near 0, or below, although the truth is not.
     shift = _shift_predictions(predictions, max(observed, 0.1 / np.sqrt(len(law))))
     highs = (
         is_reached(
-            each, lambda values: _monte_carlo_pvalue(values <= observed + near) > tail
+            each,
+            lambda values: (
+                _compute_monte_carlo_pvalue(values <= observed + near) > tail
+            ),
         )
         for each in (shaped, line(shift))
     )
@@ -544,12 +551,12 @@ def _invert_test(line, predictions, law, observed, tail, progress):
     return low, min(max(low, estimate), high), high, chance
 
 
-def _monte_carlo_pvalue(as_extreme):
+def _compute_monte_carlo_pvalue(as_extreme):
     """Compute the p-value of a Monte Carlo test."""
     return (1 + np.count_nonzero(as_extreme)) / (1 + len(as_extreme))
 
 
-def _restrict_law_to_farther_half(predictions, law):
+def _keep_farther_half(predictions, law):
     """Return the law on the half of the rows where it is farthest from the predictions.
 
     The noise of the other half makes an estimate larger than it does if all rows are
@@ -573,7 +580,7 @@ def _shift_predictions(predictions, size):
     return plain + direction * (max(size, 1e-6) / largest)
 
 
-class _Line:
+class _TruthLine:
     """Truths p + t (law - p), t >= 0: the measure on labels drawn from each, and its limit."""
 
     def __init__(self, predictions, evaluate_population, simulate, law):

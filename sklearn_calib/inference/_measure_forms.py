@@ -54,17 +54,17 @@ def _bin_gaps(score, mass, events):
     return np.abs(total[:, filled]) / bin_mass[filled], bin_mass[filled]
 
 
-def _mean_gaps(score, mass, events):
+def _average_gaps(score, mass, events):
     gaps, bin_mass = _bin_gaps(score, mass, events)
     return gaps @ bin_mass / bin_mass.sum()
 
 
-def _largest_gaps(score, mass, events):
+def _find_largest_gaps(score, mass, events):
     gaps, _ = _bin_gaps(score, mass, events)
     return gaps.max(axis=1)
 
 
-def _smooth_errors(score, mass, events):
+def _compute_smooth_errors(score, mass, events):
     from .._kernels._smooth_calibration import compute_smooth_error
 
     residuals = (events - mass * score) / mass.sum()
@@ -78,7 +78,7 @@ def _smooth_errors(score, mass, events):
 DRAW_FUNCTION_BY_MEASURE: dict[
     str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 ] = {
-    "expected_calibration_error": _mean_gaps,
-    "maximum_calibration_error": _largest_gaps,
-    "smooth_calibration_error": _smooth_errors,
+    "expected_calibration_error": _average_gaps,
+    "maximum_calibration_error": _find_largest_gaps,
+    "smooth_calibration_error": _compute_smooth_errors,
 }

@@ -10,7 +10,7 @@ from .._argument_checks import check_count, is_scalar_equal, unknown_name_error
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import Measure, all_metrics, validate_predictions
-from ._clusters import ClusterSample, reads_residuals, warn_few_events, with_cluster_ids
+from ._clusters import ClusterSample, add_cluster_ids, reads_residuals, warn_few_events
 from ._resampling import pool_rows, simulate_if_calibrated
 
 # These add up absolute values of bins, which residuals of another sign do not change.
@@ -61,7 +61,7 @@ class MonteCarloResult:
         return cls(float(statistic), float(pvalue), null_distribution, name, ranked)
 
 
-def missing_scores(y_true: object, instead: str) -> InvalidInputError:
+def missing_scores_error(y_true: object, instead: str) -> InvalidInputError:
     """Return the error for labels without probabilities; a summary needs `instead`."""
     got = "labels alone"
     hint = "Pass both"
@@ -202,13 +202,13 @@ def calibration_test(
     0.001
     """
     if y_proba is None:
-        raise missing_scores(y_true, "Call its method test")
+        raise missing_scores_error(y_true, "Call its method test")
     hint = "Pass 999 for p-values down to 0.001"
     n_resamples = check_count(n_resamples, "n_resamples", hint=hint)
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
     )
-    predictions = with_cluster_ids(predictions, groups)
+    predictions = add_cluster_ids(predictions, groups)
     evaluate, name = _make_evaluation(predictions, statistic, options)
     reads_cells = _reads_cells(predictions, name, statistic, options)
     draw = None

@@ -17,12 +17,16 @@ from .._validation import check_same_index, check_weights, read_numbers
 from ..exceptions import invalid_input
 from ..metrics import all_metrics, validate_predictions
 from ..recalibrators import encode_groups
-from ._clusters import few_event_interval, small_sample_inflation, with_cluster_ids
+from ._clusters import (
+    add_cluster_ids,
+    compute_few_event_interval,
+    compute_small_sample_inflation,
+)
 from ._intervals import confidence_interval, is_calibration_error, is_summary
 from ._resampling import simulate_bootstrap_distribution
 
 
-def count_hits(proba: FloatArray, codes: IntArray) -> FloatArray:
+def mark_correct_predictions(proba: FloatArray, codes: IntArray) -> FloatArray:
     """Return 1 for rows whose true class has the (first) largest probability, else 0."""
     proba = np.asarray(proba)
     if proba.shape[1] == 2:  # five times as fast
@@ -403,7 +407,7 @@ def paired_difference(
     )
     first = read(first_proba, input_name="first_proba")
     second = read(second_proba, input_name="second_proba")
-    first = with_cluster_ids(first, groups)
+    first = add_cluster_ids(first, groups)
     loss = None if measure == "accuracy" else known[measure].spec.loss
     if measure == "accuracy" or loss is not None:  # means of one number per row
         return _compare_losses(measure, loss, first, second, level)
@@ -430,7 +434,7 @@ def paired_difference(
 
 def _compare_losses(measure, loss, first, second, level):
     """Return the difference of the means of one number per row: a loss, or hits."""
-    row_losses = count_hits if loss is None else loss.of_rows
+    row_losses = mark_correct_predictions if loss is None else loss.of_rows
     one, two = (row_losses(each.proba, each.codes) for each in (first, second))
     found = (
         PairedLosses()
@@ -445,7 +449,7 @@ def _compare_losses(measure, loss, first, second, level):
 
     # The normal interval is too short if the loss depends on a few rows of a rare
     # class.
-    ends = few_event_interval(first, label_losses, level)
+    ends = compute_few_event_interval(first, label_losses, level)
     if ends is None:
         return found
     low = min(ends[0], found.low)
@@ -470,7 +474,9 @@ def _bootstrap_difference(measure, first, second, level, random):
     low, high = np.quantile(draws_two - draws_one, [(1 - level) / 2, (1 + level) / 2])
     # A bootstrap of few clusters is too narrow.
     longer = (
-        1.0 if groups is None else small_sample_inflation(first.weight, groups, level)
+        1.0
+        if groups is None
+        else compute_small_sample_inflation(first.weight, groups, level)
     )
     low, high = (float(middle + longer * (end - middle)) for end in (low, high))
     return PairedDifference(measure, one, two, middle, low, high, level, "bootstrap")

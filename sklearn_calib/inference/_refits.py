@@ -47,7 +47,7 @@ class Refit(NamedTuple):
     n_redrawn: int
 
 
-class Refits:
+class RepeatedFits:
     """Rows, and an estimator that is cloned and fitted on some of them.
 
     Parameters
@@ -345,7 +345,7 @@ PREDICTIONS_PER_TASK = 1 << 22
 _NAN = float("nan")
 
 
-class Judge:
+class RefitEvaluator:
     """The measures of many models on the same rows.
 
     Parameters
@@ -436,13 +436,13 @@ class Judge:
             predictions.classes,
             predictions.positive,
         )
-        judge = Judge(each, self.named)
+        judge = RefitEvaluator(each, self.named)
         return judge.compute_measures(
             judge.select_columns(np.tile(proba, (k, 1)))[None], [weight]
         )[0, :, 0]
 
 
-class Resampled(NamedTuple):
+class ResampledMeasures(NamedTuple):
     """The measures of the refitted models.
 
     Attributes
@@ -459,14 +459,14 @@ class Resampled(NamedTuple):
     n_redrawn: int
 
 
-def judge_resampled_fits(
-    refits: Refits,
-    judge: Judge,
+def evaluate_resampled_fits(
+    refits: RepeatedFits,
+    judge: RefitEvaluator,
     rngs: Sequence[Any],
     method: str,
     keep: bool,
     n_jobs: int | None,
-) -> Resampled:
+) -> ResampledMeasures:
     """Fit and judge one model for each generator."""
     evaluated_rows = _EVALUATED_ROWS_BY_METHOD[method]
     n_entries = len(refits.codes) * len(refits.classes)  # that one model predicts
@@ -481,7 +481,7 @@ def judge_resampled_fits(
     values = np.concatenate([values for values, _, _, _ in done], axis=2)
     kept = np.concatenate([models for _, models, _, _ in done]) if keep else None
     by_rows = dict(zip(evaluated_rows, values, strict=True))
-    return Resampled(by_rows, kept, sum(redrawn for _, _, redrawn, _ in done))
+    return ResampledMeasures(by_rows, kept, sum(redrawn for _, _, redrawn, _ in done))
 
 
 #: The rows on which refitted models are judged.
@@ -552,7 +552,7 @@ def build_cross_validation_rows(
 def build_bootstrap_rows(
     named: Mapping[str, Any],
     own: FloatArray,
-    found: Resampled,
+    found: ResampledMeasures,
     nothing: FloatArray | None,
     tail: float,
     ci: str,

@@ -329,7 +329,7 @@ def validation_sample_size(
     return ValidationSampleSize(tuple(targets), phi, c, level)
 
 
-class _Law(NamedTuple):
+class _ScoreDistribution(NamedTuple):
     """Predictions in increasing order, their log-odds, and weights that sum to 1.
 
     Of a law of log-odds each node stands for those around it, as far as half a `step`.
@@ -407,7 +407,7 @@ def _make_distribution(
             hint="Leave it out",
         )
     if linear_predictor is not None:
-        mean, deviation = _mean_and_deviation(linear_predictor)
+        mean, deviation = _read_mean_and_deviation(linear_predictor)
         means = [mean]
         parts = [1.0]
     else:  # equal variances: the log-odds themselves are calibrated at a distance of the variance
@@ -424,10 +424,10 @@ def _make_distribution(
         part * np.exp(-(((z - mean) / deviation) ** 2) / 2)
         for part, mean in zip(parts, means, strict=True)
     )
-    return _Law(expit(z), z, weight / np.sum(weight), z[1] - z[0])
+    return _ScoreDistribution(expit(z), z, weight / np.sum(weight), z[1] - z[0])
 
 
-def _mean_and_deviation(given):
+def _read_mean_and_deviation(given):
     values = [to_float_or_nan(value) for value in given] if np.ndim(given) == 1 else []
     if len(values) != 2 or not np.isfinite(values).all() or not values[1] > 0:
         raise invalid_input(
@@ -463,7 +463,7 @@ def _make_sample_distribution(y_proba, sample_weight):
     weight = weight[order]
     inside = np.clip(p, MIN_NORMAL_FLOAT32, np.nextafter(1, 0))
     z = np.log(inside) - np.log1p(-inside)
-    law = _Law(p, z, weight / weight.sum())
+    law = _ScoreDistribution(p, z, weight / weight.sum())
     # The slope is not determined by certain predictions.
     uncertain = z[(p > 0) & (p < 1)]
     if not len(uncertain) or np.ptp(uncertain) < 1e-9:

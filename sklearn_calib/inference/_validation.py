@@ -36,7 +36,7 @@ from ..decomposition import compute_problem_indices
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._classical import spiegelhalter_test, warn_certain_and_wrong
-from ._clusters import ClusterLine, ClusterSample, warn_few_events, with_cluster_ids
+from ._clusters import ClusterLine, ClusterSample, add_cluster_ids, warn_few_events
 from ._monte_carlo import MonteCarloResult
 from ._resampling import pool_rows, simulate_if_calibrated
 
@@ -371,7 +371,7 @@ def validation_summary(
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
     )
-    predictions = with_cluster_ids(predictions, groups)
+    predictions = add_cluster_ids(predictions, groups)
     equal = bool((predictions.weight == predictions.weight[0]).all())
     # With unequal weights the likelihood is not that of the sampling.
     how = "sandwich"
@@ -407,7 +407,7 @@ def validation_summary(
         two = Predictions(both, codes, None if equal else problem.weight, np.arange(2))
         rows = _compute_rates(problem, weight, level, own)
         warn_certain_and_wrong(problem.score, problem.hit, "the slope rests on it")
-        rows += _MovedLines(problem, weight, level, how, own).make_rows()
+        rows += _RecalibrationLines(problem, weight, level, how, own).make_rows()
         rows += _compute_overall(two, weight, smoother, draws, own)
         rate = float(weight @ problem.hit / weight.sum())
         n_rows = (
@@ -457,7 +457,7 @@ def _compute_rates(problem, weight, level, groups=None):
 # -- calibration in the large, intercept and slope ------------------------------------------------
 
 
-class _MovedLines:
+class _RecalibrationLines:
     """logit P = a + b z: estimates, intervals and p-values of one problem."""
 
     def __init__(self, problem, weight, level, ci, groups=None):

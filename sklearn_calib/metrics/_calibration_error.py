@@ -161,7 +161,7 @@ def _bin_gaps(problem, n_bins, strategy, debias):
     """Compute the mean residual, its variance (NaN for one row) and mass of non-empty bins."""
     bins = None
     if strategy == "uniform" and n_bins != "sweep":
-        mass, total = _uniform_sums(problem, n_bins)
+        mass, total = _sum_uniform_bins(problem, n_bins)
     else:
         cells = problem.cells
         if n_bins == "sweep":
@@ -189,7 +189,7 @@ def _bin_gaps(problem, n_bins, strategy, debias):
     return gap[filled], variance, mass[filled]
 
 
-def _uniform_sums(problem, n_bins):
+def _sum_uniform_bins(problem, n_bins):
     """Compute mass and summed residuals of equally wide bins, without sorting."""
     score = problem.score
     hit = problem.hit

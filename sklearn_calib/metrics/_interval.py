@@ -120,9 +120,9 @@ def _average_error_over_shifts(problem, width):
     residual = problem.cells.residual
     kept = len(score) <= _MAX_SHARED_CELLS
     found = (
-        problem.derive_from_scores(_by_offset, width)
+        problem.derive_from_scores(_sort_by_offset, width)
         if kept
-        else _by_offset(score, width)
+        else _sort_by_offset(score, width)
     )
     order, offset, interval = found
     return average_shifted_intervals(
@@ -130,7 +130,7 @@ def _average_error_over_shifts(problem, width):
     )
 
 
-def _by_offset(score, width):
+def _sort_by_offset(score, width):
     """Return the order of the offsets in intervals of this width.
 
     Also returns the offsets in that order, and the interval of each.

@@ -8,7 +8,7 @@ from scipy.special import expit
 from .._kernels import _log_odds_cells as cells
 from .._typing import FloatArray
 from ..exceptions import invalid_input
-from ._record import Record
+from ._record import StreamCounts
 from ._rows import format_time
 
 _MAX_SHOWN_CLASSES = 10
@@ -147,7 +147,7 @@ class Diagnosis(NamedTuple):
         return f", or {call}"
 
 
-def shift_region(found: cells.BinnedCounts, level: float) -> ShiftRegion:
+def compute_shift_region(found: cells.BinnedCounts, level: float) -> ShiftRegion:
     """Compute the region of shift and slope of the rows that were seen so far."""
     centre, border = cells.find_confidence_region(found, level)
     (shift, slope), _ = (
@@ -171,8 +171,8 @@ def shift_region(found: cells.BinnedCounts, level: float) -> ShiftRegion:
     )
 
 
-def diagnose_record(
-    record: Record, confidence: bool, *, forget: bool
+def diagnose_stream(
+    record: StreamCounts, confidence: bool, *, forget: bool
 ) -> Diagnosis | None:
     """Diagnose the rows since the change.
 

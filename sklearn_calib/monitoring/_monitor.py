@@ -16,14 +16,20 @@ from ..exceptions import invalid_input
 from ._aftermath import (
     Diagnosis,
     ShiftRegion,
-    diagnose_record,
+    compute_shift_region,
+    diagnose_stream,
     find_stream,
-    shift_region,
 )
-from ._record import Record
-from ._result import Alarm, Course, MonitorHistory, describe_shift, e_benjamini_hochberg
+from ._record import StreamCounts
+from ._result import (
+    Alarm,
+    MonitorHistory,
+    StreamHistory,
+    describe_shift,
+    e_benjamini_hochberg,
+)
 from ._rows import BatchRows, check_time_goes_on, format_time, read_rows
-from ._state import restore_monitor, save_state, to_list
+from ._state import convert_labels_to_list, restore_monitor, save_state
 
 # Ratios are computed for this many rows at once.
 BLOCK_ROWS = 256
@@ -218,7 +224,7 @@ class CalibrationMonitor:
         self._last: Any = (None, None)  # time, and how it was written
         self._rows: BatchRows | None = None  # that are not in the records yet
         self._taken = 0  # of them
-        self._course = Course()
+        self._course = StreamHistory()
         self._allocate_state()
         return self
 
@@ -547,7 +553,7 @@ class CalibrationMonitor:
         check_level(level)
         check_choice("since", since, ("start", "alarm"))
         record = self._records[find_stream(self._stream_names(), stream)]
-        return shift_region(record.get_cells_since(since == "alarm"), level)
+        return compute_shift_region(record.get_cells_since(since == "alarm"), level)
 
     def diagnose(self, *, stream: str | None = None) -> Diagnosis:
         """Diagnose since when the probabilities are off, from all rows so far, and what suffices.
@@ -601,7 +607,7 @@ class CalibrationMonitor:
             )
         stream = self.alarms_[-1].stream if stream is None else stream
         record = self._records[find_stream(self._stream_names(), stream)]
-        found = diagnose_record(record, self._is_confidence(), forget=False)
+        found = diagnose_stream(record, self._is_confidence(), forget=False)
         if found is None:
             raise invalid_input(
                 expected="enough rows since the alarm",
@@ -728,15 +734,15 @@ class CalibrationMonitor:
         self._total = np.zeros((*shape, len(grid.COARSE_GRID.slope)))
         self._detector = np.zeros_like(self._total)
         self._impossible = np.zeros(shape, dtype=np.int64)
-        self._records = [Record(n_classes) for _ in range(shape[0] * shape[1])]
+        self._records = [StreamCounts(n_classes) for _ in range(shape[0] * shape[1])]
 
     def _get_settings(self):
         return {
             "alarm": self.alarm,
             "average_run_length": self.average_run_length,
             "alpha": self.alpha,
-            "groups": to_list(self.groups),
-            "classes": to_list(self._given),
+            "groups": convert_labels_to_list(self.groups),
+            "classes": convert_labels_to_list(self._given),
             "multiclass": self.multiclass,
         }
 
@@ -917,7 +923,7 @@ class CalibrationMonitor:
         Else return the last diagnosis.
         """
         if record.is_due() or record.diagnosis is None:
-            record.diagnosis = diagnose_record(
+            record.diagnosis = diagnose_stream(
                 record, self._is_confidence(), forget=True
             )
         return record.diagnosis

@@ -26,7 +26,7 @@ _ONSET_LEVEL = 0.95
 _STORED_COUNTS = ("rows", "behind", "judged", "kept")
 
 
-class Stretch:
+class BlockCounts:
     """Counts of consecutive rows.
 
     Attributes
@@ -80,7 +80,7 @@ class Stretch:
         self._gains = None
 
 
-class Waiting(NamedTuple):
+class PendingBuffer(NamedTuple):
     """Rows that are not counted yet."""
 
     z: FloatArray  # of the informative rows, as are the next three
@@ -91,7 +91,7 @@ class Waiting(NamedTuple):
     code: IntArray  # the classes of all rows
 
 
-class Record:
+class StreamCounts:
     """Counts of one stream: all rows, those since the last alarm, and blocks since the change.
 
     Blocks are the larger the older they are, so that their number grows with the
@@ -123,10 +123,10 @@ class Record:
         self.n_classes = n_classes
         self.every = np.zeros((5, FINE_CELLS.n_cells), dtype=np.int64)
         self.fresh = np.zeros_like(self.every)
-        self.blocks: list[Stretch] = []
+        self.blocks: list[BlockCounts] = []
         self.rows = self.behind = self.kept = self.judged = 0
         self.diagnosis: Any = None
-        self._waiting: list[Waiting] = []
+        self._waiting: list[PendingBuffer] = []
         self._n_waiting = 0
 
     # -- rows -------------------------------------------------------------------------------------
@@ -150,13 +150,13 @@ class Record:
             hit = hit[informative]
             number = number[informative]
             time = None if time is None else time[informative]
-        self._waiting.append(Waiting(z, hit, number, time, informative, code))
+        self._waiting.append(PendingBuffer(z, hit, number, time, informative, code))
         self._n_waiting += len(code)
         self.rows += len(z)
         if self._n_waiting >= _MAX_WAITING_ROWS:
             self.count_waiting_rows()
 
-    def count_waiting_rows(self) -> "Record":
+    def count_waiting_rows(self) -> "StreamCounts":
         """Count the rows that wait."""
         waiting = self._waiting
         self._waiting = []
@@ -203,7 +203,7 @@ class Record:
         if self.blocks and self.blocks[-1].level < 0:
             self.blocks[-1].add(counts, labels, last)
         else:
-            self.blocks.append(Stretch(-1, first, last, when, counts, labels))
+            self.blocks.append(BlockCounts(-1, first, last, when, counts, labels))
         if self.blocks[-1].rows >= NEWEST_BLOCK_ROWS:
             self.blocks[-1].level = 0
             self._merge_oldest_blocks()
@@ -221,7 +221,7 @@ class Record:
             if end - start <= MAX_BLOCKS_PER_SIZE:
                 return
             old, new = self.blocks[start : start + 2]
-            both = Stretch(
+            both = BlockCounts(
                 level + 1, old.first, old.last, old.when, old.counts, old.labels
             )
             both.add(new.counts, new.labels, new.last)
@@ -278,7 +278,7 @@ class Record:
         # Rows before the interval are certainly older than the change.
         self.rows = self.judged = sum(block.rows for block in self.blocks)
 
-    def merge(self, other: "Record", n_before: int) -> None:
+    def merge(self, other: "StreamCounts", n_before: int) -> None:
         """Add the rows of another one behind the own, of a monitor with so many rows before."""
         self.count_waiting_rows()
         self.rows += other.rows
@@ -288,7 +288,7 @@ class Record:
         for block in self.blocks:  # none may be smaller than a later one
             block.level = max(block.level, most)
         self.blocks += [
-            Stretch(
+            BlockCounts(
                 b.level,
                 b.first + n_before,
                 b.last + n_before,
@@ -321,14 +321,14 @@ class Record:
         return {"every": every, "fresh": fresh, "blocks": blocks} | numbers
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any], n_classes: int) -> "Record":
+    def from_dict(cls, found: dict[str, Any], n_classes: int) -> "StreamCounts":
         """Restore a record from the dict that `to_dict` returned."""
         record = cls(n_classes)
         record.every, record.fresh = (
             _to_dense(found[key], FINE_CELLS.n_cells) for key in ("every", "fresh")
         )
         record.blocks = [
-            Stretch(
+            BlockCounts(
                 int(level),
                 int(first),
                 int(last),
@@ -352,7 +352,9 @@ def _join_waiting(waiting):
     if not waiting:
         return []
     columns = zip(*waiting, strict=True)
-    return [Waiting(*(None if c[0] is None else np.concatenate(c) for c in columns))]
+    return [
+        PendingBuffer(*(None if c[0] is None else np.concatenate(c) for c in columns))
+    ]
 
 
 def _to_sparse(counts):

@@ -128,7 +128,7 @@ MAX_COURSE_MOMENTS = 512
 Moment = tuple[int, float, float, float, float, Any]
 
 
-class Course:
+class StreamHistory:
     """Moments of a stream, the further apart the longer it is.
 
     Attributes

@@ -110,9 +110,9 @@ def read_rows(
     hits = []
     pairs = []
     for problem, pair in iter_two_class_pairs(multiclass, proba):
-        pairs.append(exact_log(pair))
+        pairs.append(compute_exact_log(pair))
         hits.append(label[every, problem.target] if soft else label == problem.target)
-    group = _group_codes(groups, known_groups, len(proba))
+    group = _encode_groups(groups, known_groups, len(proba))
     log_pair = np.stack(pairs, axis=1)
     hit = np.column_stack(hits)
     if time is None:
@@ -150,7 +150,7 @@ def _read_soft_labels(y, proba, classes, scores):
     return shares
 
 
-def exact_log(proba: FloatArray) -> FloatArray:
+def compute_exact_log(proba: FloatArray) -> FloatArray:
     """Compute logarithms of probabilities, -inf for 0."""
     if has_exact_log(proba):
         return log_proba(proba)
@@ -158,7 +158,7 @@ def exact_log(proba: FloatArray) -> FloatArray:
         return np.log(np.asarray(proba))
 
 
-def _group_codes(groups, known, n):
+def _encode_groups(groups, known, n):
     if known is None:
         if groups is not None:
             raise invalid_input(

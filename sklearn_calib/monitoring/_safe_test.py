@@ -12,7 +12,7 @@ from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
 from ..metrics import validate_predictions
 from ..recalibrators import get_recalibrator
-from ._rows import exact_log
+from ._rows import compute_exact_log
 
 _MIN_ROWS = 4
 
@@ -145,4 +145,4 @@ def _split_rows(predictions, recalibrator, order):
     places = np.arange(len(judge)), predictions.codes[judge]
     with np.errstate(divide="ignore"):
         own = np.log(judged[places]).sum()
-    return float(own - exact_log(predictions.proba[judge])[places].sum())
+    return float(own - compute_exact_log(predictions.proba[judge])[places].sum())

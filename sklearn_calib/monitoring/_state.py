@@ -10,7 +10,7 @@ from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 from ._aftermath import from_json_state, to_json_state
-from ._record import Record
+from ._record import StreamCounts
 from ._result import Alarm
 from ._rows import time_from_json, time_to_json
 
@@ -32,7 +32,7 @@ _ATTRIBUTE_BY_COUNT_KEY = {
 def save_state(monitor: Any) -> dict[str, Any]:
     """Return `CalibrationMonitor.state_dict`."""
     settings = monitor._get_settings()
-    classes = to_list(monitor.classes_)
+    classes = convert_labels_to_list(monitor.classes_)
     for what, labels in (("groups", settings["groups"]), ("classes", classes)):
         for label in labels or ():
             # JSON gives others back changed
@@ -160,7 +160,7 @@ def _restore_alarm(n, time, log, slope, shift, stream, meaning, written, found):
 
 
 def _restore_record(found, n_classes):
-    record = Record.from_dict(found, n_classes)
+    record = StreamCounts.from_dict(found, n_classes)
     record.diagnosis = from_json_state(found["diagnosis"])
     return record
 
@@ -170,6 +170,6 @@ def _finite_or_text(number):
     return number if math.isfinite(number) else str(number)
 
 
-def to_list(labels: AnyArray | None) -> list[Any] | None:
+def convert_labels_to_list(labels: AnyArray | None) -> list[Any] | None:
     """Return labels as a list."""
     return None if labels is None else labels.tolist()

@@ -28,7 +28,7 @@ from ._base import (
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
 from ._booster import BoosterOptions
-from ._by_group import ByGroup
+from ._by_group import BaseGroupRecalibrator
 from ._cross_fitting import (
     check_cv_pairs,
     check_fold_count,
@@ -89,7 +89,7 @@ from ._stacking import compute_fold_masses
 from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling
-from ._threshold import Threshold as Threshold, thresholds_section
+from ._threshold import Threshold as Threshold, make_thresholds_section
 from ._top_label import TopLabel as TopLabel
 from ._trend_filtering import TrendFiltering as TrendFiltering
 from ._trend_filtering_ensemble import TrendFilteringEnsemble as TrendFilteringEnsemble

@@ -58,7 +58,7 @@ from ._threshold import ScoreKind, find_thresholds
 MAX_COMPLETED_ENTRIES = 20_000_000
 
 
-def complete_with_absent(
+def add_absent_class_rows(
     proba: FloatArray, codes: IntArray, weight: FloatArray, absent: IntArray
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return rows in which classes without a label are as frequent as predicted.
@@ -500,7 +500,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if len(absent) and vars(self).get("mean") is None:
             warn_absent_classes(self, absent)
             if self._completes_rows:
-                learned, labels, masses = complete_with_absent(
+                learned, labels, masses = add_absent_class_rows(
                     proba, y_encoded, weight, absent
                 )
         with limit_blas_threads(*proba.shape):

@@ -89,16 +89,14 @@ class BBQ(Recalibrator):
         weights="rows",
         cost="O(k n log n)",
     )
-    _parameter_constraints: ClassVar = {
-        "criterion": [StrOptions({"bdeu2", "bdeu"})],
-    }
+    _parameter_constraints: ClassVar = {"criterion": [StrOptions({"bdeu2", "bdeu"})]}
 
     def __init__(self, criterion: Literal["bdeu2", "bdeu"] = "bdeu2") -> None:
         self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
         """Fit all numbers of bins, and average those with the highest evidence."""
-        data = _Sorted(proba, codes, weight)
+        data = _BinningFitter(proba, codes, weight)
         rows = limit_rows_by_distinct_values(data.rows, len(data.knots))
         root = np.cbrt(rows)
         # The paper tries n^(1/3) / 10 to 10 n^(1/3) bins; here bins also hold at least
@@ -123,7 +121,7 @@ class BBQ(Recalibrator):
         return maps.make_steps("proba", self.bin_edges_, self.values_)
 
 
-class _Sorted:
+class _BinningFitter:
     """Distinct scores as they are, for cuts between them, and sums over ranges of them."""
 
     def __init__(self, proba, codes, weight):

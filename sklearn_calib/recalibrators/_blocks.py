@@ -166,7 +166,7 @@ class ScoreBlock:
     def select_rows(
         self, place: slice, floor: float
     ) -> tuple[Rows, FloorStatistics, float]:
-        """Return the rows with positive weight, and the `end` and `lowest` of `Reading`."""
+        """Return the rows with positive weight, and the `end` and `lowest` of `PassResult`."""
         with add_error_context(source=self.source):
             part = self.scores[place]
             codes = self.codes[place]
@@ -204,7 +204,7 @@ def _find_smallest_proba(z):
 
 
 @dataclass(frozen=True)
-class Reading:
+class PassResult:
     """What one reading of some rows gives."""
 
     # The sum of a function of the rows; None if no row had a positive weight.
@@ -217,7 +217,7 @@ class Reading:
     # Whether the scores are a single column, of the second class.
     single: bool
 
-    def __add__(self, other: "Reading") -> "Reading":
+    def __add__(self, other: "PassResult") -> "PassResult":
         """Add the reading of other rows of the same width."""
         if self.n_classes != other.n_classes:
             raise invalid_input(
@@ -226,7 +226,7 @@ class Reading:
                 hint="Pass one column per class in every block",
             )
         values = [value for value in (self.value, other.value) if value is not None]
-        return Reading(
+        return PassResult(
             reduce(operator.add, values) if values else None,
             self.end + other.end,
             min(self.lowest, other.lowest),
@@ -236,7 +236,7 @@ class Reading:
 
 
 def _sum_over_block(numbered, function, floor, kind, classes):
-    """Compute the `Reading` of one block; None for a block without rows."""
+    """Compute the `PassResult` of one block; None for a block without rows."""
     block = ScoreBlock(*numbered, kind, classes)
     if len(block.codes) == 0:
         return None
@@ -251,7 +251,7 @@ def _sum_over_block(numbered, function, floor, kind, classes):
     for place in iter_row_blocks(table, _SLICE_ENTRIES):
         rows, *rest = block.select_rows(place, floor)
         value = function(*rows) if len(rows[0]) else None
-        readings.append(Reading(value, *rest, len(block.classes), block.single))
+        readings.append(PassResult(value, *rest, len(block.classes), block.single))
     return reduce(operator.add, readings)
 
 

@@ -103,7 +103,7 @@ class BoosterRows(NamedTuple):
         )
 
 
-class Round(NamedTuple):
+class BoosterRound(NamedTuple):
     """margin -> slope * (margin + trees) + intercept; `edges` are the bins of the margin.
 
     `trees` has one block of them, and `lines` one (intercept, slope), for each step.
@@ -119,7 +119,7 @@ class Round(NamedTuple):
         return np.clip(slope * raised + intercept, -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
 
 
-class _Track:
+class _RoundTracker:
     """Rows that follow a correction as it grows: their bins and their log-odds."""
 
     def __init__(self, rows, coding):
@@ -143,23 +143,23 @@ class _Track:
         self.margin = round_.map_margin(self.raised)
 
 
-class Correction:
+class BoostedCorrection:
     """Rounds that are fitted one after the other on the same rows, in steps of some trees each."""
 
     def __init__(self, rows: BoosterRows, n_bins: int) -> None:
         # Bins of categories are ordered by their mean residual.
         residual = rows.weight * (rows.target - expit(rows.margin))
         self.coding = ColumnBinner(rows.columns, residual, rows.weight, n_bins)
-        self.rounds: list[Round] = []
+        self.rounds: list[BoosterRound] = []
         # The gain of each column, one array for each step.
         self.gains: list[FloatArray] = []
 
     def grow_step(
         self,
-        track: _Track,
+        track: _RoundTracker,
         options: BoosterOptions,
         least: float,
-        followers: Sequence[_Track] = (),
+        followers: Sequence[_RoundTracker] = (),
     ) -> None:
         """Grow one more step on the training rows, with leaves of at least `least`."""
         from .._kernels._offset_trees import boost_trees
@@ -173,7 +173,7 @@ class Correction:
             edges = np.empty(0)
             if s.use_score:
                 edges = compute_bin_edges(track.margin, rows.weight, s.n_bins)
-            self.rounds.append(Round(edges, [], []))
+            self.rounds.append(BoosterRound(edges, [], []))
             for each_track in (track, *followers):
                 each_track.begin_round(edges)
         block, track.raised, gains = boost_trees(
@@ -201,12 +201,12 @@ class Correction:
 
     def keep_first_steps(self, n_steps: int) -> Self:
         """Return the same correction with its first steps only."""
-        kept: list[Round] = []
+        kept: list[BoosterRound] = []
         self.gains = self.gains[:n_steps]
         while n_steps > 0:
             last_round = self.rounds[len(kept)]
             kept.append(
-                Round(
+                BoosterRound(
                     last_round.edges,
                     last_round.trees[:n_steps],
                     last_round.lines[:n_steps],
@@ -218,7 +218,7 @@ class Correction:
 
     def predict(self, rows: BoosterRows) -> FloatArray:
         """Predict the corrected log-odds of any rows."""
-        track = _Track(rows, self.coding)
+        track = _RoundTracker(rows, self.coding)
         for each_round in self.rounds:
             track.begin_round(each_round.edges)
             for block in each_round.trees:
@@ -265,7 +265,7 @@ def cross_validate_steps(
     folds: list[Any],
     options: BoosterOptions,
     least: float,
-) -> tuple[int, FloatArray, list[Correction]]:
+) -> tuple[int, FloatArray, list[BoostedCorrection]]:
     """Return the number of steps with the smallest held-out loss, and all losses.
 
     Also the folds' corrections, of so many steps. 0 steps leave the log-odds `before`.
@@ -275,12 +275,12 @@ def cross_validate_steps(
     if not folds:
         return 0, np.array([sum_losses(before, rows) / rows.weight.sum()]), []
     corrections = [
-        Correction(rows.take_rows(train), options.n_bins) for train, _ in folds
+        BoostedCorrection(rows.take_rows(train), options.n_bins) for train, _ in folds
     ]
     # For each fold, a track of the rows that are learned from and one of those that
     # judge.
     tracks = [
-        [_Track(rows.take_rows(part), correction.coding) for part in parts]
+        [_RoundTracker(rows.take_rows(part), correction.coding) for part in parts]
         for correction, parts in zip(corrections, folds, strict=True)
     ]
     mass = sum(held.rows.weight.sum() for _, held in tracks)

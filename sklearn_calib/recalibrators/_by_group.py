@@ -28,7 +28,7 @@ from ._base import (
 from ._group_columns import read_group_columns
 
 
-class ByGroup(ClassifierMixin, BaseEstimator):
+class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
     """Base of the estimators whose features are probabilities, and a table of groups beside them.
 
     Subclasses write `_fit(rows)` and `_predict_second(proba, columns)` for two classes.

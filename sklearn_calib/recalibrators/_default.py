@@ -146,7 +146,7 @@ class DefaultCalibration(Recalibrator):
     'logit'
     """
 
-    maps_: "list[_TwoSteps | _Splined | Identity]"
+    maps_: "list[_TwoStepMap | _SplinedMap | Identity]"
     weights_: FloatArray
 
     capabilities = replace(FittedSoftmax.capabilities, monotone=True, weights="counts")
@@ -185,7 +185,7 @@ class DefaultCalibration(Recalibrator):
         """Yield fitted maps, their prices, and what they make of the rows."""
         scores = _log_scores(proba)
         for scale, price in _BINARY_PRICE_BY_INPUT.items():
-            steps = _TwoSteps(scale)
+            steps = _TwoStepMap(scale)
             if scale == "rank" and not steps._fit_ranks(scores, weight):
                 continue
             yield steps, price, steps._fit(scores, codes, weight)
@@ -193,21 +193,21 @@ class DefaultCalibration(Recalibrator):
     def _fit_several_classes(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
         scores = _log_scores(proba)
-        matrix = _TwoSteps()
+        matrix = _TwoStepMap()
         matrix_proba = matrix._fit(scores, codes, weight)
         price = max(_MIN_MATRIX_PRICE, proba.shape[1] / 2)
         yield matrix, price, matrix_proba
-        vector = _TwoSteps(first_step=matrix)
+        vector = _TwoStepMap(first_step=matrix)
         yield vector, _VECTOR_PRICE, vector._fit(scores, codes, weight)
         if proba.shape[1] >= _MANY_CLASSES_LIMIT:
             return
-        compressed = _TwoSteps("compressed")
+        compressed = _TwoStepMap("compressed")
         compressed_price = price + _COMPRESSED_EXTRA
         yield compressed, compressed_price, compressed._fit(scores, codes, weight)
         del scores
         if weight.sum() < _MIN_SPLINE_ROWS:
             return
-        splined = _Splined(matrix)
+        splined = _SplinedMap(matrix)
         splined._fit(matrix_proba, codes, weight)
         yield splined, price + _SPLINE_EXTRA, splined._make_last_map()(matrix_proba)
 
@@ -223,10 +223,10 @@ def _log_scores(proba):
     return log[:, 1] - log[:, 0] if log.shape[1] == 2 else log
 
 
-class _Splined(Recalibrator):
+class _SplinedMap(Recalibrator):
     """A fitted map, followed by one spline that all classes share."""
 
-    def __init__(self, first: "_TwoSteps") -> None:
+    def __init__(self, first: "_TwoStepMap") -> None:
         self.first = first
 
     def _fit(self, proba, codes, weight):
@@ -248,14 +248,14 @@ class _Splined(Recalibrator):
         return maps.make_chain(self.first._make_map(), self._make_last_map())
 
 
-class _TwoSteps(FittedSoftmax):
+class _TwoStepMap(FittedSoftmax):
     """One map: a temperature, perhaps with offsets, and structured scaling from there.
 
     Parameters
     ----------
     scale : {"logit", "compressed", "rank", "proba"}, default="logit"
         The scores that it is a map of; the last two are for two classes.
-    first_step : _TwoSteps, default=None
+    first_step : _TwoStepMap, default=None
         A fitted map of several classes whose first step is taken. Structured vector
         scaling follows it instead of matrix scaling.
     """
@@ -265,7 +265,7 @@ class _TwoSteps(FittedSoftmax):
     uniform_share_: float
 
     def __init__(
-        self, scale: str = "logit", *, first_step: "_TwoSteps | None" = None
+        self, scale: str = "logit", *, first_step: "_TwoStepMap | None" = None
     ) -> None:
         self.scale = scale
         self.first_step = first_step

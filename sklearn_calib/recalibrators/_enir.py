@@ -7,7 +7,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from .._typing import FloatArray
 from .._validation import get_rows_per_weight
-from ._near_isotonic import OnLogOdds
+from ._near_isotonic import LogOddsInterpolator
 from ._penalty_paths import (
     MAX_PENALTIES,
     compute_bic_penalty,
@@ -19,7 +19,7 @@ from ._penalty_paths import (
 )
 
 
-class ENIR(OnLogOdds):
+class ENIR(LogOddsInterpolator):
     """Average of nearly-isotonic fits along their path, weighted by an information criterion.
 
     More than two classes are handled one-vs-rest and the rows divided by their sums.
@@ -79,9 +79,7 @@ class ENIR(OnLogOdds):
     penalties_: FloatArray
     weights_: FloatArray
 
-    _parameter_constraints: ClassVar = {
-        "criterion": [StrOptions({"bic", "aic"})],
-    }
+    _parameter_constraints: ClassVar = {"criterion": [StrOptions({"bic", "aic"})]}
 
     def __init__(self, criterion: Literal["bic", "aic"] = "bic") -> None:
         self.criterion = criterion

@@ -17,14 +17,14 @@ from ..exceptions import invalid_input
 from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import FitInput
 from ._booster import compute_weighted_deviation
-from ._by_group import ByGroup
+from ._by_group import BaseGroupRecalibrator
 from ._group_columns import ColumnSchema, is_missing_value, select_columns
 from ._platt import PlattScaling
 
 MAX_GROUPS = 1000
 
 
-class GroupRecalibration(ByGroup):
+class GroupRecalibration(BaseGroupRecalibrator):
     """Recalibrate each of a few named groups by its own line, pulled towards the line of all rows.
 
     P = sigmoid(intercept + slope * z), with an intercept and a slope for each group:
@@ -120,10 +120,7 @@ class GroupRecalibration(ByGroup):
     }
 
     def __init__(
-        self,
-        recalibrator: RecalibratorLike = "platt",
-        *,
-        strength: float = 20.0,
+        self, recalibrator: RecalibratorLike = "platt", *, strength: float = 20.0
     ) -> None:
         self.recalibrator = recalibrator
         self.strength = strength

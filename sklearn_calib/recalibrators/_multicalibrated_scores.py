@@ -19,7 +19,7 @@ from ._booster import (
     BoosterRows,
     cross_validate_steps,
 )
-from ._by_group import ByGroup
+from ._by_group import BaseGroupRecalibrator
 from ._cross_fitting import check_cv_pairs, make_folds
 from ._group_columns import ColumnSchema
 from ._harm_checks import warn_repeated_rows
@@ -28,7 +28,7 @@ MAX_GROUP_COLUMNS = 1000
 SCORE_FEATURE_NAME = "(score)"
 
 
-class MulticalibratedScores(BoosterOptions, ByGroup):
+class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
     """Probabilities corrected so that they are right in many groups at once.
 
     A few rounds of small boosted trees look for groups, and for ranges of the
@@ -171,7 +171,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         _check_group_column_count(data)
         # Trees break ties by the order of their bins, so exchanged classes would give
         # slightly different trees. A fixed orientation prevents this.
-        self._turned = _is_turned(data)
+        self._turned = _is_class_order_reversed(data)
         data = data._replace(
             proba=self._swap_columns(data.proba),
             y_encoded=data.y_encoded ^ self._turned,
@@ -268,7 +268,10 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
             cv = [*cv]
             check_cv_pairs(cv)
             return [
-                (_find_kept(train, data.items), _find_kept(test, data.items))
+                (
+                    _find_kept_positions(train, data.items),
+                    _find_kept_positions(test, data.items),
+                )
                 for train, test in cv
             ]
         # The copies of a row with soft labels must be in one fold.
@@ -276,7 +279,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         return list(make_folds(data.y_encoded, cv, groups=data.items if soft else None))
 
 
-def _find_kept(rows, known_rows):
+def _find_kept_positions(rows, known_rows):
     """Return the positions of rows among known ones; unknown rows were left out."""
     rows = np.asarray(rows)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows
@@ -293,7 +296,7 @@ def _iter_runs(rows, known_rows):
     return zip(starts, ends, strict=True)
 
 
-def _is_turned(data):
+def _is_class_order_reversed(data):
     """Return 1 if the second class is more frequent, so that the trees exchange the classes.
 
     Of two equally frequent classes they see that of the first row as the second: a swap

@@ -23,7 +23,7 @@ from .._random import make_random_state
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
-from ._base import Capabilities, Recalibrator, complete_with_absent
+from ._base import Capabilities, Recalibrator, add_absent_class_rows
 
 
 class CellGroup(NamedTuple):
@@ -257,7 +257,7 @@ class MulticlassBinning(Recalibrator):
         absent = np.setdiff1d(np.arange(k), codes)
         sums = []
         for part in parts:
-            completed = complete_with_absent(
+            completed = add_absent_class_rows(
                 proba[part], codes[part], weight[part], absent
             )
             sums.append(self._compute_sums(*completed))

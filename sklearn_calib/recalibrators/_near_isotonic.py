@@ -22,7 +22,7 @@ from ._penalty_paths import (
 )
 
 
-class OnLogOdds(Recalibrator):
+class LogOddsInterpolator(Recalibrator):
     """Base of fits with a value at each of the calibration scores, and lines between them."""
 
     log_odds_: FloatArray
@@ -44,7 +44,7 @@ class OnLogOdds(Recalibrator):
         return maps.make_linear_in_proba(self.log_odds_, self.values_)
 
 
-class NearIsotonicCalibration(OnLogOdds):
+class NearIsotonicCalibration(LogOddsInterpolator):
     """Isotonic regression that allows small decreases, at a penalty.
 
     A decrease between neighbouring scores is not forbidden but penalised. Without
@@ -111,10 +111,7 @@ class NearIsotonicCalibration(OnLogOdds):
     breakpoints_: FloatArray
 
     _parameter_constraints: ClassVar = {
-        "penalty": [
-            Interval(Real, 0, None, closed="left"),
-            StrOptions({"bic", "bdeu"}),
-        ],
+        "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "bdeu"})]
     }
 
     def __init__(self, penalty: float | Literal["bic", "bdeu"] = "bic") -> None:

@@ -45,7 +45,7 @@ MAX_EQUAL_COUNT_RATIO = 1.05
 MEAN_TOLERANCE = 1e-9
 
 
-def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
+def validate_class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
     """Validate given frequencies, in the order of the classes; `name` is the parameter."""
     k = len(classes)
     if isinstance(value, Real):
@@ -127,7 +127,7 @@ def iter_columns_by_label(
             ) from None
 
 
-def offset_to_mean(
+def compute_offset_to_mean(
     mean: Any, proba: FloatArray, weight: FloatArray, classes: AnyArray
 ) -> FloatArray:
     """Compute the offset of the logarithms that gives the rows the weighted mean `mean`."""
@@ -137,7 +137,7 @@ def offset_to_mean(
             got=f"{float(mean):g}",
             hint="Divide percentages by 100",
         )
-    target = class_frequencies(mean, classes, "mean")
+    target = validate_class_frequencies(mean, classes, "mean")
     ranges = find_reachable_means(proba, weight)
     columns = [1] if len(classes) == 2 else range(len(classes))
     for column in columns:
@@ -655,7 +655,7 @@ class PriorShift(Recalibrator):
             )
         source = observed
         if has_prior:
-            source = class_frequencies(
+            source = validate_class_frequencies(
                 self.training_prior, self.classes_, "training_prior"
             )
             if (source == 0).any():
@@ -717,12 +717,12 @@ class PriorShift(Recalibrator):
                         f"A mean takes the place of frequencies: leave {name} out, or mean"
                     ),
                 )
-        self.offset_ = offset_to_mean(self.mean, proba, weight, self.classes_)
+        self.offset_ = compute_offset_to_mean(self.mean, proba, weight, self.classes_)
 
     def _compute_target(self, source, observed):
         """Return the class frequencies of the target, before any estimate."""
         if not isinstance(self.prior, str):
-            return class_frequencies(self.prior, self.classes_, "prior")
+            return validate_class_frequencies(self.prior, self.classes_, "prior")
         if self.prior in ESTIMATED_PRIORS:
             return source
         if self.prior == "uniform":

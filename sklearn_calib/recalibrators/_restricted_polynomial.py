@@ -18,20 +18,7 @@ from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
 # Cross-validation tries these.
-_DEFAULT_DEGREES = (
-    1,
-    2,
-    3,
-    4,
-    6,
-    8,
-    10,
-    12,
-    14,
-    16,
-    18,
-    20,
-)
+_DEFAULT_DEGREES = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20)
 _MAX_OPTIMALITY_GAP = 1e-6
 _MAX_CONSTRAINTS = 200
 
@@ -431,7 +418,9 @@ class RestrictedPolynomialRegression(Recalibrator):
             )
         parts = [_parse_constraint(entry, self.scale) for entry in self.constraints]
         columns = [np.array(column) for column in zip(*parts, strict=True)]
-        constraints = _Known(*columns[:-1], tuple(columns[-1].tolist()))
+        constraints = _ProbabilityConstraints(
+            *columns[:-1], tuple(columns[-1].tolist())
+        )
         for i, j in np.argwhere(constraints.low[:, None] > constraints.high):
             same = constraints.slope[i] == constraints.slope[j]
             # The values increase, so a lower bound also applies to all points behind
@@ -485,7 +474,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         )
 
 
-class _Known(NamedTuple):
+class _ProbabilityConstraints(NamedTuple):
     """Constraints by the probability: `low` <= P or its slope at `at` <= `high`."""
 
     at: FloatArray

@@ -104,7 +104,7 @@ class Threshold(Shown):
         return [Section(sentences=[rule], notes=[_NOTES[self.input]])]
 
 
-def thresholds_section(found: Sequence[Threshold]) -> Section:
+def make_thresholds_section(found: Sequence[Threshold]) -> Section:
     """Build the table of thresholds for reports and the command line."""
     rows = [(f"{threshold.target:.6g}", threshold.rule) for threshold in found]
     sentence = (

@@ -13,7 +13,7 @@ from .._typing import ArrayLike, Progress, RandomStateLike
 from .._validation import is_label_table, is_single_column, validate_proba
 from ..classifiers import check_gives_proba
 from ..exceptions import invalid_input
-from ..inference import warn_few_events, with_cluster_ids
+from ..inference import add_cluster_ids, warn_few_events
 from ..metrics import LogLoss, validate_predictions
 from ..summary import CalibrationSummary
 from ._columns import check_column_order, check_summary_order
@@ -316,7 +316,7 @@ def _make_models_from_rows(named, read, groups, check_columns):
         if check_columns:
             check_column_order(all_predictions[key], plain(key))
     # All models have the same rows, so their clusters are encoded once.
-    clusters = with_cluster_ids(next(iter(all_predictions.values())), groups).clusters
+    clusters = add_cluster_ids(next(iter(all_predictions.values())), groups).clusters
     for key, predictions in all_predictions.items() if clusters is not None else ():
         all_predictions[key] = predictions.with_clusters(clusters)
         warn_few_events(all_predictions[key], predictions.problems()[0])

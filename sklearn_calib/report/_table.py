@@ -16,12 +16,12 @@ from .._typing import FloatArray, Progress, RandomStateLike
 from ..exceptions import invalid_input
 from ..inference import (
     compute_clustered_sum_error,
-    mean_loss_interval,
+    compute_mean_loss_interval,
+    compute_small_sample_inflation,
     reads_residuals,
     simulate_bootstrap_distribution,
     simulate_distribution,
     simulate_null_distribution,
-    small_sample_inflation,
 )
 from ..metrics import LARGEST_BIN_MEASURES, all_metrics
 from ..summary import SUM_NAME_BY_LOSS
@@ -240,7 +240,7 @@ def _make_rows(title, model, part, values, level):
     rows = {}
     longer = 1.0
     if model.n_clusters is not None:
-        longer = small_sample_inflation(
+        longer = compute_small_sample_inflation(
             model.predictions.weight, model.predictions.clusters, level
         )
     for number, (function, value) in enumerate(
@@ -330,7 +330,9 @@ def _make_sum_row(name, function, model, level):
         expected = (
             np.asarray(predictions.proba) * loss.of_labels(predictions.proba)
         ).sum(axis=1)
-        spread = small_sample_inflation(predictions.weight, predictions.clusters, level)
+        spread = compute_small_sample_inflation(
+            predictions.weight, predictions.clusters, level
+        )
         spread *= compute_clustered_sum_error(
             predictions.weight * (losses - expected), predictions.clusters
         )
@@ -349,7 +351,7 @@ def _make_loss_interval(loss, model, level):
         (sample,) = model.summary.samples()
         predictions = sample.predictions
         counts = sample.counts
-    found = mean_loss_interval(predictions, loss, level, counts)
+    found = compute_mean_loss_interval(predictions, loss, level, counts)
     return None if found is None else found[1:]
 
 

@@ -17,10 +17,10 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedScores
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators._booster import (
+    BoostedCorrection,
     BoosterOptions,
     BoosterRows,
-    Correction,
-    _Track,
+    _RoundTracker,
     sum_losses,
 )
 
@@ -127,8 +127,8 @@ def test_the_training_loss_never_rises(options):
     p, y, _, _ = draw(800)
     rows = rows_of(p, y)
     settings = BoosterOptions(**SETTINGS, **options)
-    correction = Correction(rows, settings.n_bins)
-    track = _Track(rows, correction.coding)
+    correction = BoostedCorrection(rows, settings.n_bins)
+    track = _RoundTracker(rows, correction.coding)
     losses = [sum_losses(track.margin, rows)]
     for _ in range(15):
         correction.grow_step(track, settings, 20.0)
@@ -563,9 +563,9 @@ def test_a_failing_fit_leaves_nothing(case):
 def test_the_first_steps_are_what_was_fitted_first(case):
     p, y, _, _, _ = case
     rows = rows_of(p, y)
-    long, short = Correction(rows, 64), Correction(rows, 64)
+    long, short = BoostedCorrection(rows, 64), BoostedCorrection(rows, 64)
     for correction, n_steps in ((long, 8), (short, 4)):
-        track = _Track(rows, correction.coding)
+        track = _RoundTracker(rows, correction.coding)
         for _ in range(n_steps):
             correction.grow_step(track, BoosterOptions(**SETTINGS), 20.0)
     assert [len(one.trees) for one in long.rounds] == [3, 3, 2]

@@ -25,7 +25,10 @@ from sklearn_calib.inference import (
     spiegelhalter_test,
     validation_summary,
 )
-from sklearn_calib.inference._clusters import loss_interval, small_sample_inflation
+from sklearn_calib.inference._clusters import (
+    compute_loss_interval,
+    compute_small_sample_inflation,
+)
 from sklearn_calib.metrics import (
     all_metrics,
     brier_loss,
@@ -360,18 +363,23 @@ def test_the_interval_of_a_mean_against_the_definition():
     mean, error, degrees = left_out(values + 1, weight, groups)
     assert 1 < degrees < 2
     far = stats.t.ppf(0.95, degrees) * error / mean
-    found = loss_interval(values, weight, groups, 0.9, (-1.0, 0.9))
+    found = compute_loss_interval(values, weight, groups, 0.9, (-1.0, 0.9))
     assert found == pytest.approx((mean * np.exp(-far) - 1, 0.9), rel=1e-12)
-    found = loss_interval(values, weight, groups, 0.9, (-1.0, np.inf))[1]
+    found = compute_loss_interval(values, weight, groups, 0.9, (-1.0, np.inf))[1]
     assert found == pytest.approx(mean * np.exp(far) - 1, rel=1e-12)
-    assert loss_interval(np.zeros(5), weight, groups, 0.9, (0.0, 2.0)) == (0.0, 0.0)
+    assert compute_loss_interval(np.zeros(5), weight, groups, 0.9, (0.0, 2.0)) == (
+        0.0,
+        0.0,
+    )
 
 
 def test_clusters_of_one_size_have_one_degree_less_than_clusters():
     assert estimate_degrees_of_freedom(np.full(20, 3.0)) == pytest.approx(
         (19.0, 1.0), rel=1e-12
     )
-    longer = small_sample_inflation(np.ones(60), np.repeat(np.arange(20), 3), 0.95)
+    longer = compute_small_sample_inflation(
+        np.ones(60), np.repeat(np.arange(20), 3), 0.95
+    )
     assert longer == pytest.approx(
         stats.t.ppf(0.975, 19) / stats.norm.ppf(0.975), rel=1e-12
     )
@@ -424,7 +432,7 @@ def test_resampled_differences_are_made_longer():
     plain = np.quantile(two - one, [0.025, 0.975]) - found.difference
     longer = np.array([found.low, found.high]) - found.difference
     assert longer == pytest.approx(
-        small_sample_inflation(np.ones(68), groups, 0.95) * plain, rel=1e-9
+        compute_small_sample_inflation(np.ones(68), groups, 0.95) * plain, rel=1e-9
     )
     assert longer[1] > 1.4 * plain[1]
 

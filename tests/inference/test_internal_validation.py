@@ -26,7 +26,7 @@ from sklearn_calib._show import get_sections, render_markdown
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.inference import internal_validation as validate
-from sklearn_calib.inference._refits import Refits
+from sklearn_calib.inference._refits import RepeatedFits
 from sklearn_calib.metrics import brier_loss, ranked_probability_score
 
 DATA = Path(__file__).parents[1] / "data" / "internal_r.json"
@@ -47,7 +47,7 @@ def drawn(monkeypatch):
 
     def give(samples):
         order = iter(samples)
-        monkeypatch.setattr(Refits, "_draw_rows", lambda self, rng: next(order))
+        monkeypatch.setattr(RepeatedFits, "_draw_rows", lambda self, rng: next(order))
 
     return give
 

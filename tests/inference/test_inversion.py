@@ -18,13 +18,13 @@ from sklearn_calib.inference import (
     simulate_null_distribution,
 )
 from sklearn_calib.inference._intervals import (
+    _compute_monte_carlo_pvalue,
+    _estimate_label_distribution,
     _invert_test,
-    _Line,
+    _keep_farther_half,
     _make_simulation,
-    _monte_carlo_pvalue,
-    _recalibrate_law,
-    _restrict_law_to_farther_half,
     _shift_predictions,
+    _TruthLine,
 )
 from sklearn_calib.inference._measure_forms import (
     DRAW_FUNCTION_BY_MEASURE,
@@ -53,12 +53,12 @@ def simulation(case, measure, n_resamples=50):
 
 
 def line_of(case, law, measure=brier_loss, n_resamples=50):
-    return _Line(*simulation(case, measure, n_resamples)[1], np.asarray(law))
+    return _TruthLine(*simulation(case, measure, n_resamples)[1], np.asarray(law))
 
 
 def test_share_counts_the_observed_one():
-    assert _monte_carlo_pvalue(np.array([True, False, False])) == 2 / 4
-    assert _monte_carlo_pvalue(np.zeros(19, dtype=bool)) == 1 / 20
+    assert _compute_monte_carlo_pvalue(np.array([True, False, False])) == 2 / 4
+    assert _compute_monte_carlo_pvalue(np.zeros(19, dtype=bool)) == 1 / 20
 
 
 def test_truths_on_a_line():
@@ -119,7 +119,7 @@ def test_simulations_are_of_the_truth_and_made_once():
 
     simulate = partial(simulate_null_distribution, case, share_of_ones, 30)
     law = np.tile([0.1, 0.9], (400, 1))
-    line = _Line(case, share_of_ones, lambda truth: simulate(law=truth), law)
+    line = _TruthLine(case, share_of_ones, lambda truth: simulate(law=truth), law)
     assert line.simulated(0.0).mean() == pytest.approx(0.5, abs=0.02)
     assert line.simulated(1.0).mean() == pytest.approx(0.9, abs=0.02)
     assert line.simulated(0.5).mean() == pytest.approx(0.7, abs=0.02)
@@ -196,12 +196,12 @@ def test_the_law_is_the_recalibrated_one():
     p = rng.random(200)
     y = (rng.random(200) < p**2).astype(int)
     weight = rng.random(200)
-    law = _recalibrate_law(case_of(p, y, weight), "platt")
+    law = _estimate_label_distribution(case_of(p, y, weight), "platt")
     expected = PlattScaling().fit(p, y, sample_weight=weight).predict_proba(p)
     np.testing.assert_allclose(law, expected, atol=1e-12)
     # one class, one score: no warning
     one = case_of(np.full(20, 0.5), np.ones(20, dtype=int))
-    assert _recalibrate_law(one, "platt").shape == (20, 2)
+    assert _estimate_label_distribution(one, "platt").shape == (20, 2)
 
 
 @pytest.mark.slow
@@ -217,15 +217,18 @@ def test_ends_along_both_lines():
     )
     plain = np.asarray(case.proba)
     ends = {}
-    for name, law in (("none", plain), ("platt", _recalibrate_law(case, "platt"))):
+    for name, law in (
+        ("none", plain),
+        ("platt", _estimate_label_distribution(case, "platt")),
+    ):
         ends[name] = _invert_test(
-            partial(_Line, *parts), case, law, estimate, 0.05, None
+            partial(_TruthLine, *parts), case, law, estimate, 0.05, None
         )
     shift = line_of(
         case, _shift_predictions(case, estimate), expected_calibration_error, 60
     )
     alone = shift.compute_limit(
-        shift.find_first(lambda v: _monte_carlo_pvalue(v <= estimate) > 0.05)
+        shift.find_first(lambda v: _compute_monte_carlo_pvalue(v <= estimate) > 0.05)
     )
     # a law that is the prediction has no line: its limits are 0, the shift decides
     assert (ends["none"][0], ends["none"][2]) == (0.0, alone)
@@ -302,7 +305,7 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     p = rng.dirichlet(np.ones(k), 60)
     case = validate_predictions(np.arange(60) % k, p, None, range(k))
     function = all_metrics()[measure]
-    line = _Line(
+    line = _TruthLine(
         case,
         partial(evaluate_population, function, **options),
         None,
@@ -346,8 +349,10 @@ def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(
         partial(evaluate_population, function, **options),
         np.full((200, 2), 0.5),
     )
-    line = _Line(case, evaluate, None, law)
-    direct = _Line(case, partial(evaluate_population, function, **given), None, law)
+    line = _TruthLine(case, evaluate, None, law)
+    direct = _TruthLine(
+        case, partial(evaluate_population, function, **given), None, law
+    )
     assert line.compute_limit(1.0) == direct.compute_limit(1.0)
     shares = np.clip(SCORES**2, 0.1, 0.9)
     plain, named = (
@@ -561,7 +566,7 @@ def test_an_error_of_half_of_the_rows_lowers_the_lower_end(monkeypatch):
     y = (rng.random(2000) < expit(np.where(z > 0, 0.5 * z, z))).astype(int)
     found = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
     monkeypatch.setattr(
-        "sklearn_calib.inference._intervals._restrict_law_to_farther_half",
+        "sklearn_calib.inference._intervals._keep_farther_half",
         lambda case, law: law,
     )
     before = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
@@ -574,7 +579,7 @@ def test_a_one_sided_error_is_that_of_the_half_of_the_rows_that_are_farthest_off
     law = np.asarray(case.proba) + np.array(
         [[0.02, -0.02], [0.1, -0.1], [-0.2, 0.2], [0.0, 0.0]]
     )
-    moved = _restrict_law_to_farther_half(case, law) - case.proba
+    moved = _keep_farther_half(case, law) - case.proba
     assert moved[:, 1] == pytest.approx([0.0, -0.1, 0.2, 0.0])
 
 

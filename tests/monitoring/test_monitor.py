@@ -13,7 +13,7 @@ from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._logistic_grid import COARSE_GRID, compute_log_ratios
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.monitoring import CalibrationMonitor
-from sklearn_calib.monitoring._result import Course
+from sklearn_calib.monitoring._result import StreamHistory
 
 
 def stream():
@@ -590,7 +590,7 @@ def test_the_history_is_short():
 @pytest.mark.slow
 def test_the_history_has_no_more_moments_than_it_says():
     """512, the row of now among them: one more than are kept."""
-    course, lengths = Course(), []
+    course, lengths = StreamHistory(), []
     for row in range(1, 3001):
         moment = (row, 0.0, 0.0, 1.0, 0.0, None)
         if course.is_due(row):

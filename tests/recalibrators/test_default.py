@@ -231,7 +231,7 @@ def long_tails(n, k=2, seed=0):
 def test_a_long_tail_does_not_tilt_the_map_of_all_others(k, n):
     eta, y = long_tails(6000, k)
     proba = canonical_proba(eta, kind="logits")
-    first = _default._TwoSteps()
+    first = _default._TwoStepMap()
     first._fit(_default._log_scores(proba[:n]), y[:n], np.ones(n))
     fitted = DefaultCalibration().fit(proba[:n], y[:n])
     alone = log_loss(first.map_(proba[1000:]), y[1000:])
