@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
+from scipy import optimize
 from sklearn import get_config
+from sklearn.isotonic import isotonic_regression
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._array_api import (
@@ -49,6 +51,20 @@ def check_method_params(
     }
     others = {name: value for name, value in params.items() if name not in whole}
     return {**_check_method_params(X, params=others, indices=indices), **whole}
+
+
+def fit_isotonic_shares(share: AnyArray, mass: AnyArray) -> AnyArray:
+    """Fit increasing numbers in [0, 1] to shares, by least squares with these masses.
+
+    scikit-learn checks its arguments at each call, which takes ten times as long as the
+    fit of 100 shares: intervals by resampling fit hundreds of times.
+    """
+    # scipy has had the solver since 1.12.
+    if hasattr(optimize, "isotonic_regression"):
+        fit = optimize.isotonic_regression(share, weights=mass).x
+    else:
+        fit = isotonic_regression(share, sample_weight=mass)
+    return np.clip(fit, 0.0, 1.0)
 
 
 def get_array_namespace(values: Any) -> Any:

@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from .._count_weights import are_counts
 from .._kernels._expected_metrics import choose_best_actions, get_costs
 from .._kernels._net_benefit import compute_regret_pieces, maximise_decision_loss
 from .._kernels._risk_coverage import average_risk
+from .._sklearn_compat import fit_isotonic_shares
 from .._typing import ArrayLike
 from ..metrics import (
     BinaryOptions,
@@ -177,8 +177,7 @@ def calibration_decision_loss(
     hits = cells.hits[kept]
     # The best rule that does not reverse the order of the scores acts on the isotonic
     # rates; the loss against it is what recalibration gains.
-    rate = isotonic_regression(hits / mass, sample_weight=mass)
-    rate = np.clip(rate, 0.0, 1.0)
+    rate = fit_isotonic_shares(hits / mass, mass)
     breaks, intercept, slope = compute_regret_pieces(score, rate, rate, mass)
     # The regret is linear in the threshold between the scores and rates, so its maximum
     # is at an end of a piece.

@@ -7,12 +7,12 @@ resamples.
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from .._kernels._log_odds import compute_rank_score
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
 from .._kernels._temperature import TemperatureFit, fit_temperature
 from .._simplex_array import has_exact_log, log_proba
+from .._sklearn_compat import fit_isotonic_shares
 from .._typing import Estimator, FloatArray, IntArray
 from .._validation import canonical_proba
 from .._warnings import ignore_calibration_warnings
@@ -80,7 +80,7 @@ def compute_isotonic_loss(predictions: "Predictions", loss: "ProperLoss") -> flo
     kept = mass > 0
     mass = mass[kept]
     ones = ones[kept]
-    p = np.clip(isotonic_regression(ones / mass, sample_weight=mass), 0.0, 1.0)
+    p = fit_isotonic_shares(ones / mass, mass)
     without, event = np.ascontiguousarray(loss.of_labels(np.column_stack([1 - p, p])).T)
     return float((ones @ event + (mass - ones) @ without) / mass.sum())
 

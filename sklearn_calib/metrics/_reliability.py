@@ -6,7 +6,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import expit
-from sklearn.isotonic import isotonic_regression
 
 from .._argument_checks import check_choice, check_count, check_level, is_number
 from .._kernels._binning import (
@@ -22,6 +21,7 @@ from .._kernels._picture_axes import compute_histogram as log_odds_histogram
 from .._kernels._polynomial_test import fit_natural_spline, fit_polynomial
 from .._kernels._proportion import compute_exact_interval, compute_wilson_interval
 from .._random import draw_row_counts, make_generator
+from .._sklearn_compat import fit_isotonic_shares
 from .._typing import (
     ArrayLike,
     CurveStrategy,
@@ -324,7 +324,7 @@ def compute_curve(
         mass, total = sum_bins(row_value, len(values), weight, hits)
         points = _spread_positions(len(values))
         predicted = values[points]
-        observed = _fit_isotonic(total, mass)[points]
+        observed = fit_isotonic_shares(total / mass, mass)[points]
         consistency = _refit_isotonic_to_drawn_labels(
             rows, row_value, mass, points, n_resamples, rng
         )
@@ -435,18 +435,12 @@ def _spread_positions(count):
     )
 
 
-def _fit_isotonic(total, mass):
-    return np.clip(isotonic_regression(total / mass, sample_weight=mass), 0.0, 1.0)
-
-
 def _refit_isotonic_to_drawn_labels(rows, row_value, mass, points, n_resamples, rng):
-    draws = (rows.relabelled(rng) for _ in range(n_resamples))
-    return np.array(
-        [
-            _fit_isotonic(np.bincount(row_value, d, len(mass)), mass)[points]
-            for d in draws
-        ]
-    )
+    fits = []
+    for _ in range(n_resamples):
+        total = np.bincount(row_value, rows.relabelled(rng), len(mass))
+        fits.append(fit_isotonic_shares(total / mass, mass)[points])
+    return np.array(fits)
 
 
 def _bootstrap_isotonic_fits(rows, row_value, mass, points, n_resamples, rng):
@@ -455,9 +449,9 @@ def _bootstrap_isotonic_fits(rows, row_value, mass, points, n_resamples, rng):
         mass_drawn, total = sum_bins(row_value, len(mass), *rows.redrawn(rng))
         # A bootstrap sample lacks some scores; the curve is interpolated there by rank.
         seen = np.flatnonzero(mass_drawn > 0)
-        fits.append(
-            np.interp(points, seen, _fit_isotonic(total[seen], mass_drawn[seen]))
-        )
+        kept = mass_drawn[seen]
+        fit = fit_isotonic_shares(total[seen] / kept, kept)
+        fits.append(np.interp(points, seen, fit))
     return np.array(fits)
 
 

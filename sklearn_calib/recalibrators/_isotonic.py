@@ -4,10 +4,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
-from sklearn.isotonic import isotonic_regression
 from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
+from .._sklearn_compat import fit_isotonic_shares
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 from ._penalty_paths import pool_log_odds
@@ -96,7 +96,7 @@ class IsotonicCalibration(Recalibrator):
         knots, mass, share = pool_log_odds(proba, codes, weight)
         # The least squares problem of eq. (9) in Wang, Li, Dang (2019), solved by
         # pooling adjacent violators.
-        values = np.clip(isotonic_regression(share, sample_weight=mass), 0.0, 1.0)
+        values = fit_isotonic_shares(share, mass)
         if self.centred:
             knots, values = _center_blocks(knots, values, mass)
         else:

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.special import expit
-from sklearn.isotonic import isotonic_regression
 
 from .. import maps
+from .._sklearn_compat import fit_isotonic_shares
 from .._typing import FloatArray
 from ._base import Recalibrator
 from ._isotonic import IsotonicCalibration
@@ -65,7 +65,7 @@ class SmoothIsotonicCalibration(Recalibrator):
     def _fit(self, proba, codes, weight):
         """Fit isotonic blocks, and keep the mean score and the value of each."""
         knots, mass, share = pool_log_odds(proba, codes, weight)
-        fit = np.clip(isotonic_regression(share, sample_weight=mass), 0.0, 1.0)
+        fit = fit_isotonic_shares(share, mass)
         block = number_runs(fit)
         first, second = _average_blocks(knots, mass, block)
         # Blocks that are too close for a slope between them become one.
