@@ -64,7 +64,7 @@ def fit_isotonic_shares(share: AnyArray, mass: AnyArray) -> AnyArray:
         fit = optimize.isotonic_regression(share, weights=mass).x
     else:
         fit = isotonic_regression(share, sample_weight=mass)
-    return np.clip(fit, 0.0, 1.0)
+    return fit.clip(0.0, 1.0)
 
 
 def get_array_namespace(values: Any) -> Any:

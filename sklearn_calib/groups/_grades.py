@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from .._argument_checks import check_count, is_number
 from .._show import Section, Shown, Table, plain
+from .._sklearn_compat import fit_isotonic_shares
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import read_proba
 from ..exceptions import InvalidInputError, invalid_input
@@ -338,7 +338,7 @@ def _fit_blocks(
     values, place = np.unique(score, return_inverse=True)
     rows = np.bincount(place.ravel())
     events = np.bincount(place.ravel(), weights=hit)
-    fitted = isotonic_regression(events / rows, sample_weight=rows)
+    fitted = fit_isotonic_shares(events / rows, rows)
     first = np.flatnonzero(np.append(True, np.diff(fitted) > 0))
     return values[first], np.add.reduceat(events, first), np.add.reduceat(rows, first)
 

@@ -448,10 +448,10 @@ def _bootstrap_isotonic_fits(rows, row_value, mass, points, n_resamples, rng):
     for _ in range(n_resamples):
         mass_drawn, total = sum_bins(row_value, len(mass), *rows.redrawn(rng))
         # A bootstrap sample lacks some scores; the curve is interpolated there by rank.
-        seen = np.flatnonzero(mass_drawn > 0)
-        kept = mass_drawn[seen]
-        fit = fit_isotonic_shares(total[seen] / kept, kept)
-        fits.append(np.interp(points, seen, fit))
+        seen = np.flatnonzero(mass_drawn)
+        mass_seen = mass_drawn[seen]
+        values = fit_isotonic_shares(total[seen] / mass_seen, mass_seen)
+        fits.append(np.interp(points, seen, values))
     return np.array(fits)
 
 
