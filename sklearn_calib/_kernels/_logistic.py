@@ -75,16 +75,16 @@ def fit_logistic(
     )
     model = _LogisticModel(columns)
     step, decrement = model.find_step(point, nonnegative)
-    started = None if start is None else evaluate_at(np.array(start, float))
-    if started is not None and started.loss < point.loss - decrement / 2:
+    started = point if start is None else evaluate_at(np.array(start, float))
+    if started.loss < point.loss - decrement / 2:
         point = started
         step, decrement = model.find_step(point, nonnegative)
     else:
         # Divided by the squares that least squares leave, the step from zeros leads to
         # the slopes of a linear discriminant analysis.
-        lengthening = 1 / max(1 - decrement, 0.1)
-        step *= lengthening
-        decrement *= lengthening
+        unexplained = max(1 - decrement, 0.1)
+        step /= unexplained
+        decrement /= unexplained
     del started
     gap = np.inf
     before = np.inf

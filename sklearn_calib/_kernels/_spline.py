@@ -139,8 +139,7 @@ def make_cells(score, y_encoded, weight):
     Of weights that are whole numbers a row weighs 1; of others what the rows of its
     label weigh at its score, the mean weighted by the weights themselves.
     """
-    values, row_value = find_distinct(score)
-    index = row_value
+    values, index = find_distinct(score)
     index *= 2
     index += y_encoded
     size = 2 * len(values)

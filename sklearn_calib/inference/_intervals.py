@@ -328,7 +328,9 @@ def confidence_interval(
             predictions, function, options, sample, draws
         )
         whole = partial(evaluate_population, function, **options)
-        line = partial(_TruthLine, predictions, whole, simulate)
+        reads_top = "confidence" in function.spec.multiclass
+        reads_top = reads_top and "multiclass" not in options
+        line = partial(_TruthLine, predictions, whole, simulate, reads_top=reads_top)
         tail = (1 - level) / 2
         low, estimate, high, chance = _invert_test(
             line, predictions, law, observed, tail, progress
@@ -581,33 +583,45 @@ def _shift_predictions(predictions, size):
 
 
 class _TruthLine:
-    """Truths p + t (law - p), t >= 0: the measure on labels drawn from each, and its limit."""
+    """Truths p + t (law - p), t >= 0: the measure on labels drawn from each, and its limit.
 
-    def __init__(self, predictions, evaluate_population, simulate, law):
+    `reads_top` is whether a measure of several classes reads the predicted one alone.
+    """
+
+    def __init__(
+        self, predictions, evaluate_population, simulate, law, reads_top=False
+    ):
         self.predictions = predictions
         self.evaluate_population = evaluate_population
         self.plain = np.asarray(predictions.proba)
         self.law = law
+        self.reads_top = reads_top
         self.simulated = cache(lambda t: simulate(self.compute_truth(t)))
 
     def compute_truth(self, t):
-        truth = t * (self.law - self.plain)
-        truth += self.plain
-        np.maximum(truth, 0.0, out=truth)
-        truth /= truth.sum(axis=1, keepdims=True)
-        return truth
+        truth = np.clip(self.plain + t * (self.law - self.plain), 0, None)
+        return truth / truth.sum(axis=1, keepdims=True)
 
     def compute_limit(self, t):
         """Compute the value of the sample's cells: each row with every label, weighted."""
-        k = self.plain.shape[1]
+        tables = self.plain, self.compute_truth(t)
+        classes = self.predictions.classes
+        if self.reads_top and len(classes) > 2:
+            # Two copies of each row instead of k: the predicted class, or another one.
+            top = self.plain.argmax(axis=1)[:, None]
+            tops = (np.take_along_axis(table, top, axis=1) for table in tables)
+            tables = [np.hstack([1 - column, column]) for column in tops]
+            classes = np.arange(2)
+        plain, truth = tables
+        n, k = plain.shape
         everything = Predictions(
-            np.tile(self.plain, (k, 1)),
-            np.repeat(np.arange(k), len(self.plain)),
-            (self.compute_truth(t) * self.predictions.weight[:, None]).T.ravel(),
-            self.predictions.classes,
+            np.tile(plain, (k, 1)),
+            np.repeat(np.arange(k), n),
+            (truth * self.predictions.weight[:, None]).T.ravel(),
+            classes,
         )
         # The copies of a row are one item, not additional rows.
-        everything.items = np.tile(np.arange(len(self.plain)), k)
+        everything.items = np.tile(np.arange(n), k)
         value = self.evaluate_population(everything)
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding
 

@@ -100,19 +100,17 @@ class BetaCalibration(Recalibrator):
             # Scores in a narrow range keep their digits if this point is subtracted.
             centre = rising.max(), falling.min()
         target = make_likelihood_targets("BetaCalibration", separates, codes, weight)
-        slopes = [rising - centre[0], falling - centre[1]]
+        features = [rising - centre[0], falling - centre[1]]
         if self.parameters == "am":
             # a = b: beta calibration becomes logistic regression on the log-odds.
-            slopes = [slopes[0] + slopes[1]]
-        identity = [1.0] * len(slopes)
-        if self.parameters == "ab":
-            fit = fit_logistic(np.stack(slopes).T, target, weight, (0, 1), identity)
-        else:
-            features = np.stack([*slopes, np.ones_like(score)]).T
-            nonnegative = tuple(range(len(slopes)))
-            fit = fit_logistic(
-                features, target, weight, nonnegative, [*identity, sum(centre)]
-            )
+            features = [sum(features)]
+        nonnegative = range(len(features))
+        identity = [1.0] * len(features)
+        if self.parameters != "ab":
+            features.append(np.ones_like(score))
+            identity.append(sum(centre))
+        features = np.stack(features).T
+        fit = fit_logistic(features, target, weight, nonnegative, identity)
         check_converged("BetaCalibration", fit.gap, fit.loss)
         coef = fit.coef.tolist()
         intercept = 0.0 if self.parameters == "ab" else coef.pop()
