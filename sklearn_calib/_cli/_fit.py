@@ -182,9 +182,7 @@ def _fit_rows(
     def judge_fit():
         # Clusters and several classes need their rows.
         if len(rows.classes) > 2 or rows.together is not None:
-            return _cross_validate_rows(
-                options.recalibrator, proba, rows.labels, **given
-            )
+            return _cross_validate_rows(options.recalibrator, proba, rows, given)
         canonical_weight(rows.weight, len(proba))  # a summary takes all 0
         cells = CalibrationSummary(classes=rows.classes)  # as `audit` has them
         cells.update(rows.labels, np.asarray(proba), rows.weight)
@@ -390,32 +388,34 @@ def _cross_validate_cells(method, summary):
     )
 
 
-def _cross_validate_rows(method, proba, labels, *, sample_weight, classes, groups):
-    """Return what `compare_losses` returns, of rows in memory in their own order."""
+def _cross_validate_rows(method, proba, rows, given):
+    """Return what `compare_losses` returns, of rows in memory in their own order.
+
+    `given` are the arguments of a fit to them.
+    """
     from .._validation import canonical_weight, read_labels, read_proba
     from ..inference import paired_difference
     from ..metrics import LogLoss
     from ..recalibrators import cross_fitted_proba, encode_groups
 
-    given = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
     with show_progress("judging"):
-        after = cross_fitted_proba(method, proba, labels, cv=_N_FOLDS, **given)
+        after = cross_fitted_proba(method, proba, rows.labels, cv=_N_FOLDS, **given)
     found = paired_difference(
-        labels,
+        rows.labels,
         proba,
         after,
         level=_GAIN_CONFIDENCE_LEVEL,
-        sample_weight=sample_weight,
-        labels=classes,
+        sample_weight=rows.weight,
+        labels=rows.classes,
     )
-    if groups is not None:
-        codes = read_labels(labels, classes=classes)[1]
+    if rows.together is not None:
+        codes = read_labels(rows.labels, classes=rows.classes)[1]
         of_rows = LogLoss().of_rows
-        n = len(labels)
+        n = len(codes)
         moved = of_rows(after, codes) - of_rows(read_proba(proba), codes)
-        weight = canonical_weight(sample_weight, n)
+        weight = canonical_weight(rows.weight, n)
         found = compute_clustered_difference(
-            found, moved, weight, encode_groups(groups, n)
+            found, moved, weight, encode_groups(rows.together, n)
         )
     return double_difference_variance(found)
 

@@ -321,24 +321,29 @@ def _parse_table(table, roles, options):
 def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
     """Return the rows of some files, with the classes that their columns stand for.
 
-    A single column is the probability of ``classes[1]``. Columns that fit other classes
-    are rejected, unless ``--allow order`` was given.
+    Soft labels are shares of the class 1, or of one column per class. A single column
+    is the probability of ``classes[1]``. Columns that fit other classes are rejected,
+    unless ``--allow order`` was given.
     """
-    from .._validation import read_labels, read_proba
+    from .._validation import read_labels, read_proba, reorder_columns
 
     absent = options.absent
     rows = load_columns(files, options)
     n_columns = len(rows.names)
-    if options.soft_labels:
-        with add_error_context(source=name_files(files)):
-            return _parse_soft_labels(rows, options)
-    named, positive = match_named_classes(options, rows.labels, n_columns)
+    named = positive = None
+    if not options.soft_labels:
+        named, positive = match_named_classes(options, rows.labels, n_columns)
     with add_error_context(source=name_files(files)):
-        classes, codes = read_labels(rows.labels, classes=named)
-        check_classes(classes, n_columns, options)
-        labels = classes[codes]
-        rows = _match_columns(rows, classes)
-        scores = rows.scores
+        if options.soft_labels:
+            classes = get_soft_label_classes(options, rows.label_names, n_columns)
+            labels = rows.labels
+        else:
+            classes, codes = read_labels(rows.labels, classes=named)
+            check_classes(classes, n_columns, options)
+            labels = classes[codes]
+        names = [*rows.names]
+        scores = reorder_columns(rows.scores, names, classes)
+        names = in_class_order(names, classes)
         classes = order_classes(classes, positive, n_columns).column_classes
         if options.score_kind == "logits":
             scores = read_proba(scores, kind="logits", absent=absent)
@@ -348,33 +353,13 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
         if options.tolerance is not None:
             scores = read_proba(scores, tolerance=options.tolerance)
     return rows._replace(
-        labels=labels, scores=scores, classes=classes, positive=positive
+        labels=labels,
+        scores=scores,
+        weight=rows.weigh_votes(),
+        names=names,
+        classes=classes,
+        positive=positive,
     )
-
-
-def _match_columns(rows, classes):
-    """Return rows with their columns in the order of the classes that these are named after."""
-    from .._validation import reorder_columns
-
-    names = [*rows.names]
-    scores = reorder_columns(rows.scores, names, classes)
-    return rows._replace(scores=scores, names=in_class_order(names, classes))
-
-
-def _parse_soft_labels(rows, options):
-    """Return rows whose labels are shares of the class 1, or of one column per class."""
-    from .._validation import read_proba
-
-    scores = rows.scores
-    if options.score_kind == "logits":
-        scores = read_proba(scores, kind="logits")
-    elif options.tolerance is not None:
-        scores = read_proba(scores, tolerance=options.tolerance)
-    classes = get_soft_label_classes(options, rows.label_names, len(rows.names))
-    rows = rows._replace(scores=scores, weight=rows.weigh_votes(), classes=classes)
-    rows = _match_columns(rows, classes)
-    check_column_order(rows.labels, rows.scores, classes, len(rows.names), options)
-    return rows
 
 
 def expand_soft_labels(rows: PredictionBatch, first: int = 0) -> PredictionBatch:

@@ -36,6 +36,3 @@ class Identity(Recalibrator):
 
     def _make_map(self):
         return maps.Identity()
-
-    def _make_nodes(self):
-        return {"node": "identity"}
