@@ -9,6 +9,7 @@ import time
 import pytest
 
 from sklearn_calib._cli._remote import local_files
+from sklearn_calib._cli._request import Request
 from sklearn_calib._files import whole
 from sklearn_calib._files.whole import (
     lock_file,
@@ -154,7 +155,7 @@ def test_temporary_folders(tmp_path, monkeypatch):
     foreign = tmp_path / "sklearn-calib-mine"
     foreign.mkdir()
     try:
-        with local_files([str(tmp_path / "t.csv")], allow_remote=True):
+        with local_files(Request(files=[str(tmp_path / "t.csv")])):
             assert os.path.isdir(gone)  # nothing was made, nothing looked at
         with temporary_folder() as own:
             assert sorted(os.listdir(tmp_path)) == sorted(

@@ -15,6 +15,7 @@ from refused import refuses
 
 from sklearn_calib._cli import _large, _tables, main
 from sklearn_calib._cli._remote import local_files
+from sklearn_calib._cli._request import Request
 from sklearn_calib._files.columns import label_column, number_column, parse_texts
 from sklearn_calib._files.tables import is_unpacked_size_above, load_table, table_blocks
 from sklearn_calib.exceptions import InvalidInputError
@@ -233,7 +234,8 @@ def test_compression_is_told_by_the_first_bytes(tmp_path, monkeypatch, packed):
     monkeypatch.setattr(
         "sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
     )
-    with local_files([str(tmp_path / "t.csv"), "-"], False, beside=True) as files:
+    options = Request(files=[str(tmp_path / "t.csv"), "-"])
+    with local_files(options, beside=True) as files:
         assert len(files) == 2
         for file in files:
             assert load_table(file, lambda names: ["p", "y"]).columns.equals(frame)

@@ -10,6 +10,7 @@ import pytest
 
 from sklearn_calib import _cli
 from sklearn_calib._cli import _remote
+from sklearn_calib._cli._request import Request
 from sklearn_calib._files import opened, whole
 from sklearn_calib._files.opened import expand_paths
 
@@ -119,9 +120,8 @@ def test_folders_of_dead_processes_go(windows, tmp_path, monkeypatch):
     "path", ["C://tables/new.csv", "C:\\tables\\new.csv", "C:/tables/new.csv"]
 )
 def test_a_drive_is_no_address(path):
-    with _remote.local_files(
-        [path], allow_remote=False
-    ) as found:  # no --allow remote needed
+    with _remote.local_files(Request(files=[path])) as found:
+        # No --allow remote is needed.
         assert found == [path]
     assert expand_paths(path) == [(path, path, None)]
     with pytest.raises(FileNotFoundError):
@@ -131,7 +131,8 @@ def test_a_drive_is_no_address(path):
 def test_a_percent_sign_in_the_name_of_a_file(tmp_path):
     path = tmp_path / "100%25.csv"
     path.write_text("y,p\n", encoding="utf-8")
-    with _remote.local_files([path.as_uri()], allow_remote=True) as found:
+    options = Request(files=[path.as_uri()], allow_remote=True)
+    with _remote.local_files(options) as found:
         assert [os.path.realpath(each) for each in found] == [os.path.realpath(path)]
 
 
