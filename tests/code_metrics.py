@@ -28,7 +28,7 @@ RUN = 6  # lines that are equal in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 469_000,
+    "tokens": 468_900,
     "tokens per 100 code lines": 791,
     "where parameters": 0,
     "tuples that are only unpacked": 0,
