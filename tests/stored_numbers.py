@@ -15,9 +15,11 @@ import doctest
 import functools
 import inspect
 import json
+import re
 import sys
 import time
 import warnings
+import zlib
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -617,8 +619,20 @@ def drawn_by(made):
             )
             for one in ax.collections
         ]
+        found[f"limits {number}"] = [*ax.get_xlim(), *ax.get_ylim()]
+        found[f"words {number}"] = words_of(ax)
     plt.close("all")
     return found
+
+
+def words_of(ax):
+    """A checksum of the texts of some axes without their numbers, of which digits differ."""
+    texts = [ax.get_title(), ax.get_xlabel(), ax.get_ylabel(), *ax.texts]
+    if ax.get_legend() is not None:
+        texts += ax.get_legend().get_texts()
+    words = [one if isinstance(one, str) else one.get_text() for one in texts]
+    without = re.sub(r"[-\d.,]+", "#", "; ".join(words))
+    return f"{zlib.crc32(without.encode()):x}"
 
 
 def vertices_of(collection):
