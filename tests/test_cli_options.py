@@ -20,6 +20,7 @@ from systems import symlink
 from sklearn_calib._cli import build_parser, main
 from sklearn_calib._cli._audit import EXAMPLES
 from sklearn_calib._cli._remote import describe_source
+from sklearn_calib._cli._request import Request, spell_option
 from sklearn_calib._cli._result import parse_conditions
 from sklearn_calib.metrics import all_metrics, log_loss, smooth_calibration_error
 
@@ -644,3 +645,20 @@ def test_errors_name_the_options(frame, capsys, command, arguments, named):
 
 def test_a_source_has_no_password():
     assert describe_source(["ftp://me:word@host/t.csv"], ["copy"]) == "ftp://host/t.csv"
+
+
+def test_messages_name_options_that_a_command_has():
+    """An attribute of a request is called as the option that sets it."""
+    (commands,) = (
+        action.choices for action in build_parser()._actions if action.choices
+    )
+    actions = [one for parser in commands.values() for one in parser._actions]
+    known = {option for one in actions for option in one.option_strings}
+    set_by_options = {one.dest for one in actions if one.option_strings}
+    checked = set_by_options & {*Request.__dataclass_fields__}
+    assert len(checked) > 15
+    # Words of options set the last three; the first is never named.
+    checked = checked - {"sums"} | {"absent", "drop_missing", "logits"}
+    for name in checked:
+        option = spell_option(name).split()[0]
+        assert option in known, f"{name}: no command has {option}"

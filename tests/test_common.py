@@ -305,6 +305,19 @@ def test_weights_are_what_they_say(instance):
     assert (np.abs(fractions - plain).max() > 1e-6) == (declared == "counts")
 
 
+def test_as_many_classes_as_a_method_takes():
+    """The greatest number is taken, one more is not."""
+    limited = [one for one in DEFAULTS if one.capabilities.max_classes is not None]
+    assert limited
+    for instance in limited:
+        most = instance.capabilities.max_classes
+        instance._check_fit_shapes(np.ones((1, most)), np.arange(most))
+        with refuses(
+            ValueError, expected=f"at most {most} classes", value=f"{most + 1}"
+        ):
+            instance._check_fit_shapes(np.ones((1, most + 1)), np.arange(most + 1))
+
+
 def test_registry_names():
     assert "temperature" in all_recalibrators()
     names = {one.spec.scorer_name for one in all_metrics().values()}

@@ -29,7 +29,7 @@ from sklearn_calib.recalibrators import (
     TemperatureScaling,
     cross_fitted_proba,
 )
-from sklearn_calib.report import calibration_report
+from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.summary import CalibrationSummary, summarize
 
 P, Y = make_overconfident(2, 60)
@@ -165,6 +165,10 @@ REFUSED = {
     "blocks of other columns": (
         lambda: TemperatureScaling().fit_blocks([(P, Y), (P3, Y)], classes=[0, 1]),
         "2 columns of scores, one per class, got 3. Pass the columns in the order of",
+    ),
+    "pairs beside a column": (
+        lambda: multilabel_report(np.column_stack([Y, Y]), [P, NUMBER]),
+        r"an array of shape \(n_samples, 2\), got shape \(60,\). A model that saw",
     ),
     "folds of more groups": (
         lambda: cross_fitted_proba("platt", P, Y, cv=8, groups=GROUP),

@@ -2,6 +2,7 @@
 
 import html
 import io
+import re
 import shutil
 import subprocess
 import warnings
@@ -277,3 +278,14 @@ def test_a_name_of_several_rows_is_said_once_and_columns_of_names_are_on_the_lef
     assert (
         apart.count('<th scope="row"><bdi>a</bdi>') == 2 and apart.count("<tbody>") == 1
     )
+
+
+@pytest.mark.parametrize("level", [2, 3])
+def test_headings_of_parts_are_one_level_deeper(level):
+    """Parts of a section without a heading are on its own level."""
+    inner = Section(title="c", sentences=["d"])
+    parts = [Section(title="b", parts=[inner]), Section(parts=[inner])]
+    found = render_html([Section(title="a", parts=parts)], level)
+    headings = re.findall(r"<h(\d)>(\w)</h\1>", found)
+    expected = [(0, "a"), (1, "b"), (2, "c"), (1, "c")]
+    assert headings == [(str(level + deeper), name) for deeper, name in expected]

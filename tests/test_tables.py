@@ -252,6 +252,21 @@ def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):
         load_table(str(tmp_path / "t.xlsx"), lambda names: ["p"])
 
 
+def test_a_sheet_with_empty_cells_beside_its_header(tmp_path):
+    """Empty ones at the end are no columns; one before the others leaves their places."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in ([None, "y", "p", None], [7, 0, 0.25, None], [8, 1, 0.5, None]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    seen = []
+    found = load_table(
+        str(tmp_path / "t.xlsx"), lambda names: seen.extend(names) or ["p"]
+    )
+    assert seen == ["", "y", "p"]
+    assert found.columns["p"].tolist() == [0.25, 0.5]
+
+
 def test_the_name_that_was_meant(tmp_path):
     names = [f"feature_{i}" for i in range(5000)] + ["outcome"]
     (tmp_path / "t.csv").write_text(",".join(names) + "\n", encoding="utf-8")
