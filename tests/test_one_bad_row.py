@@ -1,4 +1,4 @@
-"""One bad entry among good ones is refused by every call with rows, with the number of the row.
+"""Every call with rows refuses one bad entry among good ones, with the number of the row.
 
 The calls are those of `test_row_indexes`, so a new one comes by itself.
 """

@@ -253,7 +253,7 @@ def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):
 
 
 def test_a_sheet_with_empty_cells_beside_its_header(tmp_path):
-    """Empty ones at the end are no columns; one before the others leaves their places."""
+    """Those at the end are left out; one before the others keeps their places."""
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for row in ([None, "y", "p", None], [7, 0, 0.25, None], [8, 1, 0.5, None]):
