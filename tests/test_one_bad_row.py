@@ -1,4 +1,4 @@
-"""Every call with rows refuses one bad entry among good ones, with the number of the row.
+"""Every call with rows raises an error for one bad entry among good ones, and names its row.
 
 The calls are those of `test_row_indexes`, so a new one comes by itself.
 """

@@ -1,7 +1,7 @@
-"""What public calls refuse that no other test passes to them, with each field of the error.
+"""Errors of public calls that no other test raises, with each field of the error.
 
-A row is a call and its message. Rows of a batch, summaries among rows, and pairs of
-options that exclude each other are here if a quick test of the room lacks them.
+A row is a call and its message: summaries in the place of rows, options that exclude
+each other, and arguments of the wrong kind.
 """
 
 import numpy as np
