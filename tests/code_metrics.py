@@ -29,16 +29,16 @@ LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss
 #: Upper limits, which are only ever lowered.
 LIMITS = {
     "tokens": 468_900,
-    "tokens per 100 code lines": 791,
+    "tokens per 100 code lines": 775,
     "where parameters": 0,
     "tuples that are only unpacked": 0,
-    "parallel assignments that are not swaps": 3,
+    "parallel assignments that are not swaps": 2,
     "nested conditional expressions": 0,
     "vague constants": 0,
     "percent of function names of one word": 11.2,
-    "percent of function names with a participle": 3.3,
+    "percent of function names with a participle": 2.9,
     "percent of function names with of": 0.3,
-    "percent of docstrings that are not imperative": 3.4,
+    "percent of docstrings that are not imperative": 3.2,
     "files": 370,
     "row types": 30,
     "public names": 155,
@@ -49,7 +49,7 @@ LIMITS = {
     "most options of another command": 21,
 }
 #: Lower limits, which are only ever raised.
-MINIMA = {"comment lines per 100 code lines": 5.5}
+MINIMA = {"comment lines per 100 code lines": 6.0}
 #: Of the way of a call: (files, depth) at most.
 WAYS = {
     "audit": (84, 20),

@@ -118,6 +118,8 @@ def _sum_gap_powers(table, y_encoded, weight, order, starts, p, gap):
             i = order[position]
             scale = _get_row_scale(table[i])
             for j in range(k):
+                # Negative entries are rounding errors; the scale makes the row sum to
+                # 1.
                 residual = max(np.float64(table[i, j]), 0.0) * scale
                 if j == y_encoded[i]:
                     residual -= 1.0

@@ -39,6 +39,7 @@ def evaluate_loss(design, mass, ones, ridge, theta, tables):
         for c in range(n_cells):
             eta[c] += coefficient * design[i, c]
     for c in range(n_cells):
+        # One exponential gives both probabilities without cancellation.
         small_exp = math.exp(-abs(eta[c]))
         larger = 1.0 / (1.0 + small_exp)
         smaller = small_exp * larger
@@ -80,6 +81,8 @@ def _factor_hessian(square, ridge, scale):
     """
     free = len(scale)
     for i in range(free):
+        # Scaling to a unit diagonal keeps the factor exact for coefficients of very
+        # different size.
         square[i, i] += ridge[i]
         scale[i] = math.sqrt(max(square[i, i], 1e-290))
         for j in range(i + 1, free):
@@ -90,6 +93,8 @@ def _factor_hessian(square, ridge, scale):
             for m in range(j):
                 total -= square[i, m] * square[j, m]
             square[i, j] = total / square[j, j]
+        # A multiple of the identity keeps the factor if the data leave a direction
+        # open.
         total = 1.0 + 1e-13
         for m in range(i):
             total -= square[i, m] * square[i, m]

@@ -195,6 +195,7 @@ _ENCODING_HINT = (
 
 def _find_positions(labels, wanted, codes):
     """Find the position of each label among the wanted classes."""
+    # A dict compares labels as Python does, so 1 and 1.0 are the same label.
     column_of = dict(zip(_to_keys(wanted, labels), range(len(wanted)), strict=True))
     columns = np.array(
         [column_of.get(key, -1) for key in _to_keys(labels, wanted)], dtype=np.intp

@@ -198,6 +198,8 @@ def _read_few_rows(scores, kind):
     """
     if type(scores) is SimplexArray and kind == "proba":
         return None if scores._log is scores._absent is None else scores
+    # Single rows are common in production, where the full checks would take most of the
+    # time.
     few = type(scores) is np.ndarray and 0 < scores.size <= _MAX_QUICK_CHECK_ENTRIES
     if not few or scores.dtype != np.float64 or scores.ndim not in (1, 2):
         return None

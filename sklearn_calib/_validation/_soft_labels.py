@@ -131,6 +131,8 @@ def validate_soft_labels(
             np.abs(mass - whole) <= _MAX_COUNT_ERROR_UNITS * unit * weight[:, None]
         ).all():
             mass = whole
+    # A row is repeated for each class with a positive share; copies of an item are
+    # neighbours.
     items, codes = np.nonzero(mass)
     return SoftRows(items, names, codes, mass[items, codes])
 
@@ -195,6 +197,8 @@ def count_votes(table: FloatArray) -> Votes:
             hint="Drop rows without a vote",
             row=total.argmin(),
         )
+    # Shares of 0 and 1 are whole numbers too, so only the sums and the largest number
+    # tell counts from shares.
     whole = (votes == np.floor(votes)).all(axis=1)
     largest = votes.max(axis=1, initial=0.0)
     off = ~whole & (np.abs(total - 1) > _SUM_TOLERANCE)
@@ -206,6 +210,7 @@ def count_votes(table: FloatArray) -> Votes:
             hint="Divide the row by its sum, or give the numbers of votes",
             row=row,
         )
+    # Several 1 in a row may be votes, or marks of many labels.
     many = whole & (total > 1)
     texts = {
         "shares": ~whole,
@@ -271,6 +276,7 @@ def _read_shares(y):
         return np.column_stack([1 - shares, shares]), unit
     total = shares.sum(axis=1)
     error = np.abs(total - 1)
+    # Sums of float32 or float16 are allowed the rounding of these types.
     off = error > max(_SUM_TOLERANCE, _MAX_COUNT_ERROR_UNITS * unit)
     if off.any() and not (
         error.max() <= _MAX_COUNT_ERROR_UNITS * _BFLOAT16_EPSILON

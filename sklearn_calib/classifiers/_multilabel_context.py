@@ -175,6 +175,8 @@ def compute_label_scores(
         )
     check_method(estimator, response_method)
     proba = estimator.predict_proba(X)
+    # MultiOutputClassifier and forests return one array per label, in the order of the
+    # classes of each.
     if isinstance(proba, list | tuple):
         classes_by_label = getattr(estimator, "classes_", [None] * len(proba))
         proba = [

@@ -116,6 +116,7 @@ def refit_candidate(
     # The refit on all rows does not need more stages than the chosen one.
     estimator = staging.with_max_stages(staging.with_recording(estimator), stage)
     estimator, columns = context.fit_estimator(context.all_rows, estimator, staging.fit)
+    # A learner that stops early by itself may have fewer stages.
     stage = min(stage, staging.n_stages(estimator))
     return staging.truncate(estimator, stage), columns
 

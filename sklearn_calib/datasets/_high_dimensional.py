@@ -153,6 +153,7 @@ def make_high_dimensional(
     rng = make_random_state(random_state)
     matrix, root = _make_covariance(covariance, correlation, n_features)
     w = rng.standard_normal(n_features)
+    # The scores w'x of the truth have variance 1.
     w /= np.sqrt(w @ matrix @ w)
     function = link if callable(link) else _LINK_FUNCTIONS[link]
     truth = LinearTruth(
@@ -199,6 +200,8 @@ def _correlate_entries(Z, root):
     from scipy.signal import lfilter
 
     Z = Z / np.sqrt(Z.shape[1])
+    # An autoregression of order 1 gives the covariance root^|j - k| in O(n d), without
+    # a matrix.
     Z[:, 1:] *= np.sqrt(1 - root**2)
     return lfilter([1.0], [1.0, -root], Z, axis=1)
 
@@ -211,5 +214,7 @@ def _draw_entries(design, freedom, shape, rng):
         return rng.uniform(-np.sqrt(3), np.sqrt(3), shape)
     entries = rng.standard_normal(shape)
     if design == "elliptical":
+        # A common factor for each row makes the rows t-distributed; freedom - 2 keeps
+        # the variance at 1.
         entries *= np.sqrt((freedom - 2) / rng.chisquare(freedom, shape[0]))[:, None]
     return entries

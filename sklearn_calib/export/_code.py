@@ -149,6 +149,8 @@ class _Printer:
         program = self.program
         language = self.language
         self._uses = count_uses([program.valid, *program.outputs])
+        # The check comes first, and what it has computed is not computed again for the
+        # results.
         check = self._write_lines([program.valid])
         body = self._write_lines(program.outputs)
         valid = self._texts[id(program.valid)]

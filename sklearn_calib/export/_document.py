@@ -342,6 +342,7 @@ def _read_parts(document):
             raise invalid_field(
                 name, expected=f"a {expected.__name__}", got=type(value).__name__
             )
+    # The map and the check rows are checked against the number of classes.
     classes = parse_classes(document["classes"], document["classes_type"])
     root = read_map(document["map"], len(classes))
     check = _read_check_rows(document["check"], len(classes))
@@ -415,6 +416,7 @@ def _verify_check_rows(document):
         raise invalid_field(
             "check", expected="rows of scores", got=str(error)
         ) from error
+    # Negated, so that NaN counts as a difference.
     far = ~(np.abs(results - expected) <= MAX_CHECK_ERROR)
     if far.any():
         row, column = np.argwhere(far)[0]
@@ -437,6 +439,7 @@ def write_classes(classes: AnyArray) -> tuple[list[Any], str]:
         value.item() if isinstance(value, np.generic) else value for value in values
     ]
     kind = type(values[0]).__name__
+    # Exact types are compared, because True is also an int.
     if all(type(value) is _JSON_TYPE_BY_LABEL_TYPE.get(kind) for value in values):
         return values, kind
     if all(isinstance(value, bytes) for value in values):

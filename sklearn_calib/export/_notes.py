@@ -60,6 +60,7 @@ def _write_columns(columns):
     names_by_role = columns if isinstance(columns, Mapping) else {"scores": columns}
     roles = {}
     for role, names in names_by_role.items():
+        # A single name would otherwise be read letter by letter.
         names = [names] if isinstance(names, str) else names
         if not isinstance(role, str) or not _are_names(names):
             raise invalid_input(

@@ -117,12 +117,14 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
         name = narrow
         double = False
     if double:
+        # Plain attributes of the operator are float32, so float64 needs tensors.
         for key in [key for key in _DOUBLE_ATTRIBUTES if key in trees]:
             values = np.asarray(trees.pop(key), dtype=np.float64)
             trees[f"{key}_as_tensor"] = make_tensor(
                 key, DOUBLE_TYPE_CODE, [len(values)], values
             )
     out = operator.outputs[0].full_name
+    # The logits of LightGBM are the sum of the trees times a factor.
     factor = _find_margin_factor(estimator, package)
     summed = out if factor == 1 else scope.get_unique_variable_name("summed")
     container.add_node(
@@ -155,6 +157,7 @@ def _convert_trees(scope, operator, container, estimator, package):
         raw_operator=_remove_feature_names(estimator)
         if package == "xgboost"
         else estimator,
+        # With an input of float64 the converters keep all digits of the thresholds.
         inputs=[SimpleNamespace(type=DoubleTensorType())],
         input_full_names=operator.input_full_names,
         outputs=outputs,

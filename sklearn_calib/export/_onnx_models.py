@@ -202,6 +202,7 @@ def _add_constants(graph, container):
 
     for name, array in graph.constants.items():
         if array.dtype.kind == "U":
+            # ONNX stores texts as bytes.
             text = [label.encode() for label in array.tolist()]
             container.add_initializer(name, TensorProto.STRING, list(array.shape), text)
         else:
@@ -247,6 +248,7 @@ def _compute_scores(model, pair, scope, operator, container, graph):
         name: v for name, v in options.items() if container.has_options(last, name)
     }
     for place in (scope, container):
+        # skl2onnx looks options up by the identity of the estimator, in both objects.
         place.add_options(id(last), options)
     graph.second_only = of_trees and own == 2
     outputs = _parse_sklearn(scope, estimator, operator.inputs)

@@ -361,6 +361,8 @@ class SqlJoin(SqlStatement):
             for expr in iter_expressions(self.program.outputs)
             if expr.op == "lookup"
         ]
+        # Several tables of values may be searched at one place: these are the columns
+        # of one table.
         places = {id(expr.args[0]): expr.args[0] for expr in lookups}
         if len(places) != 1 or lookups[0].args[0].args[0].op != "input":
             raise invalid_input(

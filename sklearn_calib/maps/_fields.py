@@ -210,6 +210,7 @@ class Parts(Field):
 
     def schema(self) -> dict[str, Any]:
         node = {"$ref": "#/$defs/node"}
+        # A node refers to the definition of all nodes, because maps may be nested.
         items = {"anyOf": [node, {"type": "null"}]} if self.gaps else node
         return {"type": "array", "items": items, "minItems": 1}
 
@@ -246,6 +247,7 @@ def read_number_table(value: Any, at: str, *dimensions: int) -> Any:
         ) from None
     if table.dtype.kind not in "iuf":
         raise invalid_field(at, expected="numbers", got=short_repr(value))
+    # An empty list has one dimension in numpy, although it may be a table without rows.
     if table.size == 0 and table.ndim == 1 and dimensions == (2,):
         table = table.reshape(0, 0)
     if table.ndim not in dimensions:

@@ -73,6 +73,8 @@ class SoftmaxAffine(CalibrationMap):
             u = u @ rows.constant(self, "coef").T
         if self._has_offset:
             return rows.softmax(u + rows.constant(self, "intercept"))
+        # Centred logits that are multiplied by a factor of at least 0 still have the
+        # maximum 0.
         return rows.softmax(
             u, is_centred=self.centred and is_scaled and self._compute_slopes[1] >= 0
         )
@@ -117,6 +119,8 @@ class SoftmaxAffine(CalibrationMap):
                 self._cut_at_least(ranges, rows, column, sign)
         turn = 0.0
         if not self.centred and zero * one < 0:
+            # The derivative of one log p_1 - zero log p_0 is one / p_1 + zero / p_0,
+            # which is 0 at p_1 / p_0 = -one / zero.
             turn = np.log(-one / zero)
         ranges.cut_at_levels(lambda x: rows(x).log_odds, np.array([turn]))
 

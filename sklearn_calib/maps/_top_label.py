@@ -52,6 +52,7 @@ class TopLabel(CalibrationMap):
         top = rows.proba.argmax(axis=1)
         if len(self.parts) == 1:
             return rows.with_proba(self._apply_part(self.parts[0], rows, top))
+        # Rows whose class has no part keep their probabilities.
         out = np.array(rows.proba)
         for column, part in enumerate(self.parts):
             chosen = np.flatnonzero(top == column)
@@ -85,11 +86,15 @@ class TopLabel(CalibrationMap):
                 np.column_stack([one.column(side) for one in mapped]) for side in (0, 1)
             )
             rest, top = (is_top.where(one, 0.0).sum() for one in of_parts)
+        # The logarithms are relative to the largest of the others, so that the exponent
+        # does not cause an overflow. The predicted class gets no share.
         shares = is_top.where(
             rows.lowest, (rows.log - log_others.max()) * self.rest
         ).softmax()
         out = is_top.where(top, rest * shares)
         if None in self.parts:
+            # A row without a part is recognised by a table of 0 and 1 over the
+            # predicted classes.
             kept = np.array([float(part is None) for part in self.parts])
             out = (is_top.where(kept, 0.0).sum() > 0.5).where(rows.p, out)
         return rows.make_rows(out)

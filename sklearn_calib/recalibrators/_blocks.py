@@ -431,9 +431,12 @@ class Blocks:
         order = rng.permutation(len(places))[: -(-most * len(places) // max(1, n_rows))]
         chosen = [places[which] for which in order]
         parts = [block.select_rows(place, self.floor) for block, place in chosen]
+        # If the floor matters for a row of the sample, the pieces are read again with
+        # the floor of the sample.
         if parts and min(part[2] for part in parts) < self.floor:
             self.floor = reduce(operator.add, (part[1] for part in parts)).floor
             parts = [block.select_rows(place, self.floor) for block, place in chosen]
+        # Pieces without a row of positive weight are empty.
         rows = [part[0] for part in parts if len(part[0][0])]
         return [self._join_parts(rows)] if rows else []
 

@@ -133,6 +133,8 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
         self.one_vs_rest_ = []
         for number, pair in enumerate(iter_one_vs_rest(rows.proba)):
             part = clone(self)
+            # The parts are fitted by `_fit` alone, so the attributes that `fit` would
+            # set are set here.
             part.classes_ = np.arange(2)
             part.n_features_in_ = 2
             part.group_names_ = self.group_names_

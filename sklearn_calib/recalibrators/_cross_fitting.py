@@ -116,6 +116,7 @@ def cross_fitted_proba(
         rows = slice(None) if sample_weight is None else sample_weight > 0
         warn_column_order(proba[rows], codes[rows], names, "classes")
     together = None if groups is None else encode_groups(groups, len(codes))
+    # Groups and folds of the user decide already which rows belong together.
     if together is None and isinstance(cv, int | np.integer):
         warn_repeated_rows(proba, codes, GROUPS_HINT)
     numbers = np.arange(len(names))

@@ -193,6 +193,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
         )  # fmt: skip
         self.intercepts_ = lines[:, 0].copy()
         self.slopes_ = lines[:, 1].copy()
+        # The columns of `to_frame`: rows, events and expected events.
         parts = (np.ones(len(z)), target, np.asarray(data.proba)[:, 1])
         self._sums = np.column_stack(
             [np.bincount(group, data.weight * part, minlength=number) for part in parts]

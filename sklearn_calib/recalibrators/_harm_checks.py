@@ -175,7 +175,7 @@ def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
         hits = np.bincount(tie, weights=y_encoded == column)[large]
         value = np.zeros(len(large))
         value[tie] = digits[:, column]
-        # Columns with equal values are taken in the increasing order of their rates.
+        # Scores with the same value of this column are sorted by their event rates.
         order = np.lexsort((hits / count, value[large]))
         if _have_alternating_labels(count[order], hits[order], len(columns)):
             return True
@@ -270,7 +270,8 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
         return None
     sizes = np.bincount(groups)
     got = f"{len(sizes)} different rows of X among {n}, nearly equal ones counted once"
-    # The groups are too few or too large for the folds, or are clusters of their own.
+    # Groups that are so few or so large cannot be divided into folds, or are clusters
+    # rather than copies.
     if len(sizes) < 2 * n_folds or sizes.max() > n / (2 * n_folds):
         if equal:
             warn_leaky_folds(got)

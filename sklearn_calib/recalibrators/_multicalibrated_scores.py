@@ -186,6 +186,8 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
         )
         least = self.min_samples_leaf
         if least == "auto":
+            # By default a leaf has a fiftieth of the rows, within limits: smaller
+            # leaves fit noise, larger ones miss small groups.
             least = max(20.0, min(80.0, data.weight.sum() / 50))
         best, self.cv_losses_, self._corrections = cross_validate_steps(
             rows,
@@ -195,6 +197,7 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
             float(least),
         )
         n_steps, n_trees = self._count_steps()
+        # Rounded up, because the last round may be incomplete.
         self.n_rounds_ = -(-best // n_steps)
         self.n_trees_ = best * n_trees
         gains = (

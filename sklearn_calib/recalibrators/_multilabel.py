@@ -383,6 +383,7 @@ class _MultilabelInput(NamedTuple):
         labels = np.concatenate(
             [self.table[rows, label] for label, rows in kept]
         ).astype(np.intp)
+        # A fit needs rows of both kinds.
         if len(np.unique(labels)) < 2:
             return None
         return fit_validated(

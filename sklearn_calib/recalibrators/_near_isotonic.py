@@ -133,6 +133,8 @@ class NearIsotonicCalibration(LogOddsInterpolator):
                 tried[int(np.argmin(costs))] if np.isfinite(costs).any() else tried[-1]
             )
         else:
+            # The penalty of the user is per row; that of the path is for the sum of the
+            # weights.
             best = self.penalty * rows
         self.breakpoints_ = breakpoints / rows
         self.penalty_ = float(best) / rows
@@ -144,4 +146,6 @@ class NearIsotonicCalibration(LogOddsInterpolator):
         loss, total, ones = compute_group_losses(starts, value, path)
         if bic:
             return loss + compute_bic_penalty(total.sum()) * len(starts)
+        # The Bayesian Dirichlet score: a prior of two rows, half of them events, is
+        # divided among the groups.
         return -compute_log_evidence(total, ones, 2.0 / len(total), 0.5)

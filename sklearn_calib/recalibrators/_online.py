@@ -198,6 +198,7 @@ class OnlineCalibration(Recalibrator):
         for start in range(0, len(z), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
             likelihood = compute_pair_proba(towards[rows], z[rows], FINE_GRID)
+            # Weights of 1 need no power of each likelihood.
             power = None if equal else weight[rows]
             log_weight = update_weights(
                 log_weight, likelihood, power, FINE_GRID, self.share
@@ -209,6 +210,7 @@ class OnlineCalibration(Recalibrator):
         weight = np.exp(self.log_weights_)
         out = np.empty(len(z))
         for rows in iter_row_blocks(np.broadcast_to(z[:, None], (len(z), len(weight)))):
+            # The prediction is the mean over all pairs, by their posterior weights.
             out[rows] = compute_pair_proba(1.0, z[rows], FINE_GRID) @ weight
         return make_two_columns(np.clip(out / weight.sum(), 0.0, 1.0))
 

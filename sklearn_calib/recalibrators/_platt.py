@@ -116,6 +116,8 @@ class PlattScaling(Recalibrator):
             z = get_pseudo_log_odds(compute_log_odds(proba), weight)
             right = convert_log_odds(z)
             score = np.append(score, compute_map_input(right, self.scale))
+            # The pseudo rows are labelled with their own probabilities, which draws the
+            # line to the identity.
             target = np.append(codes.astype(float), np.asarray(right)[:, 1])
             weight = np.append(weight, np.full(2, self.prior_weight))
         elif self.smooth_targets:

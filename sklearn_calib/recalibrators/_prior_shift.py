@@ -648,6 +648,7 @@ class PriorShift(Recalibrator):
         self._source_rows = (
             np.inf if has_prior else counts.sum() ** 2 / (weight @ weight)
         )
+        # Only the methods that use a confusion matrix need labelled predictions.
         self._confusion = None
         if isinstance(self.prior, str) and self.prior in ("bbse", "rlls"):
             self._confusion = estimate_confusion(

@@ -439,6 +439,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _per_unit(self, at):
         """Compute how fast the domain moved to [-1, 1] passes at probabilities."""
+        # d x / d p, for x linear in the score, which is p or its log-odds.
         pace = 2 / (self.domain_[1] - self.domain_[0])
         return (
             pace / (at * (1 - at)) if self.scale == "logit" else np.full(len(at), pace)

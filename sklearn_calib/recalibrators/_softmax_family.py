@@ -80,6 +80,7 @@ class SoftmaxRegression(FittedSoftmax):
         if self._laplace:
             step = self.temperature_scaling_
             beta = step.inverse_temperature_
+            # The same share as `TemperatureScaling(laplace=True)` mixes in.
             share = 1.0 / (step.n_samples_ + 1.0)
             return log_proba(
                 mix_with_uniform(scale_proba(log_proba(proba), beta), share)

@@ -156,6 +156,7 @@ class SplineCalibration(Recalibrator):
         cells = kernel.coarsen_cells(
             kernel.make_cells(score, codes, weight), MAX_SPLINE_CELLS
         )
+        # Fewer cells are enough to compare penalties; the final fit uses all of them.
         few = kernel.coarsen_cells(cells, _MAX_PENALTY_CELLS)
         same = few is cells
         cells = kernel.add_prior_points(cells, self.prior)

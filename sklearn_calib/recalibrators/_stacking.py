@@ -54,6 +54,7 @@ def name_chains(recalibrators: object) -> Chains:
     chains: Chains = {}
     for name, method in pairs:
         whole = resolve_recalibrator(method)
+        # Equal names are made different by primes.
         while name in chains:
             name += "'"
         parts = (

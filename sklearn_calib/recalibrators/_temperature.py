@@ -166,6 +166,7 @@ class TemperatureScaling(Recalibrator):
         # Other arrays are in memory already, so passes over them would save nothing.
         elif not isinstance(X, np.memmap):
             return False
+        # Small tables are faster in memory.
         if X.ndim != 2 or X.shape[0] * X.shape[1] <= least:
             return False
         named_classes, _ = read_labels(y, classes=classes, input_name="y")

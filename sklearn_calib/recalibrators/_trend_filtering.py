@@ -183,6 +183,8 @@ def iter_fits(
     rows = mass * get_rows_per_weight(weight)
     top = find_largest_penalty(x, y, mass)
     if lam is None:
+        # If the largest useful penalty is rounding, the points lie on a line and one
+        # fit is enough.
         bent = top > MIN_PENALTY_PER_ROW * mass.sum()
         lams = top * np.geomspace(1, 1e-4, _N_PENALTIES) if bent else [0.0]
     else:
@@ -190,6 +192,8 @@ def iter_fits(
     for penalty in lams:
         fit = fit_trend_filter(x, y, mass, penalty)
         kept = np.unique(np.concatenate([[0], fit.knots, [len(x) - 1]]))
+        # The degrees of freedom of trend filtering are the number of knots plus the two
+        # of a line.
         df = min(len(fit.knots) + 2, len(x))
         price = _compute_criterion(
             np.clip(fit.values, 0.0, 1.0), y, rows, df, criterion
@@ -235,6 +239,7 @@ def _find_cell_starts(x, mass):
 
 def _compute_criterion(p, y, rows, df, criterion):
     total = rows.sum()
+    # Laplace's rule of succession keeps the likelihood of fitted zeros and ones finite.
     p = np.clip(p, 1 / (total + 2), 1 - 1 / (total + 2))
     loss = -2 * (rows @ (xlogy(y, p) + xlogy(1 - y, 1 - p)))
     if criterion == "bic":

@@ -204,6 +204,7 @@ def register_staging(cls: type | str, staging: Staging) -> None:
             error=TypeError,
         )
     _STAGING_BY_TYPE[cls] = staging
+    # The new adapter may be the better match for a type in the cache.
     _STAGING_CACHE.clear()
 
 
@@ -317,6 +318,8 @@ class _PipelineStaging(Staging):
     def fit(self, estimator, X, y, **params):
         name, learner = estimator.steps[-1]
         recorder = _Recorder(learner, self.inner)
+        # The pipeline transforms the features itself and passes them to the recorder,
+        # which fits the learner stage by stage.
         estimator.steps[-1] = (name, recorder)
         try:
             estimator.fit(X, y, **params)
