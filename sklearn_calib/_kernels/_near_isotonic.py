@@ -77,7 +77,11 @@ def _fill_first_meetings(sums, mass, flag, key):
 def _merge_groups(
     sums, mass, flag, before, after, key, heap, heap_index, merge_penalty
 ):
-    """Remove the boundaries in turn; `heap` is one of the keys."""
+    """Remove the boundaries in turn, by increasing keys.
+
+    `before` and `after` are the neighbours of each boundary, `heap` is a heap of the
+    boundaries by their keys, and `heap_index` gets the place of each boundary in it.
+    """
     m = len(merge_penalty)
     for i in range(m):
         heap_index[heap[i]] = i

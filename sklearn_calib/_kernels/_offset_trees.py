@@ -187,7 +187,16 @@ def _grow_trees(
     order, g, h, rows, spare, cells, total, bounds, best, span, node_of,
     feature, left, child, value, gains,
 ):  # fmt: skip
-    """Grow all trees and add them to `offset`; return how many there are."""
+    """Grow all trees and add them to `offset`; return how many there are.
+
+    The first arguments are those of `boost_trees`. The others are arrays to work in:
+    the `order` of the bins of a column; gradient `g` and curvature `h` of each row;
+    `rows` in the order of the leaves, and space for a move (`spare`); for each leaf the
+    histograms of all columns (`cells`), the sums of g, h and weight (`total`), the
+    `bounds` of its value, its `best` split as in `_find_split`, the begin and end of
+    its rows (`span`) and its node (`node_of`). `feature`, `left`, `child` and `value`
+    get the nodes of each tree, `gains` the gain of each column.
+    """
     n = len(target)
     max_leaves = cells.shape[0]
     for t in range(feature.shape[0]):
@@ -224,6 +233,8 @@ def _grow_trees(
         nodes = 1
         feature[t, 0] = -1
         while leaves < max_leaves:
+            # The leaf whose split gains most. It becomes the left child and b the right
+            # one.
             a = 0
             for i in range(1, leaves):
                 if best[i, 0] > best[a, 0]:

@@ -99,7 +99,9 @@ def _remove_at_end(
 ):
     """Remove mass at one end; return it times its distance from 0.
 
-    `mass` is what is left.
+    `mass` is reduced to what remains of each kink. The kinks of a bucket are a linked
+    list, from `first[bucket]` on by `following`; `listed` counts them in blocks of
+    buckets. `keys` and `kinks` are a heap of those in the last buckets.
     """
     edge = len(first)
     top = np.int64(-1)
@@ -237,7 +239,8 @@ def find_maxima(ranks, position, gaps, sums):
 def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
     """Move both ends of the queue by each gap.
 
-    The kink at 0 is in the heaps of both ends, neither of which ever passes it.
+    The kink at 0 is in the heaps of both ends, neither of which ever passes it. `alive`
+    is the mass of each rank that remains, and `tree` a Fenwick tree of these masses.
     """
     for t in range(len(ranks)):
         rank = ranks[t]

@@ -147,8 +147,10 @@ def _filter_and_smooth(
 ):
     """Run the Kalman filter forwards and the smoother backwards.
 
-    level: filtered variance of b; slope_of: d slope / d b; slope_variance: variance of
-    slope given b.
+    The state at each point is its level b and slope c; a change of slope has mean `m`
+    and variance `q`. level: filtered variance of b; slope_of: d slope / d b;
+    slope_variance: variance of slope given b. The arguments from `level` to `prior` are
+    arrays to work in, the last three are the results.
     """
     n = len(y)
     # The first two points determine level and slope exactly; the filter starts with the

@@ -194,6 +194,7 @@ def _make_covariance(covariance, correlation, d):
 
 
 def _correlate_entries(Z, root):
+    """Return rows of correlated entries, from independent ones of variance 1."""
     if np.ndim(root):
         return Z @ root.T
     # This import takes a quarter of a second and is rarely needed.

@@ -230,6 +230,7 @@ class _SplinedMap(Recalibrator):
         self.first = first
 
     def _fit(self, proba, codes, weight):
+        """Fit one spline to the log-odds of each class against the rest."""
         n_classes = proba.shape[1]
         is_class = [codes == column for column in range(n_classes)]
         self.spline_ = SplineCalibration()

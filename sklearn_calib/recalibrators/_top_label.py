@@ -156,6 +156,7 @@ class TopLabel(CombinedRecalibrator):
         return maps.TopLabel(parts=parts, rest=self.rest_inverse_temperature_)
 
     def _group_rows(self, proba):
+        """Return the predicted class of each row, and the rows of each part by its key."""
         table = np.asarray(proba)
         if table.shape[1] == 2:
             # With two classes the second one takes the place of the predicted class, so
