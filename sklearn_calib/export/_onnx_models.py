@@ -230,27 +230,30 @@ def _compute_scores(model, pair, scope, operator, container, graph):
     kind = _get_score_kind(last, model.response_method)
     _check_converter(container, last, kind)
     # ONNX adds up the leaves of trees in float32.
-    of_trees = (
+    adds_in_float32 = (
         kind == "margins" or hasattr(last, "estimators_") or hasattr(last, "tree_")
     )
-    double = isinstance(operator.inputs[0].type, DoubleTensorType)
+    is_double = isinstance(operator.inputs[0].type, DoubleTensorType)
     # Scores may differ from Python's by this rounding, which must not move them across
     # a step.
     graph.slack = (
-        _FLOAT32_SCORE_TOLERANCE if of_trees or not double else _FLOAT64_SCORE_TOLERANCE
+        _FLOAT32_SCORE_TOLERANCE
+        if adds_in_float32 or not is_double
+        else _FLOAT64_SCORE_TOLERANCE
     )
     if kind == "margins":
         estimator, last = _unwrap_steps(pair.estimator, boosted.BoostedMargins)
     k = len(model.classes_)
-    own = len(last.classes_)
+    n_own = len(last.classes_)
     options = {"zipmap": False, "raw_scores": kind == "raw"}
+    # Each converter has some of these options only.
     options = {
         name: v for name, v in options.items() if container.has_options(last, name)
     }
     for place in (scope, container):
         # skl2onnx looks options up by the identity of the estimator, in both objects.
         place.add_options(id(last), options)
-    graph.second_only = of_trees and own == 2
+    graph.second_only = adds_in_float32 and n_own == 2
     outputs = _parse_sklearn(scope, estimator, operator.inputs)
     scores = graph.add(
         "Cast", Tensor(graph, outputs[-1].full_name), to=boosted.DOUBLE_TYPE_CODE
@@ -258,11 +261,11 @@ def _compute_scores(model, pair, scope, operator, container, graph):
     if kind == "proba":
         # Sums of leaves in float32 may exceed 1 by rounding.
         p = np.clip(scores, 0.0, 1.0)
-        rows = GraphExpression(p / p.sum(), own)
-    elif own == 2:
+        rows = GraphExpression(p / p.sum(), n_own)
+    elif n_own == 2:
         rows = GraphExpression.from_margin(scores.column(-1))
     else:
-        rows = GraphExpression.from_logits(scores, own)
+        rows = GraphExpression.from_logits(scores, n_own)
     if kind == "margins" and model.response_method == "predict_proba":
         rows = _round_as_predicted(rows, last)
     return _add_missing_classes(rows, pair.columns, k)

@@ -139,8 +139,9 @@ class HistogramBinning(Recalibrator):
         # they stay, with their middle as the value.
         number = np.searchsorted(self._cuts, score, side="left")
         second = weight * np.asarray(proba)[:, 1]
-        sums = sum_bins(number, len(self._cuts) + 1, weight, weight * codes, second)
-        total, hits, scores = sums
+        total, hits, scores = sum_bins(
+            number, len(self._cuts) + 1, weight, weight * codes, second
+        )
         filled = total > 0
         invented = self.prior_weight / get_rows_per_weight(weight)
         mean = np.divide(scores, total, out=np.zeros_like(total), where=filled)
@@ -171,11 +172,9 @@ class HistogramBinning(Recalibrator):
 def _find_equal_mass_cuts(score, weight, n_bins):
     """Return right-closed cuts between bins of equal mass, without empty bins."""
     values, row_value = find_distinct(score)
-    starts = np.unique(
-        _find_bin_starts(
-            values, find_mass_midpoints(np.bincount(row_value, weights=weight)), n_bins
-        )
-    )
+    middles = find_mass_midpoints(np.bincount(row_value, weights=weight))
+    starts = np.unique(_find_bin_starts(values, middles, n_bins))
+    # Bins that begin before the first score or behind the last one are empty.
     left = starts[(starts > 0) & (starts < len(values))] - 1
     # The mean of neighbouring floats may round to the right one, which must stay in the
     # next bin.
@@ -213,9 +212,9 @@ def _choose_number(score, codes, weight, strategy):
     place = knots if uniform else find_mass_midpoints(mass)
     rows = limit_rows_by_distinct_values(mass.sum(), len(knots))
     evidence = []
-    for n_bins in range(
-        1, 1 + int(np.ceil(min(rows, 10 * np.cbrt(rows)) - BIN_EDGE_TOLERANCE))
-    ):
+    # At most 10 n^(1/3) bins are tried, as in the averages of binnings (BBQ).
+    most = int(np.ceil(min(rows, 10 * np.cbrt(rows)) - BIN_EDGE_TOLERANCE))
+    for n_bins in range(1, 1 + most):
         if uniform:
             cuts = np.searchsorted(place, np.arange(1, n_bins) / n_bins, side="right")
         else:

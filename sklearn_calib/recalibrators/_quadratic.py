@@ -63,9 +63,8 @@ class QuadraticScaling(Recalibrator):
     def _fit(self, proba, codes, weight):
         """Fit a parabola in the log-odds by logistic regression."""
         score = compute_log_odds(proba)
-        separates = (
-            "a threshold or an interval" if interval_separates(score, codes) else ""
-        )
+        is_separated = interval_separates(score, codes)
+        separates = "a threshold or an interval" if is_separated else ""
         target = make_likelihood_targets("QuadraticScaling", separates, codes, weight)
         # Scores are moved and scaled into [-1, 1], where 1, u and u^2 are well
         # conditioned.
@@ -82,10 +81,9 @@ class QuadraticScaling(Recalibrator):
         # The coefficients of the log-odds themselves; the map keeps the scaled ones,
         # which lose no digits.
         self.a_ = square / self._spread**2
-        self.b_ = linear / self._spread - 2 * self.a_ * self._centre
-        self.c_ = (
-            constant - (linear / self._spread - self.a_ * self._centre) * self._centre
-        )
+        slope = linear / self._spread
+        self.b_ = slope - 2 * self.a_ * self._centre
+        self.c_ = constant - (slope - self.a_ * self._centre) * self._centre
 
     def _make_map(self):
         return maps.SigmoidPoly(
