@@ -174,6 +174,11 @@ class SortedPredictions:
         before = np.take_along_axis(after - values, first, axis=1)
         return before, np.take_along_axis(after, last, axis=1)
 
+    def _sum_ties(self, values):
+        """Return the sum over the rows with the prediction of each row."""
+        before, after = self._sum_below_and_upto(values)
+        return after - before
+
     # -- lines in the log-odds ---------------------------------------------------------------
 
     def get_intercept(self):
@@ -280,12 +285,9 @@ class SortedPredictions:
         events = self.weight * self.outcome
         # The rows of one prediction may be in two cells.
         if self._tie_bounds is not None:
-            shared, total = (
-                np.subtract(*self._sum_below_and_upto(x)[::-1])
-                for x in (events, self.weight)
-            )
+            total = self._sum_ties(self.weight)
             event_rate = np.divide(
-                shared, total, out=np.zeros_like(total), where=total > 0
+                self._sum_ties(events), total, out=np.zeros_like(total), where=total > 0
             )
             # Each row gets the mean outcome of its tie, so the curve does not depend on
             # how the sort ordered the rows of a tie.
@@ -426,10 +428,10 @@ def _find_spans(x, mass):
         (middle[:, None, :] < goal[:, :, None]).sum(axis=2), min(1, last), last
     )
     left = np.maximum(right - 1, 0)
-    (low, high), (before, after) = (
-        [np.take_along_axis(values, index, axis=1) for index in (left, right)]
-        for values in (x, middle)
-    )
+    # Each span ends between two cells, at scores `low` and `high`, up to which the
+    # cells hold the mass `before` and `after`.
+    low, high = (np.take_along_axis(x, i, axis=1) for i in (left, right))
+    before, after = (np.take_along_axis(middle, i, axis=1) for i in (left, right))
     gain = after - before
     fraction = np.divide(goal - before, gain, out=np.ones_like(gain), where=gain > 0)
     end = np.where(
