@@ -285,8 +285,7 @@ def fit_groups(
             if event_weight[i] < weight[i]:
                 low0 = min(low0, log_odds[i])
                 high0 = max(high0, log_odds[i])
-        for j in range(8):
-            out[j, g] = math.nan
+        out[:, g] = math.nan
         # All predictions are 0 or 1: no shift of the log-odds changes them.
         if variance <= 0.0:
             continue

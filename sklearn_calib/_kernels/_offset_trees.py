@@ -51,10 +51,7 @@ def _compute_gain(g, h, l2, value):
 @compile_helper
 def _fill_histograms(bins, rows, begin, end, g, h, weight, cells):
     """Sum gradient, curvature and weight in the bins of every column."""
-    for f in range(cells.shape[0]):
-        for b in range(cells.shape[1]):
-            for j in range(3):
-                cells[f, b, j] = 0.0
+    cells[:] = 0.0
     for i in range(begin, end):
         r = rows[i]
         gr = g[r]
