@@ -144,7 +144,7 @@ class CellBinomialSampler:
     rows : ndarray of shape (n_cells,), int
         The number of rows of each cell.
     chance : ndarray of shape (n_samples,) or (n_cells,)
-        The probability of label 1 of each row, or of each cell if `of_rows` is
+        The probability of label 1 of each row, or of each cell if `compute_row_losses` is
         False.
     of_rows : bool
     """

@@ -418,10 +418,12 @@ def of_loss(loss, data):
     found = {"range": loss.range}
     for name in ("divergence", "expected", "slope"):
         found[name] = getattr(loss, name)(proba, np.asarray(rate))
-    found["of_labels"] = loss.of_labels(proba)
-    found["of_rows"] = loss.of_rows(proba, data["y"])
-    found["of_logits"] = loss.of_logits(np.asarray(log_proba(proba)), data["y"])
-    found["undecided"] = loss.undecided(proba.shape[1])
+    found["of_labels"] = loss.compute_label_losses(proba)
+    found["of_rows"] = loss.compute_row_losses(proba, data["y"])
+    found["of_logits"] = loss.compute_logit_losses(
+        np.asarray(log_proba(proba)), data["y"]
+    )
+    found["undecided"] = loss.get_undecided_prediction(proba.shape[1])
     return found
 
 
@@ -490,7 +492,7 @@ def calls_of_results():
         ),
         "GaussianLogisticModel": lambda: GaussianLogisticModel(
             0.5, 0.2
-        ).loss_of_weights(1.3, 0.8),
+        ).compute_weight_loss(1.3, 0.8),
     }
     for k, rows in ((2, TWO), (3, THREE)):
         asked[f"CellSample, {k} classes"] = lambda rows=rows, k=k: sampled(
@@ -509,12 +511,12 @@ def calls_of_results():
 
 def sampled(sample):
     """Draws, intervals and numbers of a sample of cells or of clusters."""
-    found = {"rows_alike": sample.rows_alike()}
+    found = {"rows_alike": sample.count_effective_rows()}
     number = np.arange(len(sample.proba)) % 3
     for name, ask in {
-        "share_intervals": lambda: sample.share_intervals(number, 3, 0.8),
-        "redrawn": lambda: sample.redrawn(np.random.default_rng(1)),
-        "relabelled": lambda: sample.relabelled(np.random.default_rng(1)),
+        "share_intervals": lambda: sample.compute_frequency_intervals(number, 3, 0.8),
+        "redrawn": lambda: sample.draw_bootstrap_sample(np.random.default_rng(1)),
+        "relabelled": lambda: sample.simulate_labels(np.random.default_rng(1)),
         "events": lambda: sample.events(3, np.random.default_rng(1)),
         "folds": lambda: sample.split_into_folds(3, np.random.default_rng(1)),
     }.items():

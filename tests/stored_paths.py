@@ -466,7 +466,9 @@ STORED_SUMMARY = {
 
 def calls_of_parts():
     group = np.arange(N) % 13
-    moved = LogLoss().of_rows(TWO["second"], Y) - LogLoss().of_rows(TWO["first"], Y)
+    moved = LogLoss().compute_row_losses(
+        TWO["second"], Y
+    ) - LogLoss().compute_row_losses(TWO["first"], Y)
     for level in (0.8, 0.95):
         yield (
             "parts",

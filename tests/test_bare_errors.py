@@ -75,7 +75,7 @@ def test_numbers_beyond_float64():
         from_dict(document)
     for norm in (5e-324, 1e308):
         with pytest.raises(ValueError, match=r"a finite inner and a norm above 0, got"):
-            GaussianLogisticModel.loss_of_weights(0.5, norm)
+            GaussianLogisticModel.compute_weight_loss(0.5, norm)
     with refuses(ValueError, expected="n_bins <= 1000000"):
         expected_calibration_error(Y, P, n_bins=2**70)
 

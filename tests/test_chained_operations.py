@@ -635,8 +635,11 @@ def test_a_model_that_is_cut_twice_is_a_model_that_is_cut_once(model):
         clone(model).set_params(random_state=0).fit(X, y),
     )
     before = whole.predict_proba(X)
-    first = staging.truncate(whole, 4)
-    twice, once = staging.truncate(first, 2), staging.truncate(whole, 2)
+    first = staging.truncate_to_stage(whole, 4)
+    twice, once = (
+        staging.truncate_to_stage(first, 2),
+        staging.truncate_to_stage(whole, 2),
+    )
     name = type(model).__name__
     assert [staging.n_stages(one) for one in (whole, first, twice)] == [6, 4, 2], name
     close(name, twice.predict_proba(X), once.predict_proba(X))

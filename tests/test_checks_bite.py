@@ -425,7 +425,7 @@ class Right(ProperLoss):
 
     name, title, range, n_classes = "right", "right loss", (0.0, 1.0), 2
 
-    def of_labels(self, proba):
+    def compute_label_losses(self, proba):
         q = 1 - np.asarray(proba)
         return 4 * q**3 - 3 * q**4
 
@@ -437,41 +437,41 @@ class HasNoTitle(Right):
 
 @caught_by("check_label_losses", LOSSES)
 class IsInfinite(Right):
-    def of_labels(self, proba):
+    def compute_label_losses(self, proba):
         with np.errstate(divide="ignore"):
             return -np.log(np.asarray(proba))
 
 
 @caught_by("check_label_losses", LOSSES)
 class GivesTheFirstLabelAlone(Right):
-    def of_labels(self, proba):
-        return super().of_labels(proba)[:, 0]
+    def compute_label_losses(self, proba):
+        return super().compute_label_losses(proba)[:, 0]
 
 
 @caught_by("check_label_losses", LOSSES)
 class ChangesItsInput(Right):
-    def of_labels(self, proba):
+    def compute_label_losses(self, proba):
         proba += 0
         proba[:] = proba.mean(axis=0)
-        return super().of_labels(proba)
+        return super().compute_label_losses(proba)
 
 
 @caught_by("check_row_losses", LOSSES)
 class CountsRowsTwice(BrierLoss):
-    def of_rows(self, proba, codes):
-        return 2 * super().of_rows(proba, codes)
+    def compute_row_losses(self, proba, codes):
+        return 2 * super().compute_row_losses(proba, codes)
 
 
 @caught_by("check_row_losses", LOSSES)
 class ForgetsTheWeights(Right):
     def mean(self, case):
-        return float(self.of_rows(case.proba, case.codes).mean())
+        return float(self.compute_row_losses(case.proba, case.codes).mean())
 
 
 @caught_by("check_row_losses", LOSSES)
 class TurnsTheLogitsRound(Right):
-    def of_logits(self, logits, codes):
-        return super().of_logits(-logits, codes)
+    def compute_logit_losses(self, logits, codes):
+        return super().compute_logit_losses(-logits, codes)
 
 
 @caught_by("check_loss_range", LOSSES)
@@ -486,13 +486,13 @@ class IsNotPerfect(Right):
 
 @caught_by("check_properness", LOSSES)
 class RewardsOverconfidence(Right):
-    def of_labels(self, proba):
+    def compute_label_losses(self, proba):
         return 1 - np.asarray(proba)
 
 
 @caught_by("check_properness", LOSSES)
 class IsNotStrict(Right):
-    def of_labels(self, proba):
+    def compute_label_losses(self, proba):
         proba = np.asarray(proba)
         wrong = (proba < 0.5).astype(float)
         return np.where(proba == 0.5, 0.5, wrong)
@@ -527,7 +527,7 @@ class TakesItsClassesForAlike(BetaFamilyLoss):
     def __init__(self):
         super().__init__(1, 4)
 
-    def undecided(self, n_classes):
+    def get_undecided_prediction(self, n_classes):
         return np.full(n_classes, 1 / n_classes)
 
 

@@ -178,7 +178,7 @@ def test_an_elastic_net_adds_nothing_to_the_information():
 
 def test_the_limit_of_a_loss_is_of_this_loss():
     found = GaussianLogisticModel().limit(0.1, "brier")
-    wanted = GaussianLogisticModel.loss_of_weights(
+    wanted = GaussianLogisticModel.compute_weight_loss(
         found.inner[0], found.norm[0], "brier"
     )
     np.testing.assert_allclose([part[0] for part in found[:4]], wanted, rtol=1e-9)

@@ -481,7 +481,7 @@ def test_dots_on_log_odds_lie_at_their_log_odds():
     score = np.repeat([0.0, 0.001, 0.01, 0.1], 40)
     y = np.r_[np.zeros(80), np.arange(80) % 20 == 0].astype(int)
     (curve,) = reliability_curve(y, score, strategy="isotonic", n_resamples=0)
-    frame = LARGE_FRAME.on_log_odds([curve])
+    frame = LARGE_FRAME.make_log_odds_frame([curve])
     text = draw_diagram([DiagramSeries(curve)], "", frame)
     at = [float(x) for x in re.findall(r'class="dot" cx="([\d.]+)"', text)]
     odds = np.log(curve.predicted[1:] / (1 - curve.predicted[1:]))

@@ -188,7 +188,7 @@ def test_calibrated_needs_an_interval_that_ends_below_what_is_tolerable():
 
 
 def test_all_draws_at_once_are_the_draws_one_by_one():
-    """The same statistic, and the law of `relabelled`, with weights and without."""
+    """The same statistic, and the law of `simulate_labels`, with weights and without."""
     rng = np.random.default_rng(0)
     p = rng.random(300).round(2)
     y = (rng.random(300) < p**1.1).astype(int)
@@ -200,7 +200,7 @@ def test_all_draws_at_once_are_the_draws_one_by_one():
         assert found.statistic == pytest.approx(
             kernel_calibration_error(y, p, **options)
         )
-        drawn = (sample.relabelled(rng) for _ in range(500))
+        drawn = (sample.simulate_labels(rng) for _ in range(500))
         one_by_one = [
             kernel_calibration_error.evaluate(c, bandwidth=KERNEL_BANDWIDTH)
             for c in drawn

@@ -899,7 +899,7 @@ def measures_and_losses():
     )
     loss = metrics.BetaFamilyLoss(2.0, 1.0)
     title = f"{loss.title} (2, 1)"
-    largest = max(loss.of_labels(np.eye(2)).max(), 0.0)
+    largest = max(loss.compute_label_losses(np.eye(2)).max(), 0.0)
     yield loss, {"alpha": 2.0, "beta": 1.0, "label": title, "range": (0.0, largest)}
     log = metrics.LogLoss()
     yield log, {"label": f"{log.title} [{log.unit}]", "floored": True}

@@ -162,8 +162,8 @@ def _measure_differences(pairs, options, advance):
     ]
     # Measures that are means of one number per row, from its scores and its label.
     functions = {
-        "log_loss": LogLoss().of_rows,
-        "brier_loss": BrierLoss().of_rows,
+        "log_loss": LogLoss().compute_row_losses,
+        "brier_loss": BrierLoss().compute_row_losses,
         "accuracy": mark_correct_predictions,
     }
     losses = {name: PairedLosses() for name in functions}
@@ -196,7 +196,7 @@ def _measure_differences(pairs, options, advance):
     drawn = [None if draw is None else draw.get_sample() for draw in draws]
     _print_misordered_columns(pairs, drawn)
     after = PairedLosses()
-    of_logits = LogLoss().of_logits
+    of_logits = LogLoss().compute_logit_losses
     fitted = [_fit_temperature(*each) for each in zip(summaries, drawn, strict=True)]
     for batch in pairs.iter_batches(lambda done: advance(0.5 + done / 2)):
         first, second = (

@@ -222,7 +222,7 @@ def compare_losses(
     from ..inference import PairedDifference
     from ..metrics import LogLoss, log_loss
 
-    of_rows = LogLoss().of_rows
+    of_rows = LogLoss().compute_row_losses
     before = of_rows(sample.predictions.proba, sample.predictions.codes)[held.rows]
     moved = of_rows(held.predictions.proba, held.predictions.codes) - before
     difference = held.predictions.mean(moved)

@@ -65,7 +65,7 @@ def add_to(commands: Any) -> None:
     columns.add_soft_labels()
     columns.add_shared_options("--prediction")
     columns.add_clusters(
-        "no cluster is split between the folds that are used to choose and to evaluate the map",
+        "no cluster is split between the folds that are used to choose and to evaluate the map"
     )
     parser.add_reading(
         order="fit even if another order of the columns fits far better",
@@ -410,7 +410,7 @@ def _cross_validate_rows(method, proba, rows, given):
     )
     if rows.together is not None:
         codes = read_labels(rows.labels, classes=rows.classes)[1]
-        of_rows = LogLoss().of_rows
+        of_rows = LogLoss().compute_row_losses
         n = len(codes)
         moved = of_rows(after, codes) - of_rows(read_proba(proba), codes)
         weight = canonical_weight(rows.weight, n)

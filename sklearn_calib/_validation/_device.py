@@ -131,9 +131,9 @@ class DeviceScores:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         """Return the probabilities as a numpy array."""
-        return np.asarray(self.on_host(), dtype=dtype)
+        return np.asarray(self.to_numpy_proba(), dtype=dtype)
 
-    def on_host(self, first: int = 0) -> AnyArray:
+    def to_numpy_proba(self, first: int = 0) -> AnyArray:
         """Return float64 probabilities in numpy, with exact logarithms if they were logits."""
         return self.check(self[:], kind=self.kind, first=first)
 

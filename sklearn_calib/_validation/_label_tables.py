@@ -42,7 +42,7 @@ class LabelScores(NamedTuple):
             return self
         return self._replace(pairs=[self.pairs[place] for place in places])
 
-    def in_form(self, pairs: list[FloatArray]) -> FloatArray | list[FloatArray]:
+    def match_form(self, pairs: list[FloatArray]) -> FloatArray | list[FloatArray]:
         """Return other probabilities of the same labels in this form."""
         if self.listed:
             return [np.asarray(pair) for pair in pairs]

@@ -180,7 +180,7 @@ def read_proba(
     with add_error_context(input_name):
         held: Any = read_device_scores(scores, kind, read_proba, tolerance)
         if held is not None:
-            return _check_columns(held.on_host(first), n_classes)
+            return _check_columns(held.to_numpy_proba(first), n_classes)
         if kind == "proba":
             table = validate_proba(
                 scores, tolerance=tolerance, input_name=input_name, first=first
@@ -273,7 +273,7 @@ def validate_proba(
     with add_error_context(input_name):
         held = read_device_scores(scores, "proba", read_proba, tolerance)
         if held is not None:
-            rows = held.on_host(first)
+            rows = held.to_numpy_proba(first)
             return rows[:, 1:] if held.shape[1] == 1 and held.kind == "proba" else rows
         return _simplex_from_proba(_read_numeric_table(scores), tolerance, first)
 

@@ -234,7 +234,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
     @property
     def recalibrator_(self) -> Any:
         """The fitted `AngularCalibration`."""
-        return self._only_pair("recalibrator_").recalibrator
+        return self._get_only_pair("recalibrator_").recalibrator
 
     @property
     def platt_equivalent_(self) -> tuple[float, float]:

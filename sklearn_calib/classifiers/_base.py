@@ -147,7 +147,7 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
     @property
     def estimator_(self) -> Any:
         """The fitted classifier, if there is one pair."""
-        return self._only_pair("estimator_").estimator
+        return self._get_only_pair("estimator_").estimator
 
     def get_metadata_routing(self) -> Any:
         """Return the metadata of `fit`.
@@ -178,7 +178,7 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         except RuntimeError:
             return clone_from_copied_params(self)
 
-    def _only_pair(self, name):
+    def _get_only_pair(self, name):
         if len(getattr(self, "calibrated_pairs_", ())) != 1:
             raise AttributeError(
                 f"{type(self).__name__}.{name} exists after a fit with one pair; see "

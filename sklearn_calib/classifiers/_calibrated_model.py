@@ -323,7 +323,7 @@ class CalibratedModel(CalibratedClassifier):
     @property
     def recalibrator_(self) -> Any:
         """The fitted recalibrator, if there is one pair."""
-        return self._only_pair("recalibrator_").recalibrator
+        return self._get_only_pair("recalibrator_").recalibrator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -214,7 +214,7 @@ def predict_label_proba(model: Any, X: Features) -> FloatArray | list[FloatArray
         scores = compute_label_scores(estimator, count, X, model.response_method)
         members.append(recalibrator.predict_proba(scores.pairs))
     means = [sum(parts) / len(members) for parts in zip(*members, strict=True)]
-    return scores.in_form(means)
+    return scores.match_form(means)
 
 
 def _explain_single_label(error, estimator):

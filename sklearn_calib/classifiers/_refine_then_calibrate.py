@@ -320,7 +320,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     @property
     def best_estimator_(self) -> Any:
         """The chosen model before calibration, if there is one."""
-        return self._only_pair("best_estimator_").estimator
+        return self._get_only_pair("best_estimator_").estimator
 
     def predict_proba(self, X: Features) -> FloatArray:
         """Predict calibrated probabilities.

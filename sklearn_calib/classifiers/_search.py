@@ -44,7 +44,7 @@ class SearchFold(NamedTuple):
         # A fold may have stopped earlier by itself.
         stage = min(stage, staging.n_stages(self.estimator))
         return self._replace(
-            estimator=staging.truncate(unwrap_frozen(self.estimator), stage)
+            estimator=staging.truncate_to_stage(unwrap_frozen(self.estimator), stage)
         )
 
 
@@ -118,7 +118,7 @@ def refit_candidate(
     estimator, columns = context.fit_estimator(context.all_rows, estimator, staging.fit)
     # A learner that stops early by itself may have fewer stages.
     stage = min(stage, staging.n_stages(estimator))
-    return staging.truncate(estimator, stage), columns
+    return staging.truncate_to_stage(estimator, stage), columns
 
 
 def unwrap_frozen(estimator: Estimator) -> Estimator:

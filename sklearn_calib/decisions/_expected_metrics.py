@@ -327,8 +327,8 @@ def _compute_row_values(proba, predicted, costs, classes):
     table = canonical_costs(costs, classes)
     return {
         "accuracy": (predicted[:, None] == np.arange(k)).astype(float),
-        "brier_loss": BrierLoss().of_labels(proba),
-        "log_loss": LogLoss().of_labels(proba),
+        "brier_loss": BrierLoss().compute_label_losses(proba),
+        "log_loss": LogLoss().compute_label_losses(proba),
         "cost": table[:, kernels.choose_best_actions(proba, table)].T,
     }
 

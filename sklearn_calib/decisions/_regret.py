@@ -83,7 +83,7 @@ class RegretCurve:
             Exact, in the unit of the loss.
         """
         rule = get_loss(loss, 2)
-        without, event = rule.of_labels(
+        without, event = rule.compute_label_losses(
             np.column_stack([1 - self.breaks, self.breaks])
         ).T
         # the weights w of the thresholds c: the loss of an event falls at the rate (1 -

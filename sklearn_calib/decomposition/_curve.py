@@ -208,13 +208,15 @@ def refinement_curve(
             proba = reorder_columns(proba, given, predictions.classes)
             proba = orient_single_column(proba, given, predictions.positive)
             predictions = predictions.with_proba(proba if kept.all() else proba[kept])
-        risk = float(weight @ rule.of_rows(predictions.proba, predictions.codes))
+        risk = float(
+            weight @ rule.compute_row_losses(predictions.proba, predictions.codes)
+        )
         if evaluate:
             criterion, refinement, losses, start = evaluate(
                 predictions, rule, start, rows
             )
         else:
-            losses = rule.of_rows(
+            losses = rule.compute_row_losses(
                 _recalibrate(predictions, recalibrator, cv), predictions.codes
             )
             criterion = refinement = float(weight @ losses)
@@ -238,9 +240,14 @@ def _evaluate_temperature_stage(predictions, loss, start, rows):
     plain = fit_temperature(z, codes, weight, start=inside, n_fits=_MIN_STAGES_COMPILED)
     if loss.is_likelihood:
         some = canonical_proba(smooth.beta * z[rows], kind="logits")
-        return smooth.loss, plain.loss, loss.of_rows(some, codes[rows]), inside
+        return (
+            smooth.loss,
+            plain.loss,
+            loss.compute_row_losses(some, codes[rows]),
+            inside,
+        )
     losses = [
-        loss.of_rows(canonical_proba(fit.beta * z, kind="logits"), codes)
+        loss.compute_row_losses(canonical_proba(fit.beta * z, kind="logits"), codes)
         for fit in (smooth, plain)
     ]
     means = [float(weight @ row / weight.sum()) for row in losses]

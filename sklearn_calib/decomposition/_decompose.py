@@ -207,21 +207,23 @@ def decompose_predictions(
     w = predictions.weight / total
     squares = w**2 if squares is None else squares / total**2
     # Rows keep their losses, from which the standard errors follow.
-    risk = rule.of_rows(predictions.proba, predictions.codes)
+    risk = rule.compute_row_losses(predictions.proba, predictions.codes)
     fit = None
     if _is_plain_temperature(recalibrator):
         predictions = raise_zeros_to_floor(predictions)
         fit = fit_temperature(
             log_proba(predictions.proba), predictions.codes, predictions.weight
         )
-    refined = rule.of_rows(
+    refined = rule.compute_row_losses(
         _recalibrate(predictions, recalibrator, cv, fit), predictions.codes
     )
     frequencies = np.bincount(
         predictions.codes, weights=w, minlength=len(predictions.classes)
     )
     # Uncertainty: the loss of the class frequencies as prediction of every row.
-    blind = rule.of_labels(frequencies[None].astype(float))[0][predictions.codes]
+    blind = rule.compute_label_losses(frequencies[None].astype(float))[0][
+        predictions.codes
+    ]
     rows = {
         "risk": risk,
         "calibration": risk - refined,
@@ -388,7 +390,7 @@ def _compute_refinement(
             )
         if value is not None:
             return value
-    refined = rule.of_rows(
+    refined = rule.compute_row_losses(
         _recalibrate(predictions, recalibrator, cv), predictions.codes
     )
     return float(predictions.weight @ refined / predictions.weight.sum())

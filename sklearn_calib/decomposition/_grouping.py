@@ -81,8 +81,8 @@ def decompose_by_features(
     frequencies = np.bincount(predictions.codes, w, len(predictions.classes)).astype(
         float
     )
-    blind = rule.of_labels(frequencies[None])[0][predictions.codes]
-    risk = rule.of_rows(predictions.proba, predictions.codes)
+    blind = rule.compute_label_losses(frequencies[None])[0][predictions.codes]
+    risk = rule.compute_row_losses(predictions.proba, predictions.codes)
     by_map = {
         "calibration": risk - mapped,
         "refinement": mapped,
@@ -270,7 +270,10 @@ def _correct_by_features(predictions, columns, rule, recalibrator, folds):
         maps[0].append(mapped)
         maps[1].append(used)
     recalibrated = np.stack(maps[0])[fold, np.arange(len(codes))]
-    losses = [np.stack([rule.of_rows(one, codes) for one in found]) for found in maps]
+    losses = [
+        np.stack([rule.compute_row_losses(one, codes) for one in found])
+        for found in maps
+    ]
     return fold, recalibrated, losses, gains
 
 
@@ -307,8 +310,8 @@ def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | Non
     def gain_and_deviation(move, rule=rule):
         moved = [np.asarray(apply_softmax(log + sign * move * top)) for sign in (-1, 1)]
         # Without the feature the best prediction is the mean of both.
-        without = rule.of_labels((moved[0] + moved[1]) / 2)
-        gains = [without - rule.of_labels(one) for one in moved]
+        without = rule.compute_label_losses((moved[0] + moved[1]) / 2)
+        gains = [without - rule.compute_label_losses(one) for one in moved]
         first, second = (
             float(
                 w

@@ -68,7 +68,7 @@ def compute_loss_after_temperature(
     """Compute the mean loss after temperature scaling."""
     logits = predictions.derive_from_proba(_logits_to_fit)
     scaled = fit_temperature_in_sample(predictions).beta * logits
-    return predictions.mean(loss.of_logits(scaled, predictions.codes))
+    return predictions.mean(loss.compute_logit_losses(scaled, predictions.codes))
 
 
 def compute_isotonic_loss(predictions: "Predictions", loss: "ProperLoss") -> float:
@@ -81,7 +81,9 @@ def compute_isotonic_loss(predictions: "Predictions", loss: "ProperLoss") -> flo
     mass = mass[kept]
     ones = ones[kept]
     p = fit_isotonic_shares(ones / mass, mass)
-    without, event = np.ascontiguousarray(loss.of_labels(np.column_stack([1 - p, p])).T)
+    without, event = np.ascontiguousarray(
+        loss.compute_label_losses(np.column_stack([1 - p, p])).T
+    )
     return float((ones @ event + (mass - ones) @ without) / mass.sum())
 
 

@@ -124,9 +124,9 @@ def compute_uncertainty_law(
     # size: one over the number of rows
     k = len(frequencies)
     size = float(squares.sum())
-    even = loss.undecided(k)
+    even = loss.get_undecided_prediction(k)
     towards = loss.slope(np.tile(even, (k, 1)), np.eye(k) / even - 1)
-    top = loss.of_labels(even[None])[0, 0]
+    top = loss.compute_label_losses(even[None])[0, 0]
     trace = -(even @ np.diag(towards))
     square = even @ towards**2 @ even
     return Law(
@@ -214,7 +214,7 @@ def _compute_derivatives(predictions, beta, loss):
     cross = -np.einsum("ij,ij->i", moved, slopes)
     spread = np.einsum("ij,ij->i", p * slopes, slopes)
     return (
-        loss.of_rows(proba, codes),
+        loss.compute_row_losses(proba, codes),
         score,
         slopes[rows, codes],
         information,

@@ -90,7 +90,7 @@ class Display:
     writes `get_plotted_data` and ``_draw(*axes)``, which gets one matplotlib Axes per panel; the
     public `plot` is written here, makes the axes if none are given, and calls
     ``_draw``. A display with options has a ``plot`` of its own that ends with ``return
-    self._drawn_on(ax, option=option)``. Class methods ``from_...`` compute the result
+    self._draw_on_axes(ax, option=option)``. Class methods ``from_...`` compute the result
     and call `plot`; their options are parameters with names. If curves can be styled,
     ``_look`` has their names with their default style, or ``_curves()`` if they depend
     on the result; ``_draw`` finds in `styles_` what each is to look like.
@@ -186,7 +186,7 @@ class Display:
         ModuleNotFoundError
             Matplotlib is not installed.
         """
-        return self._drawn_on(ax, curve_kwargs)
+        return self._draw_on_axes(ax, curve_kwargs)
 
     def _curves(self):
         """Return the curves that can be styled, with their default styles by name."""
@@ -224,7 +224,7 @@ class Display:
             for name, one in zip(curves, several, strict=True)
         }
 
-    def _drawn_on(self, axes, curve_kwargs=None, **options):
+    def _draw_on_axes(self, axes, curve_kwargs=None, **options):
         """Draw on the axes or on new ones; returns the display itself."""
         self.styles_ = self._resolve_styles(curve_kwargs)
         if axes is None:
@@ -287,7 +287,7 @@ class ModelsDisplay(Display):
     def _curves(self):
         return {name: {"label": escape_legend_label(name)} for name in self.curves}
 
-    def _in_turn(self, ax, curves=None):
+    def _iter_styled_curves(self, ax, curves=None):
         """Iterate over the curves with their style, in the colours of the axes."""
         for name, curve in (curves or self.curves).items():
             yield curve, {"color": get_next_color(ax)} | self.styles_[name]

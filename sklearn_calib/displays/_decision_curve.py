@@ -218,7 +218,7 @@ class DecisionCurveDisplay(ModelsDisplay):
         limits = self._compute_limits()
         # Curves that were drawn before stay visible.
         before = ax.get_ylim() if ax.lines else ()
-        drawn = [*self._in_turn(ax)]
+        drawn = [*self._iter_styled_curves(ax)]
         for curve, style in drawn:
             ax.plot(curve.threshold, _scale_value(curve), zorder=3, **style)
         first = next(iter(self.curves.values()))

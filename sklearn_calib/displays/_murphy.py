@@ -277,7 +277,7 @@ class MurphyDisplay(ModelsDisplay):
             set_log_odds_scale(ax, LogitAxis.from_values(ends), "x")
         elif ax.get_xscale() == "linear":
             ax.set_xlim(0, 1)
-        for curve, style in self._in_turn(ax):
+        for curve, style in self._iter_styled_curves(ax):
             ax.plot(
                 curve.threshold, _scale_column(curve, "difference"), zorder=3, **style
             )

@@ -190,7 +190,7 @@ class RegretDisplay(ModelsDisplay):
     _figure: ClassVar = {"figsize": (7, 3.6)}
 
     def _draw(self, ax):
-        draw_regret(ax, [*self._in_turn(ax)])
+        draw_regret(ax, [*self._iter_styled_curves(ax)])
         ax.set(xlim=(0, 1), xlabel="threshold of action")
 
 

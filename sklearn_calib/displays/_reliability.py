@@ -383,7 +383,7 @@ class ReliabilityDisplay(ModelsDisplay):
                 hint="Leave scale out, or pass other axes",
             )
         logit = scale == "logit"
-        return self._drawn_on(
+        return self._draw_on_axes(
             ax, curve_kwargs, bands=bands, logit=logit, histogram=histogram
         )
 
@@ -427,7 +427,7 @@ class ReliabilityDisplay(ModelsDisplay):
         for ax, (title, curves) in zip(axes, self._list_panels(), strict=True):
             known = [one for one in curves.values() if one is not None]
             panel = Panel(ax, known, logit, histogram)
-            for curve, style in self._in_turn(ax, curves):
+            for curve, style in self._iter_styled_curves(ax, curves):
                 panel.add_curve(curve, bands, style)
             ax.set_title(escape_mathtext(title))
             if panel.histogram is not None:
@@ -583,7 +583,7 @@ class Panel:
                 # of the display before, which is no longer alone
                 patch.set(edgecolor=patch.get_facecolor(), fill=False, linewidth=1)
         if logit:
-            self._on_log_odds(curves)
+            self._set_log_odds_scale(curves)
         if lowest is not ax:
             ax.tick_params(labelbottom=False)
 
@@ -612,7 +612,7 @@ class Panel:
         lowest.set_xlabel(across)
         self.ax.set_ylabel(up)
 
-    def _on_log_odds(self, curves):
+    def _set_log_odds_scale(self, curves):
         """Scale, limits and ticks, with space for these curves and for those drawn before."""
         ax = self.ax
         engine = ax.figure.get_layout_engine()

@@ -158,7 +158,7 @@ class RiskCoverageDisplay(ModelsDisplay):
 
     def _draw(self, ax):
         before = ax.get_ylim()[1] / 1.6 if ax.lines else 0.0
-        for curve, style in self._in_turn(ax):
+        for curve, style in self._iter_styled_curves(ax):
             style["label"] = f"{style['label']}: area {curve.area:.3f}"
             ax.plot(curve.coverage, curve.risk, zorder=3, **style)
             if len(self.curves) == 1:

@@ -271,7 +271,7 @@ class NullDistributionDisplay(Display):
         -------
         self : NullDistributionDisplay
         """
-        return self._drawn_on(ax, curve_kwargs, bins=bins)
+        return self._draw_on_axes(ax, curve_kwargs, bins=bins)
 
     def get_plotted_data(self, bins: int = 40) -> PlottedData:
         """Return the histogram of the replicates, and the statistic.

@@ -183,7 +183,7 @@ class ExportedMap(Recalibrator):
         return self.document.get("columns", {}).get("scores")
 
     def _maps_tensors(self):
-        return self._root.is_arithmetic()
+        return self._root.supports_tensors()
 
     def _fit(self, proba, codes, weight):
         # The class has a `fit` of its own.

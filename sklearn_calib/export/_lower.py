@@ -82,12 +82,12 @@ class RowExpression:
     is_program: ClassVar[bool] = False
 
     @property
-    def lowest(self) -> float:
+    def lowest_number(self) -> float:
         """Return a number below all logarithms."""
         return -1e300
 
     @property
-    def double(self) -> bool:
+    def is_double(self) -> bool:
         """Return whether numbers have the digits of float64."""
         return True
 
@@ -124,7 +124,7 @@ class RowExpression:
         """Return other rows of the same program or graph."""
         return type(self)(p, self.k if k is None else k, exact)
 
-    def after(self, part: CalibrationMap) -> "RowExpression":
+    def apply_map(self, part: CalibrationMap) -> "RowExpression":
         """Return the rows that a map makes of these."""
         return part.lower(self)
 
@@ -149,7 +149,7 @@ class RowExpression:
             some.where(values, self.p) / some.where(whole, self.p.sum())
         )
 
-    def against_rest(self) -> Iterator[Self]:
+    def iter_one_vs_rest(self) -> Iterator[Self]:
         """Iterate over each class against the rest, as `iter_one_vs_rest` does."""
         others, log_others = self.sum_others()
         for c in range(self.k):
@@ -178,7 +178,7 @@ class RowExpression:
     def compute_input_score(self, function: FunctionOfScore) -> Any:
         """Return the score that a function reads, rounded if the function rounds it."""
         x = self.score(function.input)
-        if not (self.double and function.rounds_scores):
+        if not (self.is_double and function.rounds_scores):
             return x
         return round_expression(x, 0.0 if function.input == "proba" else 1.0)
 
@@ -189,7 +189,7 @@ class RowExpression:
         if function.input == "proba" and self.origin is None:
             origin = make_probability_origin(self.p.column(1))
         else:
-            origin = self.pair_origin()
+            origin = self.make_pair_origin()
         # The edges are moved to the number from which the row is made, so that the
         # program needs no logarithm, whose last digits differ between languages.
         edges = find_smallest_reaching(
@@ -207,7 +207,7 @@ class RowExpression:
         """Return edges as rows that may have been rounded are compared with them."""
         return edges
 
-    def pair_origin(self) -> ScoreOrigin:
+    def make_pair_origin(self) -> ScoreOrigin:
         """Return the origin of two probabilities: by default p_1 if it is small, else 1 / p_0.
 
         This number orders like the log-odds, keeps their digits, and needs no
@@ -234,7 +234,7 @@ class RowExpression:
         """Sum all other probabilities for each class, with logarithms if they are exact."""
         raise NotImplementedError
 
-    def is_top(self) -> Any:
+    def mark_top_classes(self) -> Any:
         """Return, for each class, whether it is the first of the largest."""
         raise NotImplementedError
 
@@ -242,13 +242,13 @@ class RowExpression:
         """Return thresholds of ordered classes: log-odds of being above each class but the last."""
         raise NotImplementedError
 
-    def in_cells(self, cells: Cells, levels: Any, other: Any) -> Any:
+    def look_up_cells(self, cells: Cells, levels: Any, other: Any) -> Any:
         """Return the results of the cells of levels, and `other` for levels outside of cells."""
         raise NotImplementedError
 
 
 def _pair_thresholds(order):
-    """Return the probabilities (p_0, p_1) of numbers that `pair_origin` orders them by."""
+    """Return the probabilities (p_0, p_1) of numbers that `make_pair_origin` orders them by."""
     one = np.minimum(order, 0.5)
     zero = 1.0 / np.maximum(order, 2.0)
     beyond = (
@@ -324,7 +324,7 @@ def make_program(document: MapDocument, *, second_only: bool = False) -> ops.Pro
         )
     else:
         valid, rows = ProgramExpression.from_probabilities(x, k)
-    outputs = rows.after(document.root).p.every
+    outputs = rows.apply_map(document.root).p.every
     return ops.merge_equal_expressions(
         ops.Program(k, valid.every[0], tuple(outputs[1:] if second_only else outputs))
     )
@@ -335,10 +335,10 @@ class ProgramExpression(RowExpression):
 
     is_program = True
 
-    def after(self, part: CalibrationMap) -> RowExpression:
+    def apply_map(self, part: CalibrationMap) -> RowExpression:
         mapped = part.lower(self)
         if self.k == 2 and mapped is not self and part.direction() in (0, 1):
-            before = self.pair_origin()
+            before = self.make_pair_origin()
             origin = replace(before, rows=lambda number: part(before.rows(number)))
             return replace(mapped, origin=origin)
         return mapped
@@ -362,7 +362,7 @@ class ProgramExpression(RowExpression):
         )
         return ops.reduce_excluding_each(np.add, self.p.split_columns()), log
 
-    def is_top(self) -> Any:
+    def mark_top_classes(self) -> Any:
         """Return for each class whether it is the first of the largest."""
         p = self.p.split_columns()
         # Class c is the first of the largest if all before it are smaller and none
@@ -393,7 +393,7 @@ class ProgramExpression(RowExpression):
             below, above = (list(part)[:-1] for part in sums)
         return np.column_stack(above[::-1]) - np.column_stack(below)
 
-    def in_cells(self, cells: Cells, levels: Any, other: Any) -> Columns:
+    def look_up_cells(self, cells: Cells, levels: Any, other: Any) -> Columns:
         """Return the row of the cell that has the levels as its key, else `other`."""
         # Keys beyond the number of levels are never reached.
         is_used = (cells.keys <= cells.n_levels).all(axis=1)

@@ -175,7 +175,7 @@ def _apply_map(document, scores):
     else:
         good, rows = GraphExpression.from_probabilities(scores, k)
     # A graph cannot raise errors.
-    return good.where(rows.after(document.root).p, np.nan)
+    return good.where(rows.apply_map(document.root).p, np.nan)
 
 
 def _build_model(onnx, graph, nodes, document):

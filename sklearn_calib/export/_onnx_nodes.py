@@ -251,17 +251,17 @@ class GraphExpression(RowExpression):
     """Rows inside a graph."""
 
     @property
-    def lowest(self) -> float:
+    def lowest_number(self) -> float:
         return float(np.finfo(self.p.graph.dtype).min)
 
     @property
-    def double(self) -> bool:
+    def is_double(self) -> bool:
         return self.p.graph.dtype == np.float64
 
-    def pair_origin(self) -> ScoreOrigin:
+    def make_pair_origin(self) -> ScoreOrigin:
         if self.p.graph.second_only and self.exact is None:
             return make_probability_origin(self.p.column(1))
-        return super().pair_origin()
+        return super().make_pair_origin()
 
     def shift_edges(self, edges: AnyArray, origin: ScoreOrigin) -> AnyArray:
         """Move edges of steps by the slack, so that rounding of a score does not cross them."""
@@ -309,7 +309,7 @@ class GraphExpression(RowExpression):
             ]
         return [others.column(c) for c in classes], log_others
 
-    def is_top(self) -> Tensor:
+    def mark_top_classes(self) -> Tensor:
         return self.p.find_top_column() == np.arange(self.k)
 
     def compute_thresholds(self) -> Tensor:
@@ -321,7 +321,7 @@ class GraphExpression(RowExpression):
         above = stack_log_sums(np.arange(c, self.k) for c in range(1, self.k))
         return above - below
 
-    def in_cells(self, cells: Cells, levels: Any, other: Any) -> Any:
+    def look_up_cells(self, cells: Cells, levels: Any, other: Any) -> Any:
         """Return the row of the cell that has the levels as its key, else `other`."""
         graph = levels.graph
         keys = graph.add_constant(cells.keys.astype(float))

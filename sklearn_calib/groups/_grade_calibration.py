@@ -157,7 +157,7 @@ class GradeCalibration(Shown):
 
     def section(self) -> Section:
         """Build the section of a report: the summary and the table."""
-        cells = [*map(self._format_row, self.rows), self._portfolio_cells()]
+        cells = [*map(self._format_row, self.rows), self._make_portfolio_cells()]
         table = Table(_TABLE_HEADER, cells, "", "names unbroken", spare=(6,))
         red = self.lights[1]
         amber = self.lights[0]
@@ -196,7 +196,7 @@ class GradeCalibration(Shown):
             _format_fraction(row.prudent),
         )
 
-    def _portfolio_cells(self):
+    def _make_portfolio_cells(self):
         some = [row for row in self.rows if row.n_rows]
         n_rows, events = (
             sum(column) for column in zip(*(row[3:5] for row in some), strict=True)

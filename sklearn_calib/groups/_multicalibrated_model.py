@@ -227,7 +227,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     @property
     def correction_(self) -> MulticalibratedScores:
         """Return the fitted correction."""
-        return self._only_pair("correction_").recalibrator
+        return self._get_only_pair("correction_").recalibrator
 
     @property
     def n_rounds_(self) -> int:

@@ -247,7 +247,7 @@ class ClusterSample(PooledPredictions):
         given = problem.weight, (groups, self.place)
         self.table = sparse.csr_array(given, shape=(self.n_clusters, 2 * n))
 
-    def redrawn(self, rng: np.random.Generator) -> Predictions:
+    def draw_bootstrap_sample(self, rng: np.random.Generator) -> Predictions:
         """Draw clusters with replacement, which gives the cells other weights.
 
         See `draw_cluster_counts`.
@@ -255,7 +255,7 @@ class ClusterSample(PooledPredictions):
         drawn = draw_cluster_counts(self.n_clusters, rng)
         return self.predictions.with_weight(np.maximum(self.table.T @ drawn, 0.0))
 
-    def relabelled(
+    def simulate_labels(
         self, rng: np.random.Generator, law: FloatArray | None = None
     ) -> Predictions:
         """Draw labels of calibrated rows: residuals of whole clusters change their sign.
@@ -277,7 +277,7 @@ class ClusterSample(PooledPredictions):
             Single ones may be below 0: they are for what is a function of the residuals
             of cells.
         """
-        (weight,) = self._turn_residuals(1, rng, law)
+        (weight,) = self._flip_residual_signs(1, rng, law)
         total = self.weight.sum(axis=1)
         return self.predictions.with_weight(
             np.stack([total - weight, weight], axis=1).ravel()
@@ -285,9 +285,9 @@ class ClusterSample(PooledPredictions):
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
-        return self._turn_residuals(n_draws, rng, None)
+        return self._flip_residual_signs(n_draws, rng, None)
 
-    def _turn_residuals(self, n_draws, rng, law):
+    def _flip_residual_signs(self, n_draws, rng, law):
         # Residuals whose signs change (the wild bootstrap) keep their sizes, so they
         # are scaled to the variance of labels drawn from the law.
         factor = self._residual_factor if law is None else self._scale_to_variance(law)
@@ -332,7 +332,7 @@ class ClusterSample(PooledPredictions):
         predictions : Predictions
             The cells with other weights, whose sums over labels are those of the rows.
         """
-        cell, mass, groups, votes, alike = self._draw_probabilities
+        cell, mass, groups, votes, alike = self._label_probabilities
         chance = self.proba[cell, 1]
         if alike == 0:
             ones = rng.binomial(votes, chance)
@@ -352,7 +352,7 @@ class ClusterSample(PooledPredictions):
         )
 
     @cached_property
-    def _draw_probabilities(self):
+    def _label_probabilities(self):
         """Return cell, weight and cluster of each item, the votes, and the chance to follow."""
         cell = self.place // 2
         groups = self.groups
@@ -386,7 +386,7 @@ class ClusterSample(PooledPredictions):
         )
         return cell, mass, groups, votes, alike
 
-    def rows_alike(self) -> float:
+    def count_effective_rows(self) -> float:
         """Return the effective number of clusters if the rows of each were all alike."""
         of_cluster = self.table.sum(axis=1)
         return float(self.weight.sum() ** 2 / (of_cluster**2).sum())
@@ -395,7 +395,7 @@ class ClusterSample(PooledPredictions):
         """Sum numbers of shape (2 n_cells, ...) over the rows of each cluster, weighted."""
         return self.table @ values
 
-    def share_intervals(
+    def compute_frequency_intervals(
         self, cell_bin: IntArray, n_bins: int, level: float
     ) -> tuple[FloatArray, FloatArray]:
         """Compute intervals for the frequency of label 1 in each bin.
@@ -502,7 +502,7 @@ def compute_few_event_interval(
     ----------
     predictions : Predictions
         Its clusters, if it has any, are what is counted, instead of rows.
-    of_labels : callable or None
+    compute_label_losses : callable or None
         Returns the loss of each row for each label, of shape (n_samples, n_classes).
         None for a measure that is not a mean of such losses: no more than the warning
         is given then.
@@ -533,7 +533,7 @@ def compute_few_event_interval(
     >>> from sklearn_calib.inference import compute_few_event_interval
     >>> from sklearn_calib.metrics import BrierLoss, validate_predictions
     >>> predictions = validate_predictions([0] * 59 + [1], np.full(60, 0.05))
-    >>> losses = BrierLoss().of_labels(predictions.proba)
+    >>> losses = BrierLoss().compute_label_losses(predictions.proba)
     >>> ends = compute_few_event_interval(predictions, lambda: losses, 0.95)
     >>> np.round(ends, 3).tolist()
     [0.004, 0.086]
@@ -637,13 +637,16 @@ def compute_mean_loss_interval(
     """
     method = "gamma"
     ends = compute_few_event_interval(
-        predictions, partial(loss.of_labels, predictions.proba), level, counts
+        predictions,
+        partial(loss.compute_label_losses, predictions.proba),
+        level,
+        counts,
     )
     if ends is None:
         if predictions.clusters is None:
             return None
         method = "logarithm"
-        losses = loss.of_rows(predictions.proba, predictions.codes)
+        losses = loss.compute_row_losses(predictions.proba, predictions.codes)
         ends = compute_loss_interval(
             losses, predictions.weight, predictions.clusters, level, loss.range
         )
@@ -699,7 +702,7 @@ class ClusterLine:
         both = zip((a, b), half, strict=True)
         return [(float(value - width), float(value + width)) for value, width in both]
 
-    def chi_squares(self, large: float) -> tuple[float, float]:
+    def compute_chi_squares(self, large: float) -> tuple[float, float]:
         """Score tests: of slope 1 given calibration in the large; of intercept 0 and slope 1."""
         columns, *rows = self._make_score_columns(large)
         slope = run_score_test(columns[:, 1:], *rows)[0]

@@ -255,7 +255,7 @@ def internal_validation(
     else:
         # The measure if features and outcome were unrelated, from which .632+ derives
         # how much the model overfits.
-        nothing = judge.without_relation(proba) if method == ".632+" else None
+        nothing = judge.compute_unrelated_measures(proba) if method == ".632+" else None
         rows = build_bootstrap_rows(
             judge.named, own, found, nothing, (1 - level) / 2, ci
         )

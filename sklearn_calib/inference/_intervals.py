@@ -276,7 +276,7 @@ def confidence_interval(
         )
         plain, sample, options = _prepare_cell_sample(y_true, function, options)
         predictions = sample.predictions
-        seen, _ = sample.select_filled_entries
+        seen, _ = sample.nonempty_entries
         of_squares = sample.weight.sum() / sample.squares.sum()
         unit = 1.0 if are_counts(sample.weight) else of_squares
     else:
@@ -309,7 +309,7 @@ def confidence_interval(
     if together is not None and method == "inversion":
         sample = _prepare_cluster_sample(predictions, function, options)
         predictions = sample.predictions
-        seen, _ = sample.select_filled_entries
+        seen, _ = sample.nonempty_entries
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     if method == "bootstrap":
         compute_few_event_interval(predictions, None, level, counts)  # warns
@@ -386,7 +386,7 @@ def _draw_values(predictions, sample, groups, measured, how):
         return simulate_bootstrap_distribution(
             predictions, measured, **how, groups=groups
         )
-    return simulate_distribution(sample.redrawn, measured, **how)
+    return simulate_distribution(sample.draw_bootstrap_sample, measured, **how)
 
 
 def _invalid_measure_error(measure: Any) -> InvalidInputError:
@@ -482,7 +482,7 @@ def _make_simulation(predictions, function, options, sample, settings):
     if sample is not None:
 
         def simulate_from_cells(truth):
-            draw = partial(sample.relabelled, law=truth[::2, 1])
+            draw = partial(sample.simulate_labels, law=truth[::2, 1])
             return simulate_distribution(draw, evaluate, **settings)
 
         return evaluate(predictions), simulate_from_cells
@@ -499,7 +499,7 @@ def _make_simulation(predictions, function, options, sample, settings):
         return evaluate(predictions), lambda truth: draw(law=truth)
 
     def draw_events(truth):
-        rows = pooled.with_law(truth)
+        rows = pooled.with_distribution(truth)
         score = pooled.score
         mass = pooled.mass
 

@@ -434,7 +434,7 @@ def paired_difference(
 
 def _compare_losses(measure, loss, first, second, level):
     """Return the difference of the means of one number per row: a loss, or hits."""
-    row_losses = mark_correct_predictions if loss is None else loss.of_rows
+    row_losses = mark_correct_predictions if loss is None else loss.compute_row_losses
     one, two = (row_losses(each.proba, each.codes) for each in (first, second))
     found = (
         PairedLosses()
@@ -445,7 +445,9 @@ def _compare_losses(measure, loss, first, second, level):
         return found
 
     def label_losses():
-        return loss.of_labels(second.proba) - loss.of_labels(first.proba)
+        return loss.compute_label_losses(second.proba) - loss.compute_label_losses(
+            first.proba
+        )
 
     # The normal interval is too short if the loss depends on a few rows of a rare
     # class.

@@ -187,7 +187,7 @@ class RepeatedFits:
         size = np.bincount(self.groups)
         return np.argsort(self.groups, kind="stable"), np.cumsum(size) - size, size
 
-    def cross_fitted(self, rng: np.random.Generator) -> Refit:
+    def cross_fit_rows(self, rng: np.random.Generator) -> Refit:
         """Predict each row with a fit on the other folds of a random partition."""
         for redrawn in range(_MAX_DRAW_ATTEMPTS):
             parts = list(self._split_folds(rng))
@@ -417,7 +417,7 @@ class RefitEvaluator:
         columns = [1 - predicted, predicted]
         return np.column_stack(columns if self.predictions.positive else columns[::-1])
 
-    def without_relation(self, proba: FloatArray) -> FloatArray:
+    def compute_unrelated_measures(self, proba: FloatArray) -> FloatArray:
         """Compute the measures for labels unrelated to predictions: each with each."""
         predictions = self.predictions
         k = proba.shape[1]
@@ -498,7 +498,9 @@ _WEIGHT_FUNCTION_BY_ROWS: dict[str, Callable[[FloatArray, FloatArray], FloatArra
 
 
 def _subset_rows(refits, judge, rngs, evaluated_rows, keep):
-    draw = refits.fit_on_resample if "sample" in evaluated_rows else refits.cross_fitted
+    draw = (
+        refits.fit_on_resample if "sample" in evaluated_rows else refits.cross_fit_rows
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         refitted = [draw(rng) for rng in rngs]

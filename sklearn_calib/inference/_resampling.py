@@ -207,7 +207,7 @@ def simulate_if_calibrated(
     evaluate, n_resamples, random_state
         As in `simulate_null_distribution`.
     draw : callable, default=None
-        Instead of ``sample.relabelled``.
+        Instead of ``sample.simulate_labels``.
     **how
         n_jobs and progress of `simulate_null_distribution`.
     """
@@ -220,7 +220,7 @@ def simulate_if_calibrated(
     # The null distribution is that of the pooled predictions, so the statistic of the
     # pooled rows is ranked in it.
     null = simulate_distribution(
-        draw or sample.relabelled, evaluate, n_resamples, random_state, **how
+        draw or sample.simulate_labels, evaluate, n_resamples, random_state, **how
     )
     return observed, evaluate(sample.predictions), null
 
@@ -297,7 +297,7 @@ class PooledRows:
         self._cells = cells
         self.predictions = self._make_predictions(np.add.reduceat(weight * hit, starts))
 
-    def with_law(self, law: FloatArray) -> "PooledRows":
+    def with_distribution(self, law: FloatArray) -> "PooledRows":
         """Return the same rows with labels of another law, of shape (n_samples, n_classes).
 
         If cells hold many rows, all rows of a cell get the mean chance of these.
@@ -324,7 +324,7 @@ class PooledRows:
         weight[:, 1] = ones
         return self._cells.with_weight(weight.ravel())
 
-    def relabelled(self, rng: np.random.Generator) -> Predictions:
+    def simulate_labels(self, rng: np.random.Generator) -> Predictions:
         """Return the same rows with labels drawn from the predictions.
 
         Parameters

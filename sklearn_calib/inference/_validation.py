@@ -538,7 +538,7 @@ class _RecalibrationLines:
         # Likelihood ratios of the slope, and of intercept and slope together.
         ratios = max(2 * (top - top_of_large), 0.0), max(2 * (top - start), 0.0)
         if self.clusters is not None:
-            ratios = self.clusters.chi_squares(large)
+            ratios = self.clusters.compute_chi_squares(large)
         # The estimate is infinite; only the profile likelihood has an end on one side.
         if line.threshold_separates(self.z, self.hit):
             return self._handle_separation(b, top, ratios)

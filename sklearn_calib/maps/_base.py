@@ -96,7 +96,9 @@ class CalibrationMap:
         """
         return None
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         """Cut ranges of scores at the turning points of a map of two classes.
 
         Parameters
@@ -128,10 +130,10 @@ class CalibrationMap:
     def check(self, k: int, at: str) -> None:
         """Reject fields that do not fit each other, or the number of classes."""
 
-    def is_arithmetic(self) -> bool:
+    def supports_tensors(self) -> bool:
         """Return whether tensors can go through the map and all maps inside."""
         return self.supports_array_api and all(
-            part.is_arithmetic() for part in self.children()
+            part.supports_tensors() for part in self.children()
         )
 
     def to_tree(self) -> dict[str, Any]:

@@ -89,10 +89,12 @@ class Cells(CalibrationMap):
         missing = (n_levels - levels.sum()) / float(rows.k)
         out = rows.p if self.keep else (levels + missing) / n_levels
         return rows.divide_by_sums(
-            rows.in_cells(self, levels, out) if len(self.keys) else out
+            rows.look_up_cells(self, levels, out) if len(self.keys) else out
         )
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         """Cut where a level of either class changes."""
         steps = np.arange(1, self.n_levels + 1, dtype=np.float64)
 

@@ -42,29 +42,33 @@ class Mixture(CalibrationMap):
                 f"{at}.weights", expected="a sum of 1", got=f"{total:.12g}"
             )
 
-    def is_arithmetic(self) -> bool:
-        return len(self.parts) <= MAX_TENSOR_PARTS and super().is_arithmetic()
+    def supports_tensors(self) -> bool:
+        return len(self.parts) <= MAX_TENSOR_PARTS and super().supports_tensors()
 
     def apply(self, rows: Any) -> Any:
         total = 0.0
         for weight, part in zip(self.weights.tolist(), self.parts, strict=True):
-            total = total + weight * rows.after(part).proba
+            total = total + weight * rows.apply_map(part).proba
         # The weights are rounded, so their sum may exceed 1.
         return rows.with_proba(rows.xp.clip(total, None, 1.0))
 
     def lower(self, rows: Any) -> Any:
         weighted = zip(self.weights.tolist(), self.parts, strict=True)
         return rows.make_rows(
-            combine_pairwise(np.add, [rows.after(part).p * w for w, part in weighted])
+            combine_pairwise(
+                np.add, [rows.apply_map(part).p * w for w, part in weighted]
+            )
         )
 
     def direction(self) -> int | None:
         return combine_directions(part.direction() for part in self.parts)
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         """Cut at the cuts of all parts, between which the sum is linear or is searched."""
         for part in self.parts:
-            part.cut(ranges, rows, every=True)
+            part.cut_ranges(ranges, rows, every=True)
         inputs = {part.linear_input() for part in self.parts}
         if None in inputs or len(inputs - {"constant"}) > 1:
             ranges.needs_search = True
@@ -82,12 +86,12 @@ class Chain(CalibrationMap):
 
     def apply(self, rows: Any) -> Any:
         for part in self.parts:
-            rows = rows.after(part)
+            rows = rows.apply_map(part)
         return rows
 
     def lower(self, rows: Any) -> Any:
         for part in self.parts:
-            rows = rows.after(part)
+            rows = rows.apply_map(part)
         return rows
 
     def direction(self) -> int | None:
@@ -97,14 +101,16 @@ class Chain(CalibrationMap):
         known_signs = [sign for sign in signs if sign is not None]
         return math.prod(known_signs) if len(known_signs) == len(signs) else None
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         last = -1
         for number, part in enumerate(self.parts):
             if every or part.direction() is None:
                 last = number
         for part in self.parts[: last + 1]:
             if every or part.direction() is None:
-                part.cut(ranges, rows, every=every)
+                part.cut_ranges(ranges, rows, every=every)
             rows = _apply_after(part, rows)
 
     def keeps_absent(self) -> bool:

@@ -56,5 +56,7 @@ class CumulativeAffine(CalibrationMap):
     def direction(self) -> int:
         return int(self.slope > 0)
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         pass

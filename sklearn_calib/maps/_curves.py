@@ -184,7 +184,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             share = np.clip(share, 0.0, 1.0)
         return self.lower_piece(place, share)
 
-    def is_arithmetic(self) -> bool:
+    def supports_tensors(self) -> bool:
         """Return whether tensors can go through the curve."""
         return self.scale == "input" and self._is_sigmoid and not self.ties
 
@@ -426,7 +426,9 @@ class Curve(FunctionOfScore, in_documents=False):
         """Return numbers of the smooth pieces that log-odds are in."""
         return np.zeros(len(log_odds)) if self.piece is None else self.piece(log_odds)
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         raise invalid_input(
             expected="a map that only rises or only falls, or one with a finite form",
             got=self.name,

@@ -25,7 +25,9 @@ class Identity(CalibrationMap):
     def direction(self) -> int:
         return 1
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         pass
 
     def linear_input(self) -> str:
@@ -50,7 +52,9 @@ class Uniform(CalibrationMap):
     def direction(self) -> int:
         return 0
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         pass
 
     def linear_input(self) -> str:
@@ -94,7 +98,9 @@ class Floor(CalibrationMap):
     def direction(self) -> int:
         return 1
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         pass
 
     def keeps_absent(self) -> bool:
@@ -121,5 +127,7 @@ class TailCompression(CalibrationMap):
     def direction(self) -> int:
         return 1
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         pass

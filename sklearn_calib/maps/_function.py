@@ -59,7 +59,7 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
             return rows.from_log_odds(value)
         return rows.with_proba(self.to_pair(value))
 
-    def reads_like(self, other: "FunctionOfScore") -> bool:
+    def has_same_input(self, other: "FunctionOfScore") -> bool:
         """Return whether another function reads the same score and has the same link."""
         if self.input != other.input or self.rounds_scores != other.rounds_scores:
             return False
@@ -84,7 +84,9 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
         value = np.clip(value, 0.0, 1.0)
         return np.column_stack([1.0 - value, value])
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         levels = np.unique(self.find_turns(every))
         ranges.cut_at_levels(
             lambda x: rows(x).score(self.input), levels, jumps=self.has_jumps

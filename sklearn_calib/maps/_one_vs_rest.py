@@ -39,14 +39,14 @@ class OneVsRest(CalibrationMap):
             )
 
     def apply(self, rows: Any) -> Any:
-        pairs = rows.against_rest
+        pairs = rows.one_vs_rest_pairs
         k = rows.n_classes
         n_rows = rows.proba.shape[0]
         # The pairs of all classes are one block below the other, so a shared part is
         # applied once.
         blocks = [slice(column * n_rows, (column + 1) * n_rows) for column in range(k)]
         if len(self.parts) == 1:
-            second = pairs.after(self.parts[0]).proba[:, 1]
+            second = pairs.apply_map(self.parts[0]).proba[:, 1]
         elif self._reads_one_score:
             first: Any = self.parts[0]
             x = pairs.score(first.input, is_rounded=first.rounds_scores)
@@ -69,22 +69,24 @@ class OneVsRest(CalibrationMap):
         for part in self.parts:
             if not isinstance(part, FunctionOfScore) or isinstance(part, Curve):
                 return False
-        return all(map(first.reads_like, self.parts))
+        return all(map(first.has_same_input, self.parts))
 
     def lower(self, rows: Any) -> Any:
         parts = self.parts * (rows.k if len(self.parts) == 1 else 1)
         columns = []
-        for part, pair in zip(parts, rows.against_rest(), strict=True):
-            columns.append(pair.after(part).p.column(1))
+        for part, pair in zip(parts, rows.one_vs_rest_pairs(), strict=True):
+            columns.append(pair.apply_map(part).p.column(1))
         return rows.divide_by_sums(np.column_stack(columns))
 
     def direction(self) -> int | None:
         return 1 if {part.direction() for part in self.parts} <= {0, 1} else None
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
         """Cut at the cuts of both parts; the ratio of their results is searched."""
         for column, part in enumerate(self.parts * (3 - len(self.parts))):
-            part.cut(ranges, _pair_against_rest(rows, column), every=True)
+            part.cut_ranges(ranges, _pair_against_rest(rows, column), every=True)
         ranges.needs_search = True
 
 

@@ -92,7 +92,7 @@ class Rows:
         return self.column(self.log, 1) - self.column(self.log, 0)
 
     @cached_property
-    def _compute_rank_scores(self):
+    def _rank_scores(self):
         """Return log-odds in which all positive numbers keep their order."""
         if self.exact_log is not None:
             return self.log_odds
@@ -106,7 +106,7 @@ class Rows:
             return self._round_score(kind)
         if kind == "proba":
             return self.proba[:, 1]
-        return self.log_odds if kind == "logit" else self._compute_rank_scores
+        return self.log_odds if kind == "logit" else self._rank_scores
 
     def _round_score(self, kind):
         key = "rounded", kind
@@ -120,7 +120,7 @@ class Rows:
 
     # -- other rows -----------------------------------------------------------------------------
 
-    def after(self, part: Any) -> "Rows":
+    def apply_map(self, part: Any) -> "Rows":
         """Return the rows that a map makes of these, computed once for each map."""
         key = id(part)
         if key in self._results:
@@ -196,7 +196,7 @@ class Rows:
         return Rows(is_present / is_present.sum(axis=1, keepdims=True))
 
     @cached_property
-    def against_rest(self) -> "Rows":
+    def one_vs_rest_pairs(self) -> "Rows":
         """Return the pairs (others, c) of each class c: n rows of class 0, n of class 1, ..."""
         n_rows, k = self.proba.shape
         pairs = np.empty((2, k, n_rows))
@@ -268,12 +268,12 @@ class TensorRows:
         self._constants = {} if constants is None else constants
 
     @property
-    def _get_input(self):
+    def _input_array(self):
         return self._proba if self._log is None else self._log
 
     @property
     def n_classes(self) -> int:
-        return self._get_input.shape[1]
+        return self._input_array.shape[1]
 
     @property
     def proba(self) -> Any:
@@ -307,7 +307,7 @@ class TensorRows:
         """Return the score that a function of two classes reads: "proba" or "logit"."""
         return self.proba[:, 1:] if kind == "proba" else self.log_odds
 
-    def after(self, part: Any) -> "TensorRows":
+    def apply_map(self, part: Any) -> "TensorRows":
         """Return the rows that a map makes of these."""
         return part.apply(self)
 
@@ -368,7 +368,7 @@ class TensorRows:
         return self.with_proba(self.xp.full_like(self.proba, 1.0 / self.n_classes))
 
     @property
-    def against_rest(self) -> "TensorRows":
+    def one_vs_rest_pairs(self) -> "TensorRows":
         """Return the pairs (others, c) of each class c: n rows of class 0, n of class 1, ..."""
         xp = self.xp
         own = self._proba if self._log is None else self.log
@@ -407,7 +407,7 @@ class TensorRows:
 
     def select(self, rows: slice) -> "TensorRows":
         """Return some rows."""
-        return self._with_same_kind(self._get_input[rows, :])
+        return self._with_same_kind(self._input_array[rows, :])
 
     def join(self, blocks: list[Any]) -> Any:
         """Return blocks of rows one below the other."""
@@ -422,7 +422,7 @@ class TensorRows:
         key = id(part), name
         if key not in self._constants:
             values = np.array(getattr(part, name), dtype=np.float64)
-            scores = self._get_input
+            scores = self._input_array
             self._constants[key] = self.xp.asarray(
                 values, dtype=scores.dtype, device=scores.device
             )

@@ -53,7 +53,7 @@ class SoftmaxAffine(CalibrationMap):
         is_scaled = self.coef.ndim == 0
         if rows.n_classes == 2 and is_scaled and self.least is None:
             return rows.from_log_odds(
-                self._compute_slopes[1] * rows.log_odds + self._added_log_odds
+                self._slope_pair[1] * rows.log_odds + self._added_log_odds
             )
         u = rows.relative_log if self.centred or is_scaled else rows.log
         if self.centred:
@@ -62,11 +62,11 @@ class SoftmaxAffine(CalibrationMap):
         if self.least is not None and self.least > float(rows.xp.finfo(u.dtype).min):
             u = rows.xp.clip(u, self.least, None)
         if rows.n_classes == 2:
-            zero, one = self._compute_slopes
+            zero, one = self._slope_pair
             log_odds = one * rows.column(u, 1) - zero * rows.column(u, 0)
             return rows.from_log_odds(log_odds + self._added_log_odds)
         if is_scaled:
-            u = u * self._compute_slopes[1]
+            u = u * self._slope_pair[1]
         elif self.coef.ndim == 1:
             u = u * rows.constant(self, "coef")
         else:
@@ -76,11 +76,11 @@ class SoftmaxAffine(CalibrationMap):
         # Centred logits that are multiplied by a factor of at least 0 still have the
         # maximum 0.
         return rows.softmax(
-            u, is_centred=self.centred and is_scaled and self._compute_slopes[1] >= 0
+            u, is_centred=self.centred and is_scaled and self._slope_pair[1] >= 0
         )
 
     @cached_property
-    def _compute_slopes(self):
+    def _slope_pair(self):
         """Return the factors of log p_0 and log p_1 in the log-odds of the result."""
         if self.coef.ndim == 2:
             difference = self.coef[1] - self.coef[0]
@@ -110,10 +110,12 @@ class SoftmaxAffine(CalibrationMap):
         return rows.make_rows((moved + self.intercept).softmax())
 
     def direction(self) -> int | None:
-        return combine_directions(np.sign(self._compute_slopes).astype(int).tolist())
+        return combine_directions(np.sign(self._slope_pair).astype(int).tolist())
 
-    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
-        zero, one = self._compute_slopes
+    def cut_ranges(
+        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
+    ) -> None:
+        zero, one = self._slope_pair
         if self.least is not None:
             for column, sign in ((0, -1), (1, 1)):
                 self._cut_at_least(ranges, rows, column, sign)

@@ -69,7 +69,7 @@ class TopLabel(CalibrationMap):
         return distribute_rest(part.apply(pairs).proba, proba, top, self.rest)
 
     def lower(self, rows: Any) -> Any:
-        is_top = rows.is_top()
+        is_top = rows.mark_top_classes()
         exact = None
         log_others = is_top.where(rows.lowest, rows.log)
         if rows.exact is not None:
@@ -77,7 +77,7 @@ class TopLabel(CalibrationMap):
             exact = np.column_stack([log_others.log_sum_exp(), log_top])
         p: Any = np.column_stack([is_top.where(0.0, rows.p).sum(), rows.p.max()])
         pair = rows.make_rows(p, 2, exact)
-        mapped = [p if part is None else pair.after(part).p for part in self.parts]
+        mapped = [p if part is None else pair.apply_map(part).p for part in self.parts]
         rest = mapped[0].column(0)
         top = mapped[0].column(1)
         # Each row takes the numbers from the part of its predicted class.

@@ -61,7 +61,7 @@ class BetaFamilyLoss(ProperLoss):
     >>> from sklearn_calib.decomposition import decompose_loss
     >>> from sklearn_calib.metrics import BetaFamilyLoss
     >>> loss = BetaFamilyLoss(2, 18)  # alarms from about 10 % on
-    >>> loss.of_labels([[0.95, 0.05], [0.5, 0.5]]).round(5).tolist()
+    >>> loss.compute_label_losses([[0.95, 0.05], [0.5, 0.5]]).round(5).tolist()
     [[0.08806, 7.72632], [1.16643, 0.00021]]
     >>> proba, y = make_overconfident(2, 1000)
     >>> decompose_loss(y, proba, loss=loss).interval("calibration")[0] > 0
@@ -91,9 +91,9 @@ class BetaFamilyLoss(ProperLoss):
 
     @property
     def range(self) -> tuple[float, float]:  # type: ignore[override]
-        return 0.0, float(self.of_labels(np.eye(2)).max())
+        return 0.0, float(self.compute_label_losses(np.eye(2)).max())
 
-    def of_labels(self, proba: FloatArray) -> FloatArray:
+    def compute_label_losses(self, proba: FloatArray) -> FloatArray:
         self.check_classes(np.shape(proba)[1])
         z = compute_log_odds(proba)
         least = -_MAX_ABS_LOG_ODDS if self.floored else -np.inf
@@ -109,7 +109,7 @@ class BetaFamilyLoss(ProperLoss):
         weight *= rate[:, 1] - rate[:, 0]
         return np.asarray(proba)[:, ::-1] * weight[:, None] * [1, -1]
 
-    def undecided(self, n_classes: int) -> FloatArray:
+    def get_undecided_prediction(self, n_classes: int) -> FloatArray:
         return np.array(_find_undecided(self))
 
     def without_floor(self) -> "BetaFamilyLoss":
@@ -119,7 +119,7 @@ class BetaFamilyLoss(ProperLoss):
 @lru_cache(maxsize=64)
 def _find_undecided(loss):
     def compute_loss_gap(z):
-        return float(np.diff(loss.of_labels(_make_two_class_rows(z))[0])[0])
+        return float(np.diff(loss.compute_label_losses(_make_two_class_rows(z))[0])[0])
 
     return tuple(
         _make_two_class_rows(

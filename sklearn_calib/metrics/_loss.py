@@ -21,7 +21,7 @@ class ProperLoss:
 
     What ``loss=`` takes all over the package, as an instance or, once its measure is
     registered, by its name. A loss of your own needs its name, its title and
-    `of_labels`; `slope` makes its intervals exact and fast.
+    `compute_label_losses`; `slope` makes its intervals exact and fast.
     `sklearn_calib.testing.check_contract` holds it to its contract.
 
     Attributes
@@ -43,7 +43,7 @@ class ProperLoss:
 
     Notes
     -----
-    Costs: one evaluation of `of_labels`, O(n k), each, unless a loss states another
+    Costs: one evaluation of `compute_label_losses`, O(n k), each, unless a loss states another
     cost.
 
     References
@@ -59,7 +59,7 @@ class ProperLoss:
     >>> class MiddleThresholds(ProperLoss):
     ...     name, title, range, n_classes = "middle", "loss of middle thresholds", (0.0, 1.0), 2
     ...
-    ...     def of_labels(self, proba):
+    ...     def compute_label_losses(self, proba):
     ...         q = 1 - np.asarray(proba)
     ...         return 4 * q**3 - 3 * q**4
     >>> parts = decompose_loss([0, 1, 1, 0, 1], [0.2, 0.6, 0.9, 0.5, 0.7], loss=MiddleThresholds())
@@ -75,7 +75,7 @@ class ProperLoss:
     strict: ClassVar[bool] = True
     is_likelihood: ClassVar[bool] = False
 
-    def of_labels(self, proba: FloatArray) -> FloatArray:
+    def compute_label_losses(self, proba: FloatArray) -> FloatArray:
         """Return the loss of each row for each label that it may have.
 
         Parameters
@@ -91,7 +91,7 @@ class ProperLoss:
         raise NotImplementedError
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
-        """Return the derivative of `of_labels` along moving log-probabilities.
+        """Return the derivative of `compute_label_losses` along moving log-probabilities.
 
         Parameters
         ----------
@@ -109,38 +109,40 @@ class ProperLoss:
         # A central difference serves losses whose author gives no derivative; the step
         # balances truncation and rounding.
         ahead, behind = (
-            self.of_labels(apply_softmax(log + step * rate))
+            self.compute_label_losses(apply_softmax(log + step * rate))
             for step in (_DIFFERENCE_STEP, -_DIFFERENCE_STEP)
         )
         return (ahead - behind) / (2 * _DIFFERENCE_STEP)
 
-    def of_rows(self, proba: FloatArray, codes: IntArray) -> FloatArray:
+    def compute_row_losses(self, proba: FloatArray, codes: IntArray) -> FloatArray:
         """Return the loss of each row, shape (n_samples,).
 
         `codes` are positions of the labels.
         """
-        return self.of_labels(proba)[np.arange(len(codes)), codes]
+        return self.compute_label_losses(proba)[np.arange(len(codes)), codes]
 
-    def of_logits(self, logits: FloatArray, codes: IntArray) -> FloatArray:
+    def compute_logit_losses(self, logits: FloatArray, codes: IntArray) -> FloatArray:
         """Return the loss of each row of the softmax of these logits."""
-        return self.of_rows(apply_softmax(logits), codes)
+        return self.compute_row_losses(apply_softmax(logits), codes)
 
     def mean(self, predictions: "Predictions") -> float:
         """Return the weighted mean over the rows of `Predictions`."""
-        return predictions.mean(self.of_rows(predictions.proba, predictions.codes))
+        return predictions.mean(
+            self.compute_row_losses(predictions.proba, predictions.codes)
+        )
 
     def expected(self, proba: FloatArray, truth: FloatArray) -> FloatArray:
         """Return the expected loss of each row.
 
         Labels are drawn from `truth`, which has the same shape.
         """
-        return np.einsum("ij,ij->i", truth, self.of_labels(proba))
+        return np.einsum("ij,ij->i", truth, self.compute_label_losses(proba))
 
     def divergence(self, proba: FloatArray, truth: FloatArray) -> FloatArray:
         """By how much each row's expected loss is above that of predicting `truth`, >= 0."""
         return self.expected(proba, truth) - self.expected(truth, truth)
 
-    def undecided(self, n_classes: int) -> FloatArray:
+    def get_undecided_prediction(self, n_classes: int) -> FloatArray:
         """Return the prediction for which all labels cost the same, shape (n_classes,).
 
         Equal probabilities, unless a loss treats the classes differently.

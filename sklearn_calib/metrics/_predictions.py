@@ -83,7 +83,7 @@ class _ScoreOrder:
         self.is_shared = False  # by resamples, for which an order pays
 
     @cached_property
-    def sort_scores(self):
+    def score_ordering(self):
         """The order of the rows, where each distinct score starts in it, and these scores."""
         order = slice(None)
         # Scores that are sorted already, as those of pooled rows, cost one comparison.
@@ -156,7 +156,7 @@ class BinaryProblem:
 
     @cached_property
     def cells(self) -> Cells:
-        if self._no_order_needed():
+        if self._can_skip_sorting():
             from .._kernels._pool_by_score import pool_rows_by_score
 
             pooled = pool_rows_by_score(
@@ -164,7 +164,7 @@ class BinaryProblem:
             )
             if pooled is not None:
                 return Cells(*pooled)
-        order, starts, score = self._score_order.sort_scores
+        order, starts, score = self._score_order.score_ordering
         weight = np.ones(len(self.hit))
         hits = self.hit[order]
         if (self.weight != 1).any():  # gathering them takes as long as the sort
@@ -172,10 +172,10 @@ class BinaryProblem:
             hits = weight * hits
         return Cells(score, _sum_runs(starts, weight), _sum_runs(starts, hits))
 
-    def _no_order_needed(self):
+    def _can_skip_sorting(self):
         if len(self.score) < MIN_COMPILED_ROWS or self._score_order.is_shared:
             return False
-        return "sort_scores" not in vars(self._score_order) and bool(
+        return "score_ordering" not in vars(self._score_order) and bool(
             (self.weight == 1).all()
         )
 
@@ -200,7 +200,7 @@ class BinaryProblem:
     @cached_property
     def cell_indices(self) -> IntArray:
         """Return the position among the cells of each row."""
-        order, starts, _ = self._score_order.sort_scores
+        order, starts, _ = self._score_order.score_ordering
         first = np.zeros(len(self.score), dtype=np.intp)
         first[starts[1:]] = 1
         out = np.empty_like(first)
@@ -498,7 +498,7 @@ class PooledPredictions:
         return predictions
 
     @cached_property
-    def select_filled_entries(self) -> tuple[Predictions, FloatArray]:
+    def nonempty_entries(self) -> tuple[Predictions, FloatArray]:
         """The entries of `predictions` that have rows, and their summed squared weights."""
         kept = np.flatnonzero(self.counts.ravel())
         return self.predictions.take(kept), self.squares.ravel()[kept]

@@ -29,7 +29,7 @@ class LogLoss(ProperLoss):
     Examples
     --------
     >>> from sklearn_calib.metrics import LogLoss
-    >>> LogLoss().of_labels([[0.25, 0.75]]).round(4).tolist()
+    >>> LogLoss().compute_label_losses([[0.25, 0.75]]).round(4).tolist()
     [[1.3863, 0.2877]]
     """
 
@@ -39,18 +39,18 @@ class LogLoss(ProperLoss):
     unit = "nats"
     is_likelihood = True
 
-    def of_labels(self, proba: FloatArray) -> FloatArray:
+    def compute_label_losses(self, proba: FloatArray) -> FloatArray:
         return compute_log_losses(proba) if self.floored else -log_proba(proba)
 
-    def of_rows(self, proba: FloatArray, codes: IntArray) -> FloatArray:
+    def compute_row_losses(self, proba: FloatArray, codes: IntArray) -> FloatArray:
         rows = np.arange(len(codes))
         if self.floored:
             return compute_log_losses(proba, (rows, codes))
         return -log_proba(proba)[rows, codes]
 
-    def of_logits(self, logits: FloatArray, codes: IntArray) -> FloatArray:
+    def compute_logit_losses(self, logits: FloatArray, codes: IntArray) -> FloatArray:
         if logits.shape[1] != 2:
-            return super().of_logits(logits, codes)
+            return super().compute_logit_losses(logits, codes)
         # log(1 + exp(x)) in place: search loops evaluate this for millions of rows.
         gap = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
         gap *= 1.0 - 2.0 * codes
@@ -75,7 +75,7 @@ class BrierLoss(ProperLoss):
     Examples
     --------
     >>> from sklearn_calib.metrics import BrierLoss
-    >>> BrierLoss().of_labels([[0.25, 0.75]]).tolist()
+    >>> BrierLoss().compute_label_losses([[0.25, 0.75]]).tolist()
     [[0.5625, 0.0625]]
     """
 
@@ -83,13 +83,13 @@ class BrierLoss(ProperLoss):
     title = "Brier loss"
     range = (0.0, 2.0)
 
-    def of_labels(self, proba: FloatArray) -> FloatArray:
+    def compute_label_losses(self, proba: FloatArray) -> FloatArray:
         plain = np.asarray(proba)
         if plain.shape[1] == 2:
             return (1 - plain) ** 2
         return np.einsum("ij,ij->i", plain, plain)[:, None] - 2 * plain + 1
 
-    def of_rows(self, proba: FloatArray, codes: IntArray) -> FloatArray:
+    def compute_row_losses(self, proba: FloatArray, codes: IntArray) -> FloatArray:
         plain = np.asarray(proba)
         true = plain[np.arange(len(plain)), codes]
         if plain.shape[1] == 2:
@@ -116,7 +116,7 @@ class SphericalLoss(ProperLoss):
     Examples
     --------
     >>> from sklearn_calib.metrics import SphericalLoss
-    >>> SphericalLoss().of_labels([[0.25, 0.75]]).round(4).tolist()
+    >>> SphericalLoss().compute_label_losses([[0.25, 0.75]]).round(4).tolist()
     [[-0.3162, -0.9487]]
     """
 
@@ -124,12 +124,12 @@ class SphericalLoss(ProperLoss):
     title = "spherical loss"
     range = (-1.0, 0.0)
 
-    def of_labels(self, proba: FloatArray) -> FloatArray:
+    def compute_label_losses(self, proba: FloatArray) -> FloatArray:
         plain = np.asarray(proba)
         return -plain / np.sqrt(np.einsum("ij,ij->i", plain, plain))[:, None]
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
-        losses = self.of_labels(proba)
+        losses = self.compute_label_losses(proba)
         return losses * (rate - np.einsum("ij,ij,ij->i", losses, losses, rate)[:, None])
 
 

@@ -246,7 +246,7 @@ class CurveRows:
         Takes a Generator, returns `hits` with labels drawn from the scores.
     redrawn : callable
         Takes a Generator, returns `weight` and `hits` of rows drawn with replacement.
-    share_intervals : callable or None
+    compute_frequency_intervals : callable or None
         Intervals of the frequencies of bins, if rows belong together.
     """
 
@@ -255,9 +255,13 @@ class CurveRows:
     hits: FloatArray
     squares: FloatArray
     title: str
-    relabelled: Callable[[np.random.Generator], FloatArray]
-    redrawn: Callable[[np.random.Generator], tuple[FloatArray, FloatArray]]
-    share_intervals: Callable[..., tuple[FloatArray, FloatArray]] | None = None
+    simulate_labels: Callable[[np.random.Generator], FloatArray]
+    draw_bootstrap_sample: Callable[
+        [np.random.Generator], tuple[FloatArray, FloatArray]
+    ]
+    compute_frequency_intervals: Callable[..., tuple[FloatArray, FloatArray]] | None = (
+        None
+    )
 
     @classmethod
     def from_problem(cls, problem: BinaryProblem) -> "CurveRows":
@@ -282,10 +286,10 @@ class CurveRows:
         """Return the cells of pooled rows, drawn as their rows or clusters would be."""
 
         def redraw_labels(rng):
-            return pooled.relabelled(rng).weight[1::2]
+            return pooled.simulate_labels(rng).weight[1::2]
 
         def redraw_rows(rng):
-            weight = pooled.redrawn(rng).weight.reshape(-1, 2)
+            weight = pooled.draw_bootstrap_sample(rng).weight.reshape(-1, 2)
             return weight.sum(axis=1), weight[:, 1]
 
         return cls(
@@ -294,11 +298,11 @@ class CurveRows:
             hits=pooled.weight[:, 1],
             squares=pooled.squares.sum(axis=1),
             title=title,
-            relabelled=redraw_labels,
-            redrawn=redraw_rows,
-            share_intervals=None
+            simulate_labels=redraw_labels,
+            draw_bootstrap_sample=redraw_rows,
+            compute_frequency_intervals=None
             if pooled.n_clusters is None
-            else pooled.share_intervals,
+            else pooled.compute_frequency_intervals,
         )
 
 
@@ -359,7 +363,7 @@ def compute_curve(
         number = (np.cumsum(filled) - 1)[row_bin]
         consistency = np.array(
             [
-                np.bincount(number, rows.relabelled(rng), len(mass)) / mass
+                np.bincount(number, rows.simulate_labels(rng), len(mass)) / mass
                 for _ in range(n_resamples)
             ]
         )
@@ -367,8 +371,8 @@ def compute_curve(
         # Pearson's interval is computed.
         rows_of_bin = mass**2 / squares
         confidence = compute_exact_interval(observed * rows_of_bin, rows_of_bin, level)
-        if rows.share_intervals is not None:
-            low, high = rows.share_intervals(row_bin, n_bins, level)
+        if rows.compute_frequency_intervals is not None:
+            low, high = rows.compute_frequency_intervals(row_bin, n_bins, level)
             confidence = low[filled], high[filled]
     expected: Any = (None, None)
     if len(consistency):
@@ -438,7 +442,7 @@ def _spread_positions(count):
 def _refit_isotonic_to_drawn_labels(rows, row_value, mass, points, n_resamples, rng):
     fits = []
     for _ in range(n_resamples):
-        total = np.bincount(row_value, rows.relabelled(rng), len(mass))
+        total = np.bincount(row_value, rows.simulate_labels(rng), len(mass))
         fits.append(fit_isotonic_shares(total / mass, mass)[points])
     return np.array(fits)
 
@@ -446,7 +450,9 @@ def _refit_isotonic_to_drawn_labels(rows, row_value, mass, points, n_resamples, 
 def _bootstrap_isotonic_fits(rows, row_value, mass, points, n_resamples, rng):
     fits = []
     for _ in range(n_resamples):
-        mass_drawn, total = sum_bins(row_value, len(mass), *rows.redrawn(rng))
+        mass_drawn, total = sum_bins(
+            row_value, len(mass), *rows.draw_bootstrap_sample(rng)
+        )
         # A bootstrap sample lacks some scores; the curve is interpolated there by rank.
         seen = np.flatnonzero(mass_drawn)
         mass_seen = mass_drawn[seen]

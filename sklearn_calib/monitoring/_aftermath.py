@@ -183,7 +183,7 @@ def diagnose_stream(
     likely, low, high = record.locate_onset()
     blocks = record.blocks
     when = blocks[likely].when
-    rows = record.from_block(likely)
+    rows = record.get_cells_from_block(likely)
     # Nested repairs: each is only given up if a test rejects it.
     offset, line, pvalue_slope, pvalue_curvature = cells.find_smallest_repair(
         rows, cells.COARSE_CELLS
@@ -211,7 +211,7 @@ def diagnose_stream(
         pvalue_curvature,
         float(rows.rows @ expit(rows.log_odds)) / n,
         float(rows.events.sum()) / n,
-        _compute_rates(record.labels_from(likely)),
+        _compute_rates(record.count_labels_from_block(likely)),
         confidence,
     )
     if forget:

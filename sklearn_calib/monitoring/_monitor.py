@@ -912,7 +912,7 @@ class CalibrationMonitor:
         )
         # All streams restart at an alarm of one of them, as the detector does.
         for record in self._records:
-            record.begin_anew(n_samples)
+            record.reset_fresh_rows(n_samples)
         if self.n_alarms_ - self._n_before < _MAX_ALARMS_PER_UPDATE:
             self.alarms_ = [*self.alarms_, alarm][-_MAX_KEPT_ALARMS:]
         self.n_alarms_ += 1

@@ -249,12 +249,12 @@ class StreamCounts:
         rows = np.array([block.rows for block in self.blocks])
         return locate_onset(gains, rows, COARSE_GRID.log_prior, _ONSET_LEVEL)
 
-    def from_block(self, place: int) -> BinnedCounts:
+    def get_cells_from_block(self, place: int) -> BinnedCounts:
         """Return the cells of the rows of a block and of all later ones."""
         counts = np.sum([block.counts for block in self.blocks[place:]], axis=0)
         return split_cells_into_atoms(counts, COARSE_CELLS)
 
-    def labels_from(self, place: int) -> IntArray:
+    def count_labels_from_block(self, place: int) -> IntArray:
         """Count the rows of each class in a block and all later ones."""
         return np.asarray(
             np.sum([block.labels for block in self.blocks[place:]], axis=0)
@@ -262,7 +262,7 @@ class StreamCounts:
 
     # -- alarms and other records -----------------------------------------------------------------
 
-    def begin_anew(self, behind: int) -> None:
+    def reset_fresh_rows(self, behind: int) -> None:
         """Start counting fresh rows behind this one."""
         self.behind = behind
         self.fresh = np.zeros_like(self.fresh)

@@ -214,7 +214,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     @property
     def map_(self) -> CalibrationMap:
         """Return the fitted map, for rows whose probabilities are not below ``floor_``."""
-        return self._derive_once("map", self._make_whole_map)
+        return self._derive_once("map", self._make_full_map)
 
     # -- what a user calls ------------------------------------------------------------------
 
@@ -532,14 +532,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             derived[name] = compute()
         return derived[name]
 
-    def _make_whole_map(self):
+    def _make_full_map(self):
         """Return the map of all classes: of a method for two classes, one against the rest."""
         parts = getattr(self, "one_vs_rest_", None)
         if parts is None:
             return self._make_map()
         return OneVsRest(parts=[part._make_map() for part in parts])
 
-    def _map_with_floor(self):
+    def _make_map_with_floor(self):
         """Return the map of rows as they are given, or reject predictions that are not a map."""
         if not self._has_map():
             Recalibrator._make_map(self)
@@ -567,7 +567,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return a map of two classes that may turn, None if it only rises or only falls."""
         if self.capabilities.monotone and getattr(self, "monotone", True):
             return None
-        return self._map_with_floor()
+        return self._make_map_with_floor()
 
     def _make_snapshot(self):
         """Return this object as it is now, unaffected by fits in other threads."""

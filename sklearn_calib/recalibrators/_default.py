@@ -290,7 +290,7 @@ class _TwoStepMap(FittedSoftmax):
             second = StructuredVectorScaling()
         ridges = second._compute_ridges(total, scores.shape[1])
         log = np.log(self._apply_first_step(scores))
-        self._keep_fit(fit_softmax_regression(log.T, codes, weight, *ridges))
+        self._store_fit(fit_softmax_regression(log.T, codes, weight, *ridges))
         log = log * self.coef_ if self.coef_.ndim == 1 else log @ self.coef_.T
         return softmax(log + self.intercept_, axis=1)
 
@@ -309,7 +309,7 @@ class _TwoStepMap(FittedSoftmax):
         share = self.uniform_share_
         log = np.log((1.0 - share) * expit([-log_odds, log_odds]) + share / 2)
         penalty = _BINARY_PENALTY * 2 / float(weight.sum())
-        self._keep_fit(fit_structured_two_classes(log, codes, weight, penalty))
+        self._store_fit(fit_structured_two_classes(log, codes, weight, penalty))
         first, second = self.coef_[:, None] * log
         return apply_sigmoid(second - first + np.diff(self.intercept_))
 

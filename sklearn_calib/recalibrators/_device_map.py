@@ -96,4 +96,4 @@ def device_map(model: Any, X: Any) -> DeviceMap | None:
             got=f"{scores.shape[1]}",
             hint="Pass the columns in the order of classes_",
         )
-    return DeviceMap(model._map_with_floor(), scores, n_classes)
+    return DeviceMap(model._make_map_with_floor(), scores, n_classes)

@@ -128,7 +128,7 @@ class DirichletCalibration(FittedSoftmax):
             np.fill_diagonal(ridge, 1e-8)
             fit = fit_softmax_regression(z.T, codes, weight, ridge, mu / k)
             scale = 1.0
-        self._keep_fit(fit, scale)
+        self._store_fit(fit, scale)
 
     def _fit_tuned(self, z, codes, weight):
         """Fit on temperature-scaled log-probabilities, and return the inverse temperature."""

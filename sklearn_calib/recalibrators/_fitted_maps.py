@@ -50,7 +50,7 @@ def get_map(fitted: Estimator) -> CalibrationMap:
             got=type(fitted).__name__,
             hint=reason,
         )
-    return fitted._map_with_floor()
+    return fitted._make_map_with_floor()
 
 
 def list_steps(pipeline: Pipeline) -> list[Estimator]:

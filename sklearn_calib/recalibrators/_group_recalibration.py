@@ -161,7 +161,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
         )
         line = (
             (self.pooled_.intercept_, self.pooled_.slope_)
-            if self._on_scores()
+            if self._is_line_on_log_odds()
             else (0.0, 1.0)
         )
         self.pooled_line_ = line
@@ -181,7 +181,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
             )
         # If the pooled map is a line on the log-odds, group lines replace it; otherwise
         # they correct its result.
-        base = self._compute_base(data.proba)
+        base = self._compute_base_proba(data.proba)
         self.floor_ = estimate_floor(base)
         z = self._compute_score(base)
         group = self._find_group(keys)
@@ -210,18 +210,18 @@ class GroupRecalibration(BaseGroupRecalibrator):
         # Index -1 selects the appended entry: new groups get the line of all rows.
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
-        t = intercept + slope * self._compute_score(self._compute_base(proba))
+        t = intercept + slope * self._compute_score(self._compute_base_proba(proba))
         return apply_sigmoid(t)
 
-    def _on_scores(self):
+    def _is_line_on_log_odds(self):
         """Return whether the pooled map is itself a line on the log-odds."""
         return isinstance(self.pooled_, PlattScaling) and self.pooled_.scale == "logit"
 
-    def _compute_base(self, proba):
+    def _compute_base_proba(self, proba):
         """Return the probabilities that the lines start from."""
         return (
             proba
-            if self._on_scores()
+            if self._is_line_on_log_odds()
             else predict_proba_aligned(self.pooled_, proba, np.arange(2))
         )
 

@@ -247,7 +247,9 @@ class MulticlassBinning(Recalibrator):
         self._set_tolerance_and_levels()
         rng = make_random_state(self.random_state)
         chosen, rest = self._split_rows(len(proba), rng)
-        heavy, self.mass_in_bins_ = self._heavy_cells(proba[chosen], weight[chosen])
+        heavy, self.mass_in_bins_ = self._find_heavy_cells(
+            proba[chosen], weight[chosen]
+        )
         self.bins_ = heavy
         k = proba.shape[1]
         # One pool for each size 2^i of a group of cells: |B| cells need ceil(log2 |B|)
@@ -331,7 +333,7 @@ class MulticlassBinning(Recalibrator):
         shuffled = rng.permutation(n)
         return shuffled[: n // 2], shuffled[n // 2 :]
 
-    def _heavy_cells(self, proba, weight):
+    def _find_heavy_cells(self, proba, weight):
         """Return the levels of cells with enough mass, (b, k), and their share of the mass."""
         order, starts = group_rows(proba, self.n_levels_)
         counts = np.add.reduceat(weight[order], starts)

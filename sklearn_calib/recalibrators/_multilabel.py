@@ -220,12 +220,12 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         (n_samples, 2)
         """
         scores = self._check_predict(X)
-        return scores.in_form(self._recalibrate_pairs(scores))
+        return scores.match_form(self._recalibrate_pairs(scores))
 
     def transform(self, X: ArrayLike | list[Any]) -> FloatArray | list[FloatArray]:
         """Transform as `predict_proba` does."""
         scores = self._check_predict(X)
-        return scores.in_form(self._recalibrate_pairs(scores))
+        return scores.match_form(self._recalibrate_pairs(scores))
 
     def predict(self, X: ArrayLike | list[Any]) -> AnyArray:
         """Predict 1 for each label with a calibrated probability above 1/2, else 0."""

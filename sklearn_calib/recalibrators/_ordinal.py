@@ -128,16 +128,13 @@ class OrdinalCalibration(Recalibrator):
     }
 
     def __init__(
-        self,
-        prior_weight: float = 1.0,
-        *,
-        order: ArrayLike | None = None,
+        self, prior_weight: float = 1.0, *, order: ArrayLike | None = None
     ) -> None:
         self.prior_weight = prior_weight
         self.order = order
 
     def _find_decreasing_correlation(self, proba, codes, weight):
-        if self._follow_scale(proba, codes):
+        if self._columns_follow_scale(proba, codes):
             # `_fit` checks the scale and reports its details.
             return None
         rank = np.argsort(self._order_columns())
@@ -154,7 +151,7 @@ class OrdinalCalibration(Recalibrator):
         order = self._categories if self.order is None else self.order
         return order_scale_columns(order, self.classes_)
 
-    def _follow_scale(self, proba, codes):
+    def _columns_follow_scale(self, proba, codes):
         """Return whether columns follow the scale although the order of labels is expected."""
         if self.order is None or has_unsorted_classes(self.classes_):
             return False
@@ -162,7 +159,7 @@ class OrdinalCalibration(Recalibrator):
         return places is not None and (places == self._order_columns()).all()
 
     def _warn_column_order(self, proba, codes):
-        if self._follow_scale(proba, codes):
+        if self._columns_follow_scale(proba, codes):
             names = self.order_.tolist()
             warn_calibration(
                 expected=f"columns in the order of the classes {self.classes_.tolist()}",

@@ -548,7 +548,7 @@ class PriorShift(Recalibrator):
         weight = weight[weight > 0] / weight.max()
         adapted = copy.copy(self)
         if to_mean:
-            adapted._meet_mean(proba, weight)
+            adapted._fit_mean_offset(proba, weight)
             return adapted
         if "offset_" in vars(self):
             raise invalid_input(
@@ -639,7 +639,7 @@ class PriorShift(Recalibrator):
         # The largest weight is 1, so that squares stay finite.
         weight = weight / weight.max()
         if self.mean is not None:
-            self._meet_mean(proba, weight)
+            self._fit_mean_offset(proba, weight)
             return
         counts = np.bincount(codes, weights=weight, minlength=k)
         observed = counts / counts.sum()
@@ -698,10 +698,10 @@ class PriorShift(Recalibrator):
         self._set_input_features(X, proba, reset=True)
         proba = proba[weight > 0]
         weight = weight[weight > 0] / weight.max()
-        self._meet_mean(proba, weight)
+        self._fit_mean_offset(proba, weight)
         return True
 
-    def _meet_mean(self, proba, weight):
+    def _fit_mean_offset(self, proba, weight):
         """Set `offset_`."""
         for name, default in (
             ("prior", "em"),
@@ -737,7 +737,7 @@ class PriorShift(Recalibrator):
             )
         return observed
 
-    def _changes_nothing(self):
+    def _is_identity(self):
         if "offset_" in vars(self):
             return not self.offset_.any()
         return self.strength == 0 or np.array_equal(self.prior_, self.training_prior_)
@@ -751,13 +751,13 @@ class PriorShift(Recalibrator):
         # Exact zeros have no logarithm to shift.
         if has_exact_log(proba) or np.asarray(proba).min() >= SMALLEST_PROBABILITY:
             return self.map_(proba)
-        if self._changes_nothing():
+        if self._is_identity():
             return np.array(proba)
         # In this formula zeros stay zeros.
         return shift_posterior(proba, self._compute_offsets())
 
     def _make_map(self):
-        if self._changes_nothing():
+        if self._is_identity():
             return maps.Identity()
         # A document cannot contain an infinite offset.
         intercept = np.maximum(self._compute_offsets(), MIN_EXPORTED_LOG)

@@ -209,7 +209,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         points = (
             knots
             if constraints is None
-            else np.union1d(knots, self._score_at(constraints.at))
+            else np.union1d(knots, self._compute_score_at(constraints.at))
         )
         self.domain_ = points[[0, -1]]
         degrees, bounds = self._list_candidates()
@@ -218,7 +218,7 @@ class RestrictedPolynomialRegression(Recalibrator):
                 float(weight @ codes / weight.sum()), bounds[-1], constraints
             )
             return
-        x = self._to_unit(knots)
+        x = self._to_polynomial_domain(knots)
         own = None if constraints is None else self._move_constraints(constraints)
         self.degree_ = degrees[0]
         bound = bounds[0]
@@ -235,7 +235,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
         [[fit]] = self._fit_candidates(data, self.degree_, [bound], own)
         if fit is None:
-            raise self._impossible_constraints(
+            raise self._impossible_constraints_error(
                 constraints, f"a rising polynomial of degree {self.degree_}"
             )
         self.coef_ = fit.coef
@@ -267,7 +267,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             low = constraints.low[~constraints.slope].max(initial=0.0)
             high = min(constraints.high[~constraints.slope].min(initial=1.0), bound)
             if low > high or (constraints.low[constraints.slope] > 0).any():
-                raise self._impossible_constraints(
+                raise self._impossible_constraints_error(
                     constraints, "a constant, since all scores are equal,"
                 )
         self.coef_ = np.array([max(min(mean, high), low)])
@@ -287,7 +287,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             return round_to_36_bits(compute_log_odds(proba), least_exponent=0)
         return round_second_proba(proba)
 
-    def _to_unit(self, score):
+    def _to_polynomial_domain(self, score):
         low, high = self.domain_
         if not high > low:
             return np.zeros_like(score)
@@ -434,10 +434,10 @@ class RestrictedPolynomialRegression(Recalibrator):
                 )
         return constraints
 
-    def _score_at(self, at):
+    def _compute_score_at(self, at):
         return self._round_score(np.column_stack([1 - at, at]))
 
-    def _per_unit(self, at):
+    def _compute_domain_pace(self, at):
         """Compute how fast the domain moved to [-1, 1] passes at probabilities."""
         # d x / d p, for x linear in the score, which is p or its log-odds.
         pace = 2 / (self.domain_[1] - self.domain_[0])
@@ -449,15 +449,19 @@ class RestrictedPolynomialRegression(Recalibrator):
         """Return the constraints on the domain moved to [-1, 1]."""
         from .._kernels._monotone_program import LinearConstraints
 
-        pace = np.where(constraints.slope, self._per_unit(constraints.at), 1.0)
-        x = self._to_unit(self._score_at(constraints.at))
+        pace = np.where(
+            constraints.slope, self._compute_domain_pace(constraints.at), 1.0
+        )
+        x = self._to_polynomial_domain(self._compute_score_at(constraints.at))
         return LinearConstraints(
             x, constraints.slope, constraints.low / pace, constraints.high / pace
         )
 
     def _measure_violation(self, constraints, own):
         """Compute by how much the map misses its constraints, in their own units."""
-        pace = np.where(constraints.slope, self._per_unit(constraints.at), 1.0)
+        pace = np.where(
+            constraints.slope, self._compute_domain_pace(constraints.at), 1.0
+        )
         reached = own.make_matrix(self.degree_) @ self.coef_ * pace
         return float(
             np.maximum(constraints.low - reached, reached - constraints.high).max(
@@ -465,7 +469,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             )
         )
 
-    def _impossible_constraints(self, constraints, what):
+    def _impossible_constraints_error(self, constraints, what):
         return invalid_input(
             "constraints",
             expected=f"constraints that {what} can fulfil",

@@ -35,7 +35,7 @@ class FittedSoftmax(Recalibrator):
         cost="O(n k^2)",
     )
 
-    def _keep_fit(self, fit, scale=1.0):
+    def _store_fit(self, fit, scale=1.0):
         self.coef_ = scale * (fit.A + (1.0 if fit.A.ndim == 1 else np.eye(len(fit.A))))
         self.intercept_ = fit.b - fit.b.mean()
         self.objective_ = fit.objective
@@ -58,7 +58,7 @@ class SoftmaxRegression(FittedSoftmax):
     # ones.
     _laplace = False
     _parameter_constraints: ClassVar = {
-        "penalty": [Interval(Real, 0, None, closed="left")],
+        "penalty": [Interval(Real, 0, None, closed="left")]
     }
 
     def __init__(self, penalty: float = 1e-4) -> None:
@@ -73,7 +73,7 @@ class SoftmaxRegression(FittedSoftmax):
         self.temperature_scaling_ = self._fit_step(step, proba, codes, weight)
         ridge_a, ridge_b = self._compute_ridges(float(weight.sum()), proba.shape[1])
         z = self._scale_inputs(proba)
-        self._keep_fit(fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b))
+        self._store_fit(fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b))
 
     def _scale_inputs(self, proba):
         """Return the logarithms that the second step is fitted to, shape (n, k)."""

@@ -159,7 +159,7 @@ def find_thresholds(
     calibration_map = turning_map()
     ranges = Ranges(low, high, dtype)
     if calibration_map is not None and calibration_map.direction() is None:
-        calibration_map.cut(ranges, lambda x: Rows.from_canonical(read_rows(x)))
+        calibration_map.cut_ranges(ranges, lambda x: Rows.from_canonical(read_rows(x)))
         # The computed places of the cuts are rounded; the exact jumps are found by
         # evaluating the map.
         ranges.move_to_jumps(evaluate_scores)

@@ -147,7 +147,7 @@ class VectorScaling(SoftmaxRegression):
                 partial(run_vector_pass, beta=beta, coef=coef, intercept=intercept)
             )
 
-        self._keep_fit(
+        self._store_fit(
             fit_vector_passes(
                 run_pass, blocks.sample_pieces(), beta, float(self.penalty), tol
             )

@@ -174,10 +174,10 @@ def make_advice(
         progress(steps, steps)
     loss = LogLoss()
     losses = {
-        name: loss.of_rows(predictions.proba, predictions.codes)
+        name: loss.compute_row_losses(predictions.proba, predictions.codes)
         for name, predictions in all_predictions.items()
     }
-    whole = source.loss_as_given()
+    whole = source.compute_given_loss()
     error = source.compute_error
     rows = [
         _make_row(name, all_predictions[name], losses, error, whole) for name in names
@@ -235,7 +235,7 @@ class _Source:
         # each is once in the training rows of the other.
         return np.sqrt(2 * self.squares @ deviations**2) / predictions.weight.sum()
 
-    def loss_as_given(self):
+    def compute_given_loss(self):
         summary = self._model.summary
         return summary.totals.log_loss / summary.weight
 
@@ -370,9 +370,9 @@ class _ClusterSource(_Source):
             / predictions.weight.sum()
         )
 
-    def loss_as_given(self):
+    def compute_given_loss(self):
         # The loss of all rows is only that of the sample if nothing was left out.
-        return super().loss_as_given() if self._whole else None
+        return super().compute_given_loss() if self._whole else None
 
     def fit_stack(self):
         return get_recalibrator("auto").fit(

@@ -438,7 +438,7 @@ def _compute_sklearn_losses(models, named):
         kind = kinds.pop() if len(kinds) == 1 else None
         if kind in (np.float16, np.float32):
             predictions = models[key].predictions
-            own = LogLoss().of_rows(predictions.proba, predictions.codes)
+            own = LogLoss().compute_row_losses(predictions.proba, predictions.codes)
             # scikit-learn clips probabilities at the machine epsilon of their type.
             theirs = np.minimum(own, -np.log(float(np.finfo(kind).eps)))
             if (theirs < own).any():

@@ -155,7 +155,9 @@ def collect_evidence(
     weight = sample.weight.sum()
     observed = sample.weight[:, 1].sum() / weight
     one_bin = np.zeros(len(sample.proba), dtype=np.intp)
-    low, high = (float(end[0]) for end in sample.share_intervals(one_bin, 1, level))
+    low, high = (
+        float(end[0]) for end in sample.compute_frequency_intervals(one_bin, 1, level)
+    )
     # Intervals of the bins hold together: independent bins at level^(1/n) have the
     # joint level.
     n_bins = count_bins(sample)
@@ -173,7 +175,7 @@ def collect_evidence(
         bins,
         *find_runs(bins),
         *find_smallest_error(coarse, KERNEL_BANDWIDTH, critical, inflation),
-        float(compute_exact_interval(0, sample.rows_alike(), level)[1])
+        float(compute_exact_interval(0, sample.count_effective_rows(), level)[1])
         if separated
         else 0.0,
     )
@@ -188,7 +190,7 @@ def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
     sums = sum_bins(place, n_bins, mass, mass * score, sample.weight[:, 1])
     # Ties may leave bins empty.
     filled = np.flatnonzero((sums[0] > 0) & (rows > 0))
-    columns = *sums, rows, *sample.share_intervals(place, n_bins, level)
+    columns = *sums, rows, *sample.compute_frequency_intervals(place, n_bins, level)
     mass, expected, events, rows, low, high = (column[filled] for column in columns)
     first = np.searchsorted(place, filled)
     last = np.searchsorted(place, filled, side="right") - 1
@@ -401,10 +403,7 @@ class LocalError(NamedTuple):
 
 
 def find_local_error(
-    model: Model,
-    audit: GroupCalibration,
-    line: Line | None,
-    seed: int,
+    model: Model, audit: GroupCalibration, line: Line | None, seed: int
 ) -> LocalError | None:
     """Find the groups without which the predictions pass the test.
 

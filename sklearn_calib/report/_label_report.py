@@ -249,11 +249,11 @@ class _LabelTable(NamedTuple):
             rows = self.find_label_rows(label)
             counted = shares[label] * self.weight[rows]
             moved[rows] += counted * (
-                loss.of_rows(predictions.proba, predictions.codes) - mean
+                loss.compute_row_losses(predictions.proba, predictions.codes) - mean
             )
             # Second and third moment of the loss by the predictions themselves: they
             # give the skewness of a mean of few events.
-            of_labels = loss.of_labels(predictions.proba)
+            of_labels = loss.compute_label_losses(predictions.proba)
             proba = np.asarray(predictions.proba)
             expected = predictions.mean((proba * of_labels).sum(axis=1))
             either = counted[:, None] * (of_labels - expected)

@@ -104,7 +104,7 @@ class Model:
     def decompose_log_loss(self) -> LossDecomposition | None:
         """Decompose the log loss by temperature; of two classes from the cells."""
         if self.two_classes:
-            cells, squares = self.summary.samples()[0].select_filled_entries
+            cells, squares = self.summary.samples()[0].nonempty_entries
             return decompose_predictions(cells, squares=squares)
         drawn = self.sample_rows()
         if drawn is None:
@@ -170,7 +170,8 @@ class PredictionsModel(Model):
     def count_floored_rows(self) -> tuple[int, int]:
         predictions = self.predictions
         low = (
-            LogLoss().of_rows(predictions.proba, predictions.codes) >= LARGEST_LOG_LOSS
+            LogLoss().compute_row_losses(predictions.proba, predictions.codes)
+            >= LARGEST_LOG_LOSS
         )
         zero = (
             np.asarray(predictions.proba)[np.arange(len(low)), predictions.codes] == 0

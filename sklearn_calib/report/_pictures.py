@@ -18,13 +18,7 @@ from .._typing import FloatArray
 from ..decisions import decision_difference
 from ..metrics import CurveRows, compute_curve, reliability_curve
 from ._evidence import MAX_BINS
-from ._svg import (
-    LARGE_FRAME,
-    SMALL_FRAME,
-    DiagramSeries,
-    draw_diagram,
-    format_rounded,
-)
+from ._svg import LARGE_FRAME, SMALL_FRAME, DiagramSeries, draw_diagram, format_rounded
 
 if TYPE_CHECKING:
     from ..decisions import NetBenefitDifference
@@ -120,7 +114,7 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
             ]
             # The axes of all models of a report are of one kind, but each fits its own
             # curves.
-            frame = frame.on_log_odds(lines)
+            frame = frame.make_log_odds_frame(lines)
         event = (
             f"event: class {plain(model.positive, 40)}"
             if model.two_classes

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._picture_axes import (
-    HISTOGRAM_EDGES,
-    LogitAxis,
-    format_probability,
-)
+from .._kernels._picture_axes import HISTOGRAM_EDGES, LogitAxis, format_probability
 from .._show import escape_html
 from .._typing import FloatArray
 
@@ -83,7 +79,7 @@ class Frame(NamedTuple):
             else np.clip(self.axis.locate_fraction(value), 0, 1)
         )
 
-    def on_log_odds(self, curves: "Iterable[ReliabilityCurve]") -> "Frame":
+    def make_log_odds_frame(self, curves: "Iterable[ReliabilityCurve]") -> "Frame":
         """Return the frame whose axes are on log-odds, with space for the curves."""
         axis = LogitAxis.from_curves(curves)
         ticks = axis.place_ticks(self.side / _DIGIT_WIDTH)
@@ -377,7 +373,7 @@ def _draw_histogram(frame, series):
     scale = (bottom - top) / most if most else 0.0
     parts = [
         f'<text x="{frame.left - 8}" y="{top + 8}" class="end">{100 * most:.0f}'
-        f"{'%' if small else ''}</text>",
+        f"{'%' if small else ''}</text>"
     ]
     for one, (shares, edges, beyond) in zip(series, drawn, strict=True):
         heights = bottom - scale * shares

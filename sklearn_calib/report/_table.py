@@ -199,8 +199,8 @@ def _plan_draws(model, functions, n_resamples):
         (whole,) = model.summary.samples()
         sample = model.pool_cells(size)
         draws = (
-            partial(simulate_distribution, sample.redrawn),
-            partial(simulate_distribution, sample.relabelled),
+            partial(simulate_distribution, sample.draw_bootstrap_sample),
+            partial(simulate_distribution, sample.simulate_labels),
         )
         values = [_evaluate_whole(f, model, whole.predictions) for f in on_cells]
         number = _MAX_RESAMPLES if n_resamples == "auto" else n_resamples
@@ -326,9 +326,9 @@ def _make_sum_row(name, function, model, level):
     ends = value - half, value + half
     ends = _make_loss_interval(loss, model, level) or ends
     if model.n_clusters is not None:
-        losses = loss.of_rows(predictions.proba, predictions.codes)
+        losses = loss.compute_row_losses(predictions.proba, predictions.codes)
         expected = (
-            np.asarray(predictions.proba) * loss.of_labels(predictions.proba)
+            np.asarray(predictions.proba) * loss.compute_label_losses(predictions.proba)
         ).sum(axis=1)
         spread = compute_small_sample_inflation(
             predictions.weight, predictions.clusters, level

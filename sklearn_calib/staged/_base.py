@@ -23,7 +23,7 @@ _STAGING_CACHE: "WeakKeyDictionary[type, Staging | None]" = WeakKeyDictionary()
 class Staging:
     """Adapter of a family of learners: its predictions if training had stopped earlier.
 
-    Write `n_stages`, `staged_scores` and `truncate`; the rest has defaults.
+    Write `n_stages`, `staged_scores` and `truncate_to_stage`; the rest has defaults.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class Staging:
         """
         return None
 
-    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate_to_stage(self, fitted: Estimator, stage: int) -> Estimator:
         """Return a copy that predicts as the fitted classifier did after a stage.
 
         Parameters
@@ -339,8 +339,10 @@ class _PipelineStaging(Staging):
     def caveat(self, estimator):
         return self.inner.caveat(estimator.steps[-1][1])
 
-    def truncate(self, fitted, stage):
-        return _with_last(copy.copy(fitted), self.inner.truncate(fitted[-1], stage))
+    def truncate_to_stage(self, fitted, stage):
+        return _with_last(
+            copy.copy(fitted), self.inner.truncate_to_stage(fitted[-1], stage)
+        )
 
     def with_max_stages(self, estimator, stage):
         return _with_last(

@@ -24,7 +24,7 @@ class CatBoostStaging(Staging):
         for proba in fitted.staged_predict_proba(X):
             yield "proba", proba
 
-    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate_to_stage(self, fitted: Estimator, stage: int) -> Estimator:
         shorter = copy.deepcopy(fitted)
         shorter.shrink(ntree_end=int(stage))
         return shorter

@@ -50,7 +50,7 @@ class LightGBMStaging(Staging):
             total = total + factor * added
             yield "logits", (total / stage if averaged else total)
 
-    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate_to_stage(self, fitted: Estimator, stage: int) -> Estimator:
         from lightgbm import Booster
 
         text = fitted.booster_.model_to_string(num_iteration=int(stage))

@@ -85,7 +85,7 @@ class PartialFitStaging(Staging):
 
     def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         for stage in range(1, self.n_stages(fitted) + 1):
-            view = self.truncate(fitted, stage)
+            view = self.truncate_to_stage(fitted, stage)
             if hasattr(view, "decision_function"):
                 yield "logits", view.decision_function(X)
             else:
@@ -99,9 +99,11 @@ class PartialFitStaging(Staging):
         ):
             return None
         stages = range(1, self.n_stages(fitted) + 1)
-        return (self.truncate(fitted, stage).predict_proba(X) for stage in stages)
+        return (
+            self.truncate_to_stage(fitted, stage).predict_proba(X) for stage in stages
+        )
 
-    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate_to_stage(self, fitted: Estimator, stage: int) -> Estimator:
         shorter = copy_with_attributes(fitted, **fitted._staged_snapshots[stage - 1])
         # The snapshots are of the other epochs.
         del shorter._staged_snapshots

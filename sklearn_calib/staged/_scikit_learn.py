@@ -30,7 +30,7 @@ class AdaBoostStaging(ScikitLearnBoosting):
         # Its probabilities divide the scores by the number of other classes.
         return fitted.staged_predict_proba(X) if len(fitted.classes_) > 2 else None
 
-    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate_to_stage(self, fitted: Estimator, stage: int) -> Estimator:
         names = ("estimators_", "estimator_weights_", "estimator_errors_")
         return copy_with_attributes(
             fitted, **{name: getattr(fitted, name)[:stage] for name in names}
@@ -50,7 +50,7 @@ class GradientBoostingStaging(ScikitLearnBoosting):
         # The decision function of the exponential loss is half the log-odds.
         return fitted.staged_predict_proba(X) if fitted.loss == "exponential" else None
 
-    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate_to_stage(self, fitted: Estimator, stage: int) -> Estimator:
         trees = fitted.estimators_[:stage]
         return copy_with_attributes(fitted, estimators_=trees, n_estimators_=int(stage))
 
@@ -71,7 +71,7 @@ class HistGradientBoostingStaging(ScikitLearnBoosting):
             return estimator
         return clone(estimator).set_params(early_stopping=False)
 
-    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate_to_stage(self, fitted: Estimator, stage: int) -> Estimator:
         return copy_with_attributes(fitted, _predictors=fitted._predictors[:stage])
 
     def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
@@ -100,7 +100,7 @@ class ForestStaging(Staging):
             total = total + tree.predict_proba(X)
             yield "proba", total / number
 
-    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate_to_stage(self, fitted: Estimator, stage: int) -> Estimator:
         return copy_with_attributes(
             fitted, estimators_=fitted.estimators_[:stage], n_estimators=int(stage)
         )

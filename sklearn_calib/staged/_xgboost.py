@@ -51,7 +51,7 @@ class XGBoostStaging(Staging):
             )
             yield ("logits" if logits else "proba"), margins
 
-    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate_to_stage(self, fitted: Estimator, stage: int) -> Estimator:
         return copy_with_attributes(
             fitted, _Booster=fitted.get_booster()[:stage], n_estimators=int(stage)
         )
@@ -73,7 +73,7 @@ class XGBoostStaging(Staging):
 class XGBoostForestStaging(XGBoostStaging):
     """All trees of a forest are one round: a fit has one stage."""
 
-    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate_to_stage(self, fitted: Estimator, stage: int) -> Estimator:
         return copy_with_attributes(fitted)
 
     def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:

@@ -145,11 +145,11 @@ class CellSample(PooledPredictions):
         below = np.cumsum(ones) - ones / 2
         return Ranks(zeros @ below, zeros.sum(), ones.sum())
 
-    def rows_alike(self) -> float:
+    def count_effective_rows(self) -> float:
         """Return how many rows of equal weight are as informative (Kish)."""
         return float(self.weight.sum() ** 2 / self.squares.sum())
 
-    def share_intervals(
+    def compute_frequency_intervals(
         self, cell_bin: IntArray, n_bins: int, level: float
     ) -> tuple[FloatArray, FloatArray]:
         """Compute intervals for the frequency of label 1 in each bin.
@@ -179,7 +179,7 @@ class CellSample(PooledPredictions):
         low[filled], high[filled] = compute_exact_interval(share * rows, rows, level)
         return low, high
 
-    def redrawn(self, rng: np.random.Generator) -> Predictions:
+    def draw_bootstrap_sample(self, rng: np.random.Generator) -> Predictions:
         """Draw as many rows with replacement.
 
         Parameters
@@ -209,7 +209,7 @@ class CellSample(PooledPredictions):
             weight[varied] = rng.gamma(weight[varied] / scale, scale)
         return self.predictions.with_weight(weight.ravel())
 
-    def relabelled(
+    def simulate_labels(
         self, rng: np.random.Generator, law: FloatArray | None = None
     ) -> Predictions:
         """Return the same rows, with labels drawn from the predictions, or from another law.
@@ -237,7 +237,7 @@ class CellSample(PooledPredictions):
         )
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
-        """Apply `relabelled` many times at once, for what can be computed of all draws together.
+        """Draw the labels of `simulate_labels` many times, as sums for each cell.
 
         Parameters
         ----------

@@ -949,7 +949,8 @@ class CalibrationSummary(Storable):
         observed = sign * measure.evaluate(sample.predictions, **options)
         rngs = spawn_generators(random_state, n_resamples)
         null = [
-            sign * measure.evaluate(sample.relabelled(rng), **options) for rng in rngs
+            sign * measure.evaluate(sample.simulate_labels(rng), **options)
+            for rng in rngs
         ]
         return MonteCarloResult.from_draws(observed, np.array(null), measure.spec.name)
 

@@ -112,7 +112,7 @@ def _find_kind(thing):
     """Return the name of the module of checks, and the numbers of classes to try."""
     if hasattr(thing, "spec"):
         return "metrics", (2, 4)
-    if hasattr(thing, "of_labels"):
+    if hasattr(thing, "compute_label_losses"):
         return "losses", (2, 4) if thing.n_classes is None else (thing.n_classes,)
     if hasattr(thing, "capabilities"):
         return "recalibrators", (2, 4)

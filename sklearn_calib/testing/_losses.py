@@ -38,31 +38,34 @@ def _check_label_losses(loss, k, proba, truths):
     Rows alone, in a table and with logarithms agree.
     """
     before = proba.copy()
-    losses = loss.of_labels(proba)
+    losses = loss.compute_label_losses(proba)
     assert losses.shape == proba.shape, f"shape {losses.shape} for {proba.shape}"
     assert losses.dtype == np.float64 and np.isfinite(losses).all(), "a finite float64"
     assert np.array_equal(proba, before), "the probabilities were changed"
-    alone = np.vstack([loss.of_labels(row[None]) for row in proba])
+    alone = np.vstack([loss.compute_label_losses(row[None]) for row in proba])
     assert np.allclose(losses, alone, rtol=1e-12, atol=1e-12), "a row alone differs"
     inner = proba[(proba > 1e-12).all(axis=1)]
     deep = apply_softmax(np.log(inner))
     assert np.allclose(
-        loss.of_labels(inner), loss.of_labels(deep), rtol=1e-9, atol=1e-9
+        loss.compute_label_losses(inner),
+        loss.compute_label_losses(deep),
+        rtol=1e-9,
+        atol=1e-9,
     )
 
 
 def _check_row_losses(loss, k, proba, truths):
-    """Check that `of_rows`, `of_logits` and `mean` agree with `of_labels`."""
+    """Check that losses of rows, logits and means agree with `compute_label_losses`."""
     codes = np.arange(len(proba)) % k
-    expected = loss.of_labels(proba)[np.arange(len(proba)), codes]
-    assert np.allclose(loss.of_rows(proba, codes), expected, rtol=1e-9, atol=1e-12), (
-        "of_rows"
-    )
+    expected = loss.compute_label_losses(proba)[np.arange(len(proba)), codes]
+    assert np.allclose(
+        loss.compute_row_losses(proba, codes), expected, rtol=1e-9, atol=1e-12
+    ), "compute_row_losses"
     logits = 3 * np.random.default_rng(2).normal(size=proba.shape)
-    soft = loss.of_rows(apply_softmax(logits), codes)
-    assert np.allclose(loss.of_logits(logits, codes), soft, rtol=1e-9, atol=1e-12), (
-        "of_logits"
-    )
+    soft = loss.compute_row_losses(apply_softmax(logits), codes)
+    assert np.allclose(
+        loss.compute_logit_losses(logits, codes), soft, rtol=1e-9, atol=1e-12
+    ), "compute_logit_losses"
     weight = np.random.default_rng(3).random(len(codes))
     mean = loss.mean(Predictions(proba, codes, weight, np.arange(k)))
     assert abs(mean - weight @ expected / weight.sum()) < 1e-9 * (1 + abs(mean)), "mean"
@@ -70,11 +73,11 @@ def _check_row_losses(loss, k, proba, truths):
 
 def _check_loss_range(loss, k, proba, truths):
     """Check that values are inside the range, whose lower end is that of certain, right rows."""
-    losses = loss.of_labels(proba)
+    losses = loss.compute_label_losses(proba)
     low, high = loss.range
     assert losses.min() >= low - 1e-12, f"{losses.min()} below {low}"
     assert losses.max() <= high * (1 + 1e-12) + 1e-12, f"{losses.max()} above {high}"
-    right = np.diag(loss.of_labels(np.eye(k)))
+    right = np.diag(loss.compute_label_losses(np.eye(k)))
     assert np.abs(right - low).max() < 1e-9, (
         f"{right} for certain and right predictions"
     )
@@ -93,7 +96,10 @@ def _check_properness(loss, k, proba, truths):
             *truths,
         ]
         proba = np.array(others)
-        excess = loss.of_labels(proba) @ truth - loss.of_labels(truth[None]) @ truth
+        excess = (
+            loss.compute_label_losses(proba) @ truth
+            - loss.compute_label_losses(truth[None]) @ truth
+        )
         text = f"{np.round(proba[excess.argmin()], 3)} against the truth {np.round(truth, 3)}"
         assert excess.min() >= -1e-12, f"smaller: {text}"
         far = excess[np.abs(proba - truth).max(axis=1) > 0.2]
@@ -109,7 +115,11 @@ def _check_divergence(loss, k, proba, truths):
     assert np.abs(loss.divergence(truths, truths)).max() < 1e-12, (
         "not 0 on the diagonal"
     )
-    gap = np.einsum("ij,ij->i", truths, loss.of_labels(proba) - loss.of_labels(truths))
+    gap = np.einsum(
+        "ij,ij->i",
+        truths,
+        loss.compute_label_losses(proba) - loss.compute_label_losses(truths),
+    )
     assert np.allclose(loss.divergence(proba, truths), gap, rtol=1e-9, atol=1e-12)
 
 
@@ -122,12 +132,12 @@ def _check_slope(loss, k, proba, truths):
     rate -= np.einsum("ij,ij->i", proba, rate)[:, None]
     slope = loss.slope(proba, rate)
     ahead, behind = (
-        loss.of_labels(apply_softmax(log_proba(proba) + side * rate))
+        loss.compute_label_losses(apply_softmax(log_proba(proba) + side * rate))
         for side in (step, -step)
     )
     expected = (ahead - behind) / (2 * step)
     gap = np.abs(slope - expected).max() / (1 + np.abs(expected).max())
-    assert gap < 1e-6, f"{gap:.2g} from the differences of of_labels"
+    assert gap < 1e-6, f"{gap:.2g} from the differences of compute_label_losses"
     drift = np.abs(np.einsum("ij,ij->i", proba, slope)).max() / (
         1 + np.abs(slope).max()
     )
@@ -136,9 +146,9 @@ def _check_slope(loss, k, proba, truths):
 
 def _check_undecided(loss, k, *_):
     """Check that all labels cost the same at the undecided prediction."""
-    even = loss.undecided(k)
+    even = loss.get_undecided_prediction(k)
     assert even.shape == (k,) and abs(even.sum() - 1) < 1e-9 and (even > 0).all()
-    losses = loss.of_labels(even[None])[0]
+    losses = loss.compute_label_losses(even[None])[0]
     assert np.ptp(losses) < 1e-6 * (1 + np.abs(losses).max()), (
         f"{losses}: override undecided"
     )
@@ -147,13 +157,17 @@ def _check_undecided(loss, k, *_):
 def _check_likelihood(loss, k, proba, truths):
     """Check that a loss with `is_likelihood` is the log loss."""
     if loss.is_likelihood:
-        assert np.allclose(loss.of_labels(truths), -np.log(truths)), "not the log loss"
+        assert np.allclose(loss.compute_label_losses(truths), -np.log(truths)), (
+            "not the log loss"
+        )
 
 
 def _check_without_floor(loss, k, proba, truths):
     """Check that the loss is the same if no probability is near 0."""
     assert np.allclose(
-        loss.without_floor().of_labels(truths), loss.of_labels(truths), atol=1e-12
+        loss.without_floor().compute_label_losses(truths),
+        loss.compute_label_losses(truths),
+        atol=1e-12,
     )
 
 
@@ -170,7 +184,9 @@ def _check_copies(loss, k, proba, truths):
     """Check copies: estimators are cloned and sent to other processes with their loss."""
     for copy in (deepcopy(loss), pickle.loads(pickle.dumps(loss))):
         assert type(copy) is type(loss)
-        assert np.array_equal(copy.of_labels(proba), loss.of_labels(proba))
+        assert np.array_equal(
+            copy.compute_label_losses(proba), loss.compute_label_losses(proba)
+        )
 
 
 def _check_decomposition(loss, k, *_):

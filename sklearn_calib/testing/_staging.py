@@ -112,7 +112,7 @@ def _check_stages_are_truncations(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X[:160], y[:160])
     scores, own = _stage_scores(staging, model, X)
     for stage in _some_stages(len(scores)):
-        short = staging.truncate(model, stage)
+        short = staging.truncate_to_stage(model, stage)
         if find_staging(short) is not None:  # some (epochs) know their last stage only
             again, _ = _stage_scores(staging, short, X)
             assert len(again) == stage, (
@@ -152,7 +152,7 @@ def _check_truncation_leaves_the_model_alone(estimator, k, X, y):
     attributes = dict(vars(model))
     scores, _ = _stage_scores(staging, model, X)
     for stage in reversed(_some_stages(len(scores))):
-        short = staging.truncate(model, stage)
+        short = staging.truncate_to_stage(model, stage)
         assert short is not model, "truncate returned the model itself"
         short.predict(X)
     assert staging.n_stages(model) == len(scores), (
@@ -185,7 +185,7 @@ def _check_preparation_leaves_the_estimator_alone(estimator, k, *_):
 
 def _check_truncated_models_travel(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X, y)
-    short = staging.truncate(model, 2)
+    short = staging.truncate_to_stage(model, 2)
     assert np.array_equal(short.classes_, model.classes_), (
         "the truncated model has other classes"
     )

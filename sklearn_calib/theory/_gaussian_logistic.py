@@ -145,13 +145,13 @@ class GaussianLogisticModel:
         self.error_rate = error_rate
         self.spectrum = spectrum
         self.smallest = smallest
-        self._nodes, self._weights = self._spectral_rule()
+        self._nodes, self._weights = self._make_spectral_rule()
         inverse_mean = self._weights @ (1 / self._nodes)
         # prop. 7.3
         self.scale_ = float(-special.ndtri(error_rate) / np.sqrt(inverse_mean))
 
     @staticmethod
-    def loss_of_weights(
+    def compute_weight_loss(
         inner: float, norm: float, loss: ExpectedLoss = "log"
     ) -> GaussianLoss:
         """Compute the exact loss of the classifier expit(w' x) on two balanced Gaussian classes.
@@ -197,9 +197,9 @@ class GaussianLogisticModel:
         Examples
         --------
         >>> from sklearn_calib.theory import GaussianLogisticModel
-        >>> loss_of_weights = GaussianLogisticModel.loss_of_weights
-        >>> sure = loss_of_weights(inner=2.0, norm=4.0)  # overconfident: inner / norm^2 = 1/8
-        >>> calm = loss_of_weights(inner=2.0 / 8, norm=4.0 / 8)
+        >>> compute_weight_loss = GaussianLogisticModel.compute_weight_loss
+        >>> sure = compute_weight_loss(inner=2.0, norm=4.0)  # overconfident: inner / norm^2 = 1/8
+        >>> calm = compute_weight_loss(inner=2.0 / 8, norm=4.0 / 8)
         >>> round(sure.calibration, 3), abs(round(calm.calibration, 3))
         (0.632, 0.0)
         >>> abs(sure.refinement - calm.refinement) < 1e-12
@@ -247,7 +247,7 @@ class GaussianLogisticModel:
         strength : float or array-like of shape (n_strengths,)
             Above 0.
         loss : {"log", "brier", "spherical"}, ProperLoss or callable, default="log"
-            As in `loss_of_weights`.
+            As in `compute_weight_loss`.
 
         Returns
         -------
@@ -265,10 +265,10 @@ class GaussianLogisticModel:
         rows = []
         start = None
         for value in strengths:
-            inner, norm, start = self._weights_at(value, start)
+            inner, norm, start = self._solve_weights(value, start)
             # Each strength starts from the solution of the one before, since the
             # solution changes continuously.
-            rows.append((*self.loss_of_weights(inner, norm, loss), inner, norm))
+            rows.append((*self.compute_weight_loss(inner, norm, loss), inner, norm))
         return LogisticLimit(*np.array(rows).T)
 
     def sample(self, n_samples: int, random_state: RandomStateLike = 0) -> Any:
@@ -300,7 +300,7 @@ class GaussianLogisticModel:
         X, y, proba = make_two_gaussians(n_samples, mean, eigenvalues, random_state=rng)
         return X, y, proba, mean, eigenvalues
 
-    def _spectral_rule(self):
+    def _make_spectral_rule(self):
         """Return nodes and weights for expectations over the eigenvalues."""
         if not isinstance(self.spectrum, tuple):
             values = np.asarray(self.spectrum, dtype=float)
@@ -315,7 +315,7 @@ class GaussianLogisticModel:
         weights = np.exp(log_density - special.betaln(a, b)) * np.cosh(t)
         return self.smallest + x, weights / weights.sum()
 
-    def _weights_at(self, strength, start):
+    def _solve_weights(self, strength, start):
         """Solve for the inner product and norm of the weights (corrected equations)."""
         s = self._nodes
         share = self._weights

@@ -116,12 +116,12 @@ def test_the_farthest_value(x, slope):
 def test_law_of_the_uncertainty(k, loss):
     """Mean and spread of the loss of the frequencies where all labels cost the same, simulated."""
     n, rng, loss = 300, np.random.default_rng(0), get_loss(loss)
-    even = loss.undecided(k)
+    even = loss.get_undecided_prediction(k)
     q = np.clip(rng.multinomial(n, even, size=20_000) / n, 1e-12, 1)
     values, top = loss.expected(q, q), loss.expected(even[None], even[None])[0]
     codes = np.arange(n) % k
     w = even[codes] * k / n
-    rows = loss.of_labels(even[None])[0][codes]
+    rows = loss.compute_label_losses(even[None])[0][codes]
     law = compute_uncertainty_law(rows, even, w, np.full(n, n**-2.0), loss)
     assert law.estimate == pytest.approx(top) and law.origin == pytest.approx(top)
     assert (law.lowest, law.highest) == (loss.range[0], law.origin)
@@ -150,10 +150,10 @@ def test_law_of_the_uncertainty_in_closed_form(k, loss):
 def test_slope_of_the_variance_of_the_uncertainty(loss):
     """Near the degenerate point the variance of first order is the slope times the distance."""
     n, loss = 1000, get_loss(loss)
-    share = loss.undecided(2)[1] + 0.02
+    share = loss.get_undecided_prediction(2)[1] + 0.02
     frequencies, codes = np.array([1 - share, share]), np.arange(n) % 2
     w = frequencies[codes] * 2 / n
-    rows = loss.of_labels(frequencies[None])[0][codes]
+    rows = loss.compute_label_losses(frequencies[None])[0][codes]
     law = compute_uncertainty_law(rows, frequencies, w, w / n, loss)
     assert law.variance == pytest.approx(
         law.slope * (law.origin - law.estimate), rel=0.06
@@ -171,7 +171,7 @@ def test_derivatives(k, loss):
 
     def losses(b, codes, kind):
         p = np.exp(b * log - np.log(np.exp(b * log).sum(axis=1, keepdims=True)))
-        return get_loss(kind).of_rows(p, codes)
+        return get_loss(kind).compute_row_losses(p, codes)
 
     def slope(codes, kind):
         return (losses(beta + step, codes, kind) - losses(beta - step, codes, kind)) / (

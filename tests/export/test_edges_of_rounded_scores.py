@@ -23,7 +23,7 @@ def run_map(fitted, margins, slack):
         nodes.append(onnx.helper.make_node(op, inputs, outputs, **attributes))
 
     graph = Graph(write, np.dtype(np.float64), 17, slack=slack)
-    rows = GraphExpression.from_margin(Tensor(graph, "x")).after(
+    rows = GraphExpression.from_margin(Tensor(graph, "x")).apply_map(
         to_document(fitted).root
     )
     double = onnx.TensorProto.DOUBLE

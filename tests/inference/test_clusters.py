@@ -460,7 +460,9 @@ def test_draws_of_clusters():
     sample = ClusterSample(problem, groups)
     rng = np.random.default_rng(0)
     mass = sample.weight.sum(axis=1)
-    redrawn = np.array([sample.redrawn(rng).weight.sum() for _ in range(50)])
+    redrawn = np.array(
+        [sample.draw_bootstrap_sample(rng).weight.sum() for _ in range(50)]
+    )
     assert redrawn == pytest.approx(np.full(50, 200.0))  # clusters of one size
     ones = sample.events(4000, rng)
     residual = np.zeros((40, len(mass)))
@@ -470,7 +472,7 @@ def test_draws_of_clusters():
     known = (p * (1 - p)).sum() / ((y - p) ** 2).sum()
     variance = known * (residual**2).sum(axis=0)
     assert ones.var(axis=0) == pytest.approx(variance, rel=0.1, abs=1e-9)
-    drawn = sample.relabelled(rng).weight.reshape(-1, 2)
+    drawn = sample.simulate_labels(rng).weight.reshape(-1, 2)
     assert drawn.sum(axis=1) == pytest.approx(mass)
     assert smooth_calibration_error.evaluate(sample.predictions) == pytest.approx(
         smooth_calibration_error.evaluate(case)
@@ -486,7 +488,7 @@ def test_share_intervals():
     """Korn and Graubard's: of copies Clopper and Pearson's of the few."""
     groups, y, _p, few, _scores = copies(50, seed=4)
     (problem,) = validate_predictions(y, np.full(len(y), 0.5)).problems()
-    ends = ClusterSample(problem, groups).share_intervals(
+    ends = ClusterSample(problem, groups).compute_frequency_intervals(
         np.zeros(1, dtype=int), 1, 0.9
     )
     exact = stats.binomtest(int(few.sum()), 50).proportion_ci(0.9, "exact")
@@ -495,7 +497,7 @@ def test_share_intervals():
     (problem,) = validate_predictions(
         np.ones(100, int), np.full(100, 0.9), labels=[0, 1]
     ).problems()
-    ends = ClusterSample(problem, np.arange(100) // 5).share_intervals(
+    ends = ClusterSample(problem, np.arange(100) // 5).compute_frequency_intervals(
         np.zeros(1, int), 1, 0.9
     )
     assert 0.8 < ends[0][0] <= 0.05 ** (1 / 20) and ends[1][0] == 1

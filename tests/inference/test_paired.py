@@ -79,7 +79,8 @@ def test_losses_by_the_normal_law(name):
     y, p, q = rows()
     found = paired_difference(y, p, q, f"{name}_loss", level=0.95)
     first, second = (
-        get_loss(name).of_rows(np.column_stack([1 - s, s]), y) for s in (p, q)
+        get_loss(name).compute_row_losses(np.column_stack([1 - s, s]), y)
+        for s in (p, q)
     )
     d = second - first
     half = 1.959964 * d.std(ddof=1) / np.sqrt(len(d))
@@ -246,7 +247,7 @@ def test_summaries_have_the_interval_of_their_rows(weighted):
 def test_the_law_of_labels_of_cells():
     counts = np.array([[300, 100], [100, 300]])
     sample = CellSample(np.array([[0.75, 0.25], [0.25, 0.75]]), counts, counts, counts)
-    drawn = sample.relabelled(np.random.default_rng(0), law=np.array([0.0, 1.0]))
+    drawn = sample.simulate_labels(np.random.default_rng(0), law=np.array([0.0, 1.0]))
     assert drawn.weight.tolist() == [400, 0, 0, 400]
 
 

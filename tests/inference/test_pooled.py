@@ -38,7 +38,9 @@ def test_each_row_keeps_its_own_law(few):
     pooled = PooledRows(np.column_stack([1 - p, p]), p > 0.5, np.ones(64), starts)
     pooled._rows.few = few
     rng = np.random.default_rng(0)
-    drawn = np.array([pooled.relabelled(rng).weight.reshape(2, 2) for _ in range(4000)])
+    drawn = np.array(
+        [pooled.simulate_labels(rng).weight.reshape(2, 2) for _ in range(4000)]
+    )
     np.testing.assert_array_equal(drawn.sum(axis=2), np.tile([24.0, 40.0], (4000, 1)))
     for cell, rows in enumerate((slice(0, 24), slice(24, 64))):
         law = law_of_sum(p[rows])
@@ -81,7 +83,7 @@ def test_cells_hold_all_rows(weighted):
     rows = np.histogram(p, edges, weights=weight)[0]
     here = np.histogram(cells.second, edges, weights=cells.weight)[0]
     np.testing.assert_allclose(here, rows)
-    again = pooled.relabelled(np.random.default_rng(1))
+    again = pooled.simulate_labels(np.random.default_rng(1))
     np.testing.assert_allclose(again.weight.reshape(-1, 2).sum(axis=1), pooled.mass)
 
 
@@ -93,7 +95,7 @@ def test_equal_scores_are_cells_and_nothing_else_changes():
     assert len(pool_rows(validate_predictions(y, p)).predictions.codes) == 22
     assert result.ranked == pytest.approx(result.statistic, abs=1e-14)
     certain = validate_predictions([0, 1] * 50, [0.0, 1.0] * 50)
-    assert brier_loss.evaluate(pool_rows(certain).relabelled(rng)) == 0
+    assert brier_loss.evaluate(pool_rows(certain).simulate_labels(rng)) == 0
 
 
 def test_where_cells_are_not_used():

@@ -130,7 +130,7 @@ def test_tensors_and_arrays_have_one_formula(k):
         maps.Identity(),
     ]
     mixture = maps.Mixture(weights=np.full(len(parts), 1 / len(parts)), parts=parts)
-    assert mixture.is_arithmetic()
+    assert mixture.supports_tensors()
     proba = make_overconfident(k, 50)[0]
     logits = 3 * np.log(proba)
     found = mixture.apply(TensorRows(xp, xp.asarray(proba))).proba
@@ -142,15 +142,17 @@ def test_tensors_and_arrays_have_one_formula(k):
 
 def test_maps_with_a_table_are_not_arithmetic():
     steps = maps.Steps(input="proba", edges=[0.5], values=[0.2, 0.8])
-    assert not maps.Mixture(weights=[0.5, 0.5], parts=[PLATT, steps]).is_arithmetic()
+    assert not maps.Mixture(weights=[0.5, 0.5], parts=[PLATT, steps]).supports_tensors()
     many = [PLATT] * 101
-    assert not maps.Mixture(weights=np.full(101, 1 / 101), parts=many).is_arithmetic()
+    assert not maps.Mixture(
+        weights=np.full(101, 1 / 101), parts=many
+    ).supports_tensors()
 
 
 def test_a_kind_without_turning_points_has_no_thresholds():
     rest = maps.Ranges(0.0, 1.0, "float64")
     with refuses(ValueError, expected=".*turning points are known", value="top_label"):
-        maps.TopLabel(parts=[PLATT], rest=1.0).cut(rest, Rows.from_canonical)
+        maps.TopLabel(parts=[PLATT], rest=1.0).cut_ranges(rest, Rows.from_canonical)
 
 
 # -- maps of recalibrators ------------------------------------------------------------------------

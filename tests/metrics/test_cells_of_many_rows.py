@@ -65,13 +65,13 @@ def test_cells_are_those_of_an_order(name):
     p, y = law(name)
     problem = BinaryProblem(p, y.astype(float), np.ones(N))
     score, place = np.unique(p, return_inverse=True)
-    assert problem._score_order.sort_scores is not None and "sort_scores" in vars(
+    assert problem._score_order.score_ordering is not None and "score_ordering" in vars(
         problem._score_order
     )
     ordered = problem.cells
     fresh = BinaryProblem(p, y.astype(float), np.ones(N))
     pooled = fresh.cells
-    assert "sort_scores" not in vars(fresh._score_order)
+    assert "score_ordering" not in vars(fresh._score_order)
     for cells in (pooled, ordered):
         assert np.array_equal(cells.score, score)
         assert np.array_equal(cells.mass, np.bincount(place))
@@ -150,6 +150,6 @@ def test_the_queues_of_the_smooth_error_against_its_witness(name):
 def test_an_order_that_is_there_already_is_used():
     rng = np.random.default_rng(0)
     problem = BinaryProblem(rng.random(N), np.zeros(N), np.ones(N))
-    assert problem._no_order_needed()
+    assert problem._can_skip_sorting()
     assert len(problem.cell_indices) == N  # which sorts the rows
-    assert not problem._no_order_needed()
+    assert not problem._can_skip_sorting()

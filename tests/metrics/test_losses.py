@@ -61,23 +61,23 @@ EXTREMES = canonical_proba(
 
 def test_members_of_the_beta_family():
     log, brier = (
-        get_loss("log").of_labels(EXTREMES),
-        get_loss("brier").of_labels(EXTREMES),
+        get_loss("log").compute_label_losses(EXTREMES),
+        get_loss("brier").compute_label_losses(EXTREMES),
     )
     np.testing.assert_allclose(
-        BetaFamilyLoss(0, 0).of_labels(EXTREMES), log, atol=1e-12
+        BetaFamilyLoss(0, 0).compute_label_losses(EXTREMES), log, atol=1e-12
     )
     np.testing.assert_allclose(
-        BetaFamilyLoss(1, 1).of_labels(EXTREMES), 3 * brier, atol=1e-12
+        BetaFamilyLoss(1, 1).compute_label_losses(EXTREMES), 3 * brier, atol=1e-12
     )
     inner = EXTREMES[3:9]
     boosting = 2 / np.pi * np.sqrt(inner[:, ::-1] / inner)
     np.testing.assert_allclose(
-        BetaFamilyLoss(-0.5, -0.5).of_labels(inner), boosting, rtol=1e-12
+        BetaFamilyLoss(-0.5, -0.5).compute_label_losses(inner), boosting, rtol=1e-12
     )
     deep = canonical_proba([-700.0, -50.0, 3.0, 60.0], kind="logits")
     one, other = (
-        x.without_floor().of_labels(deep)
+        x.without_floor().compute_label_losses(deep)
         for x in (BetaFamilyLoss(0, 0), get_loss("log"))
     )
     np.testing.assert_allclose(one, other, rtol=1e-12)
@@ -95,7 +95,7 @@ def test_beta_family_by_its_definition(loss):
         without = quad(
             lambda c: c**a * (1 - c) ** (b - 1), 0, p, epsabs=0, epsrel=1e-10
         )[0]
-        found = loss.of_labels(np.array([[1 - p, p]]))[0]
+        found = loss.compute_label_losses(np.array([[1 - p, p]]))[0]
         np.testing.assert_allclose(
             found, np.array([without, event]) / unit, rtol=1e-7, atol=1e-12
         )
@@ -123,7 +123,7 @@ def test_thresholds_that_matter():
         (lambda: BetaFamilyLoss(0, 1e4), "expected beta above -1, at most 1000"),
         (lambda: BetaFamilyLoss(float("nan"), 0), "expected alpha above -1.*got nan"),
         (
-            lambda: BetaFamilyLoss(1, 1).of_labels(np.eye(3)),
+            lambda: BetaFamilyLoss(1, 1).compute_label_losses(np.eye(3)),
             "2 classes for beta_family, got 3",
         ),
         (lambda: get_loss("brire"), "expected a loss among brier, log, .*'brire'"),
@@ -271,18 +271,18 @@ def test_displays_are_titled_by_the_loss(loss, title):
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_theory(loss):
     """Against the mean over a fine grid of the two Gaussians."""
-    found = GaussianLogisticModel.loss_of_weights(2.0, 3.0, loss)
+    found = GaussianLogisticModel.compute_weight_loss(2.0, 3.0, loss)
     t = np.linspace(-9, 9, 20_001)
     total = []
     for label, sign in enumerate((-1, 1)):
         z = sign + 3.0 * t
         p = canonical_proba(np.column_stack([-z / 2, z / 2]), kind="logits")
-        rows = get_loss(loss).without_floor().of_labels(p)[:, label]
+        rows = get_loss(loss).without_floor().compute_label_losses(p)[:, label]
         total.append(trapezoid(rows * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi), t))
     assert found.risk == pytest.approx(np.mean(total), rel=1e-7)
     assert (
         found.calibration > 0
-        and GaussianLogisticModel.loss_of_weights(2.0, np.sqrt(2), loss).calibration
+        and GaussianLogisticModel.compute_weight_loss(2.0, np.sqrt(2), loss).calibration
         < 1e-12
     )
 
@@ -304,7 +304,7 @@ def test_a_registered_loss_is_taken_by_its_name(monkeypatch):
     class Middle(ProperLoss):
         name, title, range, n_classes = "middle", "middle loss", (0.0, 1.0), 2
 
-        def of_labels(self, proba):
+        def compute_label_losses(self, proba):
             q = 1 - np.asarray(proba)
             return 4 * q**3 - 3 * q**4
 

@@ -184,15 +184,15 @@ def test_a_curve_of_cells_is_that_of_their_rows():
     (sample,) = summary.samples()
     cells = CurveRows.from_pooled(sample, "class 1")
     assert rows.title == cells.title == "class 1"
-    assert rows.share_intervals is cells.share_intervals is None
+    assert rows.compute_frequency_intervals is cells.compute_frequency_intervals is None
     for number, value in enumerate(cells.score):
         here = np.isclose(rows.score, value)
         for name in ("weight", "hits", "squares"):
             whole, part = getattr(cells, name)[number], getattr(rows, name)[here]
             assert whole == pytest.approx(part.sum()), name
     for one in (rows, cells):
-        labels = [one.relabelled(rng).sum() for _ in range(400)]
-        drawn = [one.redrawn(rng) for _ in range(400)]
+        labels = [one.simulate_labels(rng).sum() for _ in range(400)]
+        drawn = [one.draw_bootstrap_sample(rng) for _ in range(400)]
         masses, events = np.array([(mass.sum(), hits.sum()) for mass, hits in drawn]).T
         spread = np.sqrt(one.squares.sum() / 400)
         assert abs(np.mean(labels) - one.weight @ one.score) < 4 * spread

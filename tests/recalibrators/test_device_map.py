@@ -94,7 +94,7 @@ def test_declared_where_all_nodes_are_arithmetic(k):
     z, y = problem(60, k)
     for cls in ARITHMETIC:
         method = fitted(cls, canonical_proba(z, kind="logits"), y)
-        assert method.map_.is_arithmetic()
+        assert method.map_.supports_tensors()
         assert get_tags(method).array_api_support
     assert not get_tags(IsotonicCalibration()).array_api_support
 

@@ -302,7 +302,9 @@ def test_the_interval_of_the_gain_covers_where_rows_of_a_group_are_alike(n_group
         z, before, after = drawn(n_groups)
         y = (rng.random(n_groups) < expit(z[::10])).astype(int).repeat(10)
         found = paired_difference(y, before, after, level=0.9)
-        moved = LogLoss().of_rows(two(after), y) - LogLoss().of_rows(two(before), y)
+        moved = LogLoss().compute_row_losses(
+            two(after), y
+        ) - LogLoss().compute_row_losses(two(before), y)
         own = compute_clustered_difference(found, moved, np.ones(len(y)), groups)
         inside.append(own.low <= wanted <= own.high)
         apart.append(found.low <= wanted <= found.high)

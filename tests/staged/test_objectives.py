@@ -58,7 +58,7 @@ def assert_own(model, X, atol):
     proba = own_probabilities(model, X)
     assert len(proba) == ROUNDS
     np.testing.assert_allclose(proba[-1], model.predict_proba(X), atol=atol)
-    short = find_staging(model).truncate(model, 3)
+    short = find_staging(model).truncate_to_stage(model, 3)
     np.testing.assert_allclose(proba[2], short.predict_proba(X), atol=atol)
 
 
@@ -183,7 +183,7 @@ def test_lightgbm_forest_of_the_best_iteration():
         canonical_proba(logits, kind="logits"), expected, atol=1e-12
     )
     assert np.abs(expected - forest.predict_proba(X, num_iteration=6)).max() > 1e-3
-    cut = staging.truncate(forest, 5)
+    cut = staging.truncate_to_stage(forest, 5)
     of_five = forest.predict_proba(X, num_iteration=5)
     np.testing.assert_allclose(cut.predict_proba(X), of_five, atol=1e-12)
     own = canonical_proba(staging.logits(cut, X), kind="logits")
@@ -279,7 +279,7 @@ def test_risk_is_that_of_the_learners_own_probabilities(
     staging.fit(model, X[:300], y[:300])
     measure = log_loss if loss == "log" else brier_loss
     for stage in (1, 4, ROUNDS):
-        proba = staging.truncate(model, stage).predict_proba(X[300:])
+        proba = staging.truncate_to_stage(model, stage).predict_proba(X[300:])
         assert results["risk"][stage - 1] == pytest.approx(
             measure(y[300:], proba), rel=1e-9
         )
@@ -332,7 +332,7 @@ def test_dart_is_judged_refitted_and_told_as_it_is(package):
         search.fit(X, y)
     assert sum("keep their weights" in str(w.message) for w in caught) == 1
     whole = clone(learner).fit(X, y)
-    short = find_staging(learner).truncate(whole, 6)
+    short = find_staging(learner).truncate_to_stage(whole, 6)
     np.testing.assert_array_equal(
         search.best_estimator_.predict_proba(X), short.predict_proba(X)
     )
@@ -380,7 +380,7 @@ def test_refinement_is_that_of_the_scores_that_are_recalibrated():
     search = RefineThenCalibrateCV(
         learner, cv=split, recalibrator="isotonic", refinement="isotonic", refit=True
     ).fit(X, y)
-    model = find_staging(learner).truncate(
+    model = find_staging(learner).truncate_to_stage(
         learner.fit(X[:300], y[:300]), search.best_stage_
     )
     scores = canonical_proba(model.decision_function(X[300:]), kind="logits")

@@ -91,7 +91,7 @@ def data(request):
 
 
 def by_truncation(staging, fitted, X, n_classes, stage):
-    shorter = staging.truncate(fitted, stage)
+    shorter = staging.truncate_to_stage(fitted, stage)
     scores = compute_classifier_scores(shorter, X, "auto")
     assert scores.shape == (len(X), n_classes)
     return scores
@@ -125,7 +125,7 @@ def test_staged_scores_are_those_of_the_truncated_model(data, learner, piped):
     np.testing.assert_allclose(staged[-1], before, atol=1e-7 if single else 1e-12)
     # the fitted model is left alone, and the short one can be sent elsewhere
     np.testing.assert_array_equal(compute_classifier_scores(fitted, X, "auto"), before)
-    short = staging.truncate(fitted, 1)
+    short = staging.truncate_to_stage(fitted, 1)
     copy = pickle.loads(pickle.dumps(short))
     np.testing.assert_array_equal(copy.predict(X), short.predict(X))
 
@@ -144,13 +144,13 @@ def test_a_refit_reaches_the_stage(data, learner):
     staging.fit(whole, X, y)
     limited = clone(staging.with_max_stages(learner, 5))
     staging.fit(limited, X, y)
-    refitted = staging.truncate(limited, 5)
+    refitted = staging.truncate_to_stage(limited, 5)
     if "dart" in str(learner.get_params()):
         assert staging.n_stages(limited) == STAGES  # later rounds rescale earlier trees
     atol = 1e-6 if name(learner).startswith("XGB") else 1e-10
     np.testing.assert_allclose(
         compute_classifier_scores(refitted, X, "auto"),
-        compute_classifier_scores(staging.truncate(whole, 5), X, "auto"),
+        compute_classifier_scores(staging.truncate_to_stage(whole, 5), X, "auto"),
         atol=atol,
     )
 
@@ -208,7 +208,7 @@ def test_epochs_differ_with_a_whole_number_as_seed(data):
     for _ in range(3):
         by_hand.partial_fit(X, y, classes=np.unique(y))
     np.testing.assert_array_equal(by_hand.coefs_[0], learner.coefs_[0])
-    assert not hasattr(staging.truncate(learner, 2), "_staged_snapshots")
+    assert not hasattr(staging.truncate_to_stage(learner, 2), "_staged_snapshots")
 
 
 def test_sgd_default_epochs_are_bounded():

@@ -104,8 +104,8 @@ class OneTooLate(GradientBoostingStaging):
 
 
 class TruncatesOneTooMany(GradientBoostingStaging):
-    def truncate(self, fitted, stage):
-        return super().truncate(fitted, max(stage - 1, 1))
+    def truncate_to_stage(self, fitted, stage):
+        return super().truncate_to_stage(fitted, max(stage - 1, 1))
 
 
 class BothOff(GradientBoostingStaging):
@@ -115,8 +115,8 @@ class BothOff(GradientBoostingStaging):
         scores = list(super().staged_scores(fitted, X))
         yield from [*scores[1:], scores[-1]]
 
-    def truncate(self, fitted, stage):
-        return super().truncate(fitted, min(stage + 1, self.n_stages(fitted)))
+    def truncate_to_stage(self, fitted, stage):
+        return super().truncate_to_stage(fitted, min(stage + 1, self.n_stages(fitted)))
 
     def n_stages(self, estimator):
         return super().n_stages(estimator)
@@ -129,7 +129,7 @@ class AlwaysTheEnd(GradientBoostingStaging):
 
 
 class CutsInPlace(GradientBoostingStaging):
-    def truncate(self, fitted, stage):
+    def truncate_to_stage(self, fitted, stage):
         fitted.estimators_ = fitted.estimators_[:stage]
         fitted.n_estimators_ = stage
         return fitted
@@ -138,8 +138,8 @@ class CutsInPlace(GradientBoostingStaging):
 class CutsACopyInPlace(GradientBoostingStaging):
     """Another object that shares, and changes, what the model has."""
 
-    def truncate(self, fitted, stage):
-        short = super().truncate(fitted, stage)
+    def truncate_to_stage(self, fitted, stage):
+        short = super().truncate_to_stage(fitted, stage)
         fitted.n_estimators = stage
         return short
 
@@ -191,8 +191,8 @@ class LosesNames(GradientBoostingStaging):
 
 
 class Unpicklable(GradientBoostingStaging):
-    def truncate(self, fitted, stage):
-        short = super().truncate(fitted, stage)
+    def truncate_to_stage(self, fitted, stage):
+        short = super().truncate_to_stage(fitted, stage)
         short.helper_ = lambda x: x
         return short
 

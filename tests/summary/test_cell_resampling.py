@@ -53,7 +53,7 @@ def pvalues(n, n_cells, n_resamples, weighted, kind):
     case = rows(n, weighted)
     sample = pooled(case, n_cells)
     bounds = cumulate_proba(case.proba)
-    if kind == "redrawn":
+    if kind == "draw_bootstrap_sample":
         by_rows = values(
             lambda rng: case.with_weight(case.weight * draw_row_counts(n, rng)),
             n_resamples,
@@ -69,7 +69,7 @@ def pvalues(n, n_cells, n_resamples, weighted, kind):
     ]
 
 
-KINDS = pytest.mark.parametrize("kind", ["redrawn", "relabelled"])
+KINDS = pytest.mark.parametrize("kind", ["draw_bootstrap_sample", "simulate_labels"])
 WEIGHTS = pytest.mark.parametrize("weighted", [False, True])
 
 
@@ -102,7 +102,9 @@ def test_moments_of_the_draws(scale, weighted):
     sample = CellSample(np.column_stack([1 - p, p]), counts, weight, squares)
     assert sample._rows_with_labels.few == (scale == 3)
     draws = 4000
-    found = np.array([sample.redrawn(rng).weight.reshape(20, 2) for _ in range(draws)])
+    found = np.array(
+        [sample.draw_bootstrap_sample(rng).weight.reshape(20, 2) for _ in range(draws)]
+    )
     variance = squares - (
         weight**2 / counts.sum() if sample._rows_with_labels.few else 0.0
     )
@@ -110,7 +112,7 @@ def test_moments_of_the_draws(scale, weighted):
     assert np.abs((found.mean(axis=0) - weight) / error).max() < 4.5
     np.testing.assert_allclose(found.var(axis=0), variance, rtol=0.3)
     found = np.array(
-        [sample.relabelled(rng).weight.reshape(20, 2) for _ in range(draws)]
+        [sample.simulate_labels(rng).weight.reshape(20, 2) for _ in range(draws)]
     )
     np.testing.assert_allclose(
         found.sum(axis=2), np.tile(weight.sum(axis=1), (draws, 1))
@@ -160,7 +162,10 @@ def test_one_heavy_row_beside_a_light_one():
     )
     rng = np.random.default_rng(0)
     for _ in range(500):
-        for drawn in (sample.redrawn(rng).weight, sample.relabelled(rng).weight):
+        for drawn in (
+            sample.draw_bootstrap_sample(rng).weight,
+            sample.simulate_labels(rng).weight,
+        ):
             assert (drawn >= 0).all() and drawn.sum() > 0
         for fold in sample.split_into_folds(3, rng):
             assert (fold.weight >= -1e-9).all()

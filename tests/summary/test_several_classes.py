@@ -56,13 +56,15 @@ def test_totals():
     proba, y, w = proba[rows], y[rows], w[rows]
     assert (totals.n_samples, totals.certain_and_wrong) == (len(y), counts[:5].sum())
     assert totals.correct == pytest.approx(w @ (proba.argmax(axis=1) == y))
-    log, brier = (metrics.get_loss(name).of_rows(proba, y) for name in ("log", "brier"))
+    log, brier = (
+        metrics.get_loss(name).compute_row_losses(proba, y) for name in ("log", "brier")
+    )
     for own, found in ((log, totals[5:8]), (brier, totals[10:13])):
         assert np.allclose(found, [w @ own, w**2 @ own, w**2 @ own**2], 1e-12, 0)
     codes = np.tile(np.arange(3), (len(y), 1))
     for of_rows, found in (
-        (metrics.get_loss("log").of_rows, totals[8:10]),
-        (metrics.get_loss("brier").of_rows, totals[13:15]),
+        (metrics.get_loss("log").compute_row_losses, totals[8:10]),
+        (metrics.get_loss("brier").compute_row_losses, totals[13:15]),
     ):
         loss = np.column_stack([of_rows(proba, codes[:, c]) for c in range(3)])
         mean = (proba * loss).sum(axis=1)

@@ -12,7 +12,7 @@ from sklearn_calib.theory import GaussianLogisticModel
 
 def test_closed_forms_against_the_oracle(oracle):
     for row in oracle("gaussian_theory.json")["gaussian_model"]:
-        parts = GaussianLogisticModel.loss_of_weights(
+        parts = GaussianLogisticModel.compute_weight_loss(
             row["inner"], row["norm"], row["loss"]
         )
         halves = 2 if row["loss"] == "brier" else 1  # the oracle sums over both classes
@@ -39,9 +39,9 @@ def test_proposition_6_1_by_simulation(drawn, seed):
     inner, norm = 2 * w @ mean, np.sqrt(w @ covariance @ w)
     p = expit(X @ w)
     for name, measure in (("log", log_loss), ("brier", brier_loss)):
-        parts = GaussianLogisticModel.loss_of_weights(inner, norm, name)
+        parts = GaussianLogisticModel.compute_weight_loss(inner, norm, name)
         assert measure(y, p) == pytest.approx(parts.risk, rel=0.02)
-    parts = GaussianLogisticModel.loss_of_weights(inner, norm)
+    parts = GaussianLogisticModel.compute_weight_loss(inner, norm)
     assert ((p > 0.5) != y).mean() == pytest.approx(parts.error_rate, abs=0.005)
     assert refinement_error(y, p) == pytest.approx(parts.refinement, rel=0.015)
     # proposition 6.2: temperature scaling finds the factor inner / norm^2
@@ -60,7 +60,7 @@ def test_a_loss_that_treats_the_classes_differently(drawn):
     w = 2 * np.linalg.solve(covariance, mean)
     p = expit(X @ w)
     inner, norm = 2 * w @ mean, np.sqrt(w @ covariance @ w)
-    parts = GaussianLogisticModel.loss_of_weights(inner, norm, loss)
+    parts = GaussianLogisticModel.compute_weight_loss(inner, norm, loss)
     assert parts.calibration == pytest.approx(0, abs=1e-14)
     assert loss(p, y).mean() == pytest.approx(parts.refinement, abs=4 / np.sqrt(len(y)))
     a = inner / norm
@@ -169,11 +169,11 @@ def test_every_corner_is_solved(spectrum):
             "positive definite covariance, got",
         ),
         (
-            lambda: GaussianLogisticModel.loss_of_weights(1.0, 0.0),
+            lambda: GaussianLogisticModel.compute_weight_loss(1.0, 0.0),
             "a norm above 0, got",
         ),
         (
-            lambda: GaussianLogisticModel.loss_of_weights(1.0, 1.0, "hinge"),
+            lambda: GaussianLogisticModel.compute_weight_loss(1.0, 1.0, "hinge"),
             "expected a loss among brier, log, spherical",
         ),
         (lambda: GaussianLogisticModel(error_rate=0.6), "0 < error_rate < 0.5"),

@@ -423,7 +423,7 @@ def data() -> list[float]:
     limit = GaussianLogisticModel(0.5, 0.1, spectrum=(1, 1)).limit(
         [0.1, 1.0], loss="brier"
     )
-    parts = GaussianLogisticModel.loss_of_weights(0.5, 1.0, loss="log")
+    parts = GaussianLogisticModel.compute_weight_loss(0.5, 1.0, loss="log")
     return [truth.cos_theta(truth.coef), parts.risk, *limit.refinement.tolist()]
 
 

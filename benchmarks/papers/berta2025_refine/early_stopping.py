@@ -204,7 +204,7 @@ def one(name, seed):
         for number, learner in enumerate(fitted):
             stages = {stage for which, stage in wanted if which == number}
             for stage in stages:
-                short = find_staging(learner).truncate(learner, stage + 1)
+                short = find_staging(learner).truncate_to_stage(learner, stage + 1)
                 last = scores_of(short, X_test)
                 result[number, stage] = judged(
                     valid[number][stage], y_valid, last, y_test

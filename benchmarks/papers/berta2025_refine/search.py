@@ -57,7 +57,7 @@ def measure_rules(name, key, seed):
     staging.fit(learner, X, y)
     risk = search.cv_results_["risk"]
     stages = search.cv_results_["stage"]
-    by_log_loss = staging.truncate(learner, int(stages[np.argmin(risk)]))
+    by_log_loss = staging.truncate_to_stage(learner, int(stages[np.argmin(risk)]))
     recalibrated = CalibratedModel(FrozenEstimator(by_log_loss)).fit(X_valid, y_valid)
     last = CalibratedModel(FrozenEstimator(learner)).fit(X_valid, y_valid)
     models = {

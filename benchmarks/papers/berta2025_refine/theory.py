@@ -41,7 +41,7 @@ def figure_7(n=2000, seeds=10):
                 C=1 / (n * strength), fit_intercept=False, max_iter=5000
             )
             w = learner.fit(X, y).coef_[0]
-            parts = GaussianLogisticModel.loss_of_weights(
+            parts = GaussianLogisticModel.compute_weight_loss(
                 2 * w @ mean, np.sqrt(w**2 @ eigenvalues)
             )
             found[seed, i] = parts[:3]
@@ -100,7 +100,7 @@ def figure_8():
             best = limit.refinement[at_best]
             gap = np.log10(STRENGTHS[limit.calibration.argmin()] / STRENGTHS[at_best])
             moved = [
-                GaussianLogisticModel.loss_of_weights(i, n, shrunk)
+                GaussianLogisticModel.compute_weight_loss(i, n, shrunk)
                 for i, n in zip(limit.inner, limit.norm, strict=True)
             ]
             risk, rest = (np.array([m[k] for m in moved]) for k in (0, 2))
