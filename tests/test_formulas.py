@@ -22,8 +22,8 @@ from sklearn_calib._cli._drawn import _estimate_mean_error
 from sklearn_calib._cli._fit import _cross_validate_rows
 from sklearn_calib._kernels import _log_odds_cells as cells
 from sklearn_calib._kernels._classical_tests import compute_rank_correlation
-from sklearn_calib._kernels._logistic_grid import COARSE_GRID
-from sklearn_calib.decomposition._intervals import Law
+from sklearn_calib._kernels._logistic_grid import COARSE_LINE_GRID
+from sklearn_calib.decomposition._intervals import SamplingError
 from sklearn_calib.groups._grades import _compute_joining_loss
 from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.linear import logistic_intervals
@@ -31,7 +31,7 @@ from sklearn_calib.linear._fit import LOSS_FUNCTIONS
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.monitoring._result import e_benjamini_hochberg
 from sklearn_calib.recalibrators import IsotonicCalibration, cross_fitted_proba
-from sklearn_calib.report._advice import _CellSource, _ClusterSource, _Source
+from sklearn_calib.report._advice import _AdviceSource, _CellSource, _ClusterSource
 from sklearn_calib.summary import CalibrationSummary
 from sklearn_calib.theory import GaussianLogisticModel
 
@@ -844,7 +844,7 @@ def test_when_a_monitor_thinks_that_it_began():
     record = found._records[0].count_waiting_rows()
     gains = np.array([block.compute_gains() for block in record.blocks])
     behind = np.cumsum(gains[::-1], axis=0)[::-1]
-    log = np.append(special.logsumexp(behind + COARSE_GRID.log_prior, axis=1), 0.0)
+    log = np.append(special.logsumexp(behind + COARSE_LINE_GRID.log_prior, axis=1), 0.0)
     weight = np.exp(log - log.max())
     mass = np.array([block.rows for block in record.blocks]) * (
         weight[1:] + weight[:-1]
@@ -945,10 +945,13 @@ def test_the_action_of_a_decomposition_is_that_of_one_sided_tests(far):
     """At 0.05, so from 1.645 standard errors on."""
     found = decomposition.decompose_loss(Y, P)
     for terms, said in ((["calibration"], "recalibrate"), (["grouping"], "retrain")):
-        laws = dict.fromkeys(("calibration", "grouping"), Law(0.0, 1.0))
-        laws |= dict.fromkeys(terms, Law(far, 1.0))
+        laws = dict.fromkeys(("calibration", "grouping"), SamplingError(0.0, 1.0))
+        laws |= dict.fromkeys(terms, SamplingError(far, 1.0))
         expected = said if far > stats.norm.ppf(0.95) else "neither"
-        assert replace(found, grouping=1.0, _laws=laws).action == expected, (terms, far)
+        assert replace(found, grouping=1.0, _sampling_errors=laws).action == expected, (
+            terms,
+            far,
+        )
 
 
 @pytest.mark.parametrize("ratio", [0.05, 0.3])
@@ -1010,7 +1013,7 @@ def test_errors_of_gains_of_an_advice(clustered):
         sums = np.array([(weight * deviations)[cluster == c].sum() for c in range(7)])
         variance = 2 * 7 / 6 * (sums**2).sum()
     else:
-        source = _Source(None)
+        source = _AdviceSource(None)
         source.squares = weight**2
         variance = 2 * (weight**2 * deviations**2).sum()
     found = source.compute_error(SimpleNamespace(weight=weight), deviations)

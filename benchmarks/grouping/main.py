@@ -102,7 +102,7 @@ def level_of(name, n, draws):
         ends = np.array([parts.interval(term, LEVEL) for parts, _ in found])
         truth = np.array([values[term] for _, values in found])
         error = np.array([parts.standard_errors[term] for parts, _ in found])
-        value = np.array([parts._laws[term].estimate for parts, _ in found])
+        value = np.array([parts._sampling_errors[term].estimate for parts, _ in found])
         off = value - truth
         rows.append(
             {
@@ -156,7 +156,7 @@ def six_laws():
         ]
         row = {"law": name, "n": n}
         for term in TERMS:
-            value = np.mean([one._laws[term].estimate for one, _ in found])
+            value = np.mean([one._sampling_errors[term].estimate for one, _ in found])
             error = np.mean([one.standard_errors[term] for one, _ in found])
             expected = np.mean([truth[term] for _, truth in found])
             row |= {

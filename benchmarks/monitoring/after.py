@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from sklearn_calib._kernels._log_odds_cells import (
-    FINE_CELLS,
+    FINE_LOG_ODDS_GRID,
     is_in_confidence_region,
     split_cells_into_atoms,
 )
@@ -55,12 +55,15 @@ def region(truth, chunk):
             new = slice(first, look)
             part = np.zeros(look - first, dtype=np.intp)
             counts, first = (
-                counts + FINE_CELLS.count_rows(z[new], y[new], part, 1)[0],
+                counts + FINE_LOG_ODDS_GRID.count_rows(z[new], y[new], part, 1)[0],
                 look,
             )
             outside.append(
                 not is_in_confidence_region(
-                    split_cells_into_atoms(counts, FINE_CELLS), 0.95, shift, slope
+                    split_cells_into_atoms(counts, FINE_LOG_ODDS_GRID),
+                    0.95,
+                    shift,
+                    slope,
                 )
             )
         row = {"truth": truth, "ever": any(outside), "end": outside[-1]}

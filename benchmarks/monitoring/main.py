@@ -197,12 +197,15 @@ def stream(good, bad, change, rng):
 
 def detector_path(y, p):
     """The detector's statistic after each row, never set back."""
-    from sklearn_calib._kernels._logistic_grid import COARSE_GRID, compute_log_ratios
+    from sklearn_calib._kernels._logistic_grid import (
+        COARSE_LINE_GRID,
+        compute_log_ratios,
+    )
 
     gain, _ = compute_log_ratios(
-        np.log(np.column_stack([1 - p, p])), y == 1, COARSE_GRID
+        np.log(np.column_stack([1 - p, p])), y == 1, COARSE_LINE_GRID
     )
-    factor, prior = np.exp(gain), np.exp(COARSE_GRID.log_prior)
+    factor, prior = np.exp(gain), np.exp(COARSE_LINE_GRID.log_prior)
     state, path = np.zeros(len(prior)), np.empty(len(y))
     for row in range(len(y)):
         state += 1.0

@@ -11,7 +11,7 @@ from sklearn_calib.decomposition import (
     _variational as kit,
     variational_calibration_interval,
 )
-from sklearn_calib.decomposition._intervals import estimate_mean_law
+from sklearn_calib.decomposition._intervals import estimate_mean_sampling_error
 from sklearn_calib.metrics import validate_predictions
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -132,7 +132,7 @@ def terms(asked, norm, method, sequential):
 
 
 def lower(t):
-    law = estimate_mean_law(t, w := np.full(len(t), 1 / len(t)), w**2)
+    law = estimate_mean_sampling_error(t, w := np.full(len(t), 1 / len(t)), w**2)
     return max(law.invert_variance(2 * LEVEL - 1)[0], 0.0)
 
 

@@ -85,7 +85,7 @@ class SortedPredictions:
         values : ndarray of shape (n_names, n_models)
             NaN if a value does not exist.
         """
-        self._set_weight(weight)
+        self._set_resample_weights(weight)
         values = [getattr(self, MEASURE_METHODS[name])() for name in names]
         return np.array(values).reshape(len(names), -1)
 
@@ -94,11 +94,11 @@ class SortedPredictions:
 
         These are the predictions and the frequencies, one row for each model.
         """
-        self._set_weight(weight)
+        self._set_resample_weights(weight)
         score, frequency, _ = self._smooth_cells()
         return score, frequency
 
-    def _set_weight(self, weight):
+    def _set_resample_weights(self, weight):
         """Weigh the sorted rows, and forget what depends on other weights."""
         # The line depends on the weights and is cached; the sort order, the log-odds
         # and the losses of the rows do not, so they are kept.

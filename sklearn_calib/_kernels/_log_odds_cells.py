@@ -77,8 +77,8 @@ class LogOddsGrid:
         return counts
 
 
-FINE_CELLS = LogOddsGrid(16)
-COARSE_CELLS = LogOddsGrid(4)
+FINE_LOG_ODDS_GRID = LogOddsGrid(16)
+COARSE_LOG_ODDS_GRID = LogOddsGrid(4)
 
 
 class BinnedCounts(NamedTuple):

@@ -41,13 +41,13 @@ def make_normal_grid(slopes, shifts, spread):
 
 
 #: Of the monitor: few pairs, which differ by what is worth an alarm.
-COARSE_GRID = make_normal_grid(
+COARSE_LINE_GRID = make_normal_grid(
     np.array([0.25, 0.5, 0.75, 1, 1.5, 2]),
     np.array([-2, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 2]),
     np.log(2),
 )
 #: Of online recalibration, whose predictions are mixtures of the pairs.
-FINE_GRID = make_normal_grid(
+FINE_LINE_GRID = make_normal_grid(
     np.append(np.arange(1, 11) / 8, [1.5, 1.75, 2]), np.arange(-12, 13) / 4, 0.5
 )
 

@@ -158,7 +158,7 @@ def _mark_left_bins(cells, unordered, order, l2, cut, heavier, left):
 
 
 @compile_helper
-def _split_rows(bins, rows, spare, begin, end, f, left):
+def _partition_node_rows(bins, rows, spare, begin, end, f, left):
     """Put the rows of the left child first, and return where the right child begins.
 
     The order is kept.
@@ -253,7 +253,7 @@ def _grow_trees(
             feature[t, nodes + 1] = -1
             node_of[a] = nodes
             node_of[b] = nodes + 1
-            middle = _split_rows(
+            middle = _partition_node_rows(
                 bins, rows, spare, span[a, 0], span[a, 1], f, left[t, node]
             )
             span[b, 0], span[b, 1], span[a, 1] = middle, span[a, 1], middle

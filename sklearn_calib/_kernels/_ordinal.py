@@ -108,7 +108,7 @@ def fit_ordinal(cumulative, target):
 
         Its weight may be tiny, and the decrement tinier.
         """
-        change = np.abs(step[0] * cumulative.gap + step[2:]) / _compute_widths(
+        change = np.abs(step[0] * cumulative.gap + step[2:]) / _compute_class_widths(
             cumulative, theta
         )
         return (change <= 0.1).all() or (target[:, 1:-1] * change).sum() <= 1e-14
@@ -119,7 +119,7 @@ def fit_ordinal(cumulative, target):
     return OrdinalFit(float(theta[0]), sums @ theta[1:], float(value), decrement / 2)
 
 
-def _compute_widths(cumulative, theta):
+def _compute_class_widths(cumulative, theta):
     return np.maximum(theta[0] * cumulative.gap + theta[2:], _MIN_WIDTH)
 
 
@@ -132,7 +132,8 @@ def _compute_value(cumulative, target, theta, sums):
     return (
         -inner
         - (
-            target[:, 1:-1] * np.log(-np.expm1(-_compute_widths(cumulative, theta)))
+            target[:, 1:-1]
+            * np.log(-np.expm1(-_compute_class_widths(cumulative, theta)))
         ).sum()
     )
 
@@ -145,7 +146,7 @@ def _compute_derivatives(cumulative, target, theta, sums):
     low = expit(-eta)
     pull = target[:, :-1] * high - target[:, 1:] * low
     curved = (target[:, :-1] + target[:, 1:]) * high * low
-    width = _compute_widths(cumulative, theta)
+    width = _compute_class_widths(cumulative, theta)
     # The derivative of log(1 - exp(-w)), without a difference of nearly equal numbers.
     odds = np.exp(-width) / -np.expm1(-width)
     push = target[:, 1:-1] * odds

@@ -30,7 +30,7 @@ from ._sections import (
     get_cell_text,
 )
 from ._text import (
-    Shown,
+    RenderableMixin,
     get_sections,
     iter_terminal_renderables,
     render_markdown,

@@ -167,12 +167,12 @@ def _render_cell(cell):
     return Text(mark + plain(cell.text, None), "bold")
 
 
-def get_sections(shown: "Shown", **options: bool) -> list[Section]:
+def get_sections(shown: "RenderableMixin", **options: bool) -> list[Section]:
     """Return the sections of a result; of a report, ``drawn=True`` adds its pictures."""
     return shown._make_sections(**options)
 
 
-class Shown:
+class RenderableMixin:
     """Prints what `_make_sections` returns, and shows it in a notebook."""
 
     def _make_sections(self) -> list[Section]:

@@ -261,7 +261,7 @@ class CalibratedModel(CalibratedClassifier):
             # advantage.
             ensemble = not is_frozen if new.ensemble == "auto" else new.ensemble
             if is_scalar_equal(new.cv, "alo"):
-                new._check_alo(context)
+                new._check_leave_one_out_options(context)
                 fits = new._fit_once(context, "fit", _fit_by_leave_one_out)
             elif is_frozen and not ensemble:
                 fits = new._fit_once(context, "calibrate", _fit_to_frozen)
@@ -351,7 +351,7 @@ class CalibratedModel(CalibratedClassifier):
             groups = find_duplicate_groups(context.X, int(self.cv or 5))
             context = context if groups is None else context.with_groups(groups)
         folds = context.make_folds(self.cv)
-        ensemble = ensemble and self._can_fit_each(context, folds)
+        ensemble = ensemble and self._can_fit_recalibrator_per_fold(context, folds)
         # One task of the progress bar per fit; without an ensemble, the last one fits to
         # all rows.
         n_tasks = len(folds) if ensemble else len(folds) + 1
@@ -368,7 +368,7 @@ class CalibratedModel(CalibratedClassifier):
                 held_out = context.stack_folds([fold for _, fold in fits])
                 return [_recalibrate_scores(context, estimator, columns, held_out)]
 
-    def _can_fit_each(self, context, folds):
+    def _can_fit_recalibrator_per_fold(self, context, folds):
         """Return whether the test part of each fold is enough for a recalibrator of its own."""
         # Rows of soft labels are copies of an item, so items are counted.
         items = context.all_rows if context.items is None else context.items
@@ -394,7 +394,7 @@ class CalibratedModel(CalibratedClassifier):
             )
         return False
 
-    def _check_alo(self, context):
+    def _check_leave_one_out_options(self, context):
         """Raise an error if the labels or options do not allow approximate leave-one-out."""
         kind = context.label_kind
         if kind != "plain":

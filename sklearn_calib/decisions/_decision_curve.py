@@ -15,7 +15,7 @@ from .._argument_checks import (
 )
 from .._kernels._net_benefit import NetBenefit, draw_critical_value
 from .._random import make_generator
-from .._show import Section, Shown, Table
+from .._show import RenderableMixin, Section, Table
 from .._typing import (
     ArrayLike,
     DataFrame,
@@ -32,7 +32,7 @@ _MAX_TABLE_THRESHOLDS = 10
 
 
 @dataclass(frozen=True)
-class NetBenefitDifference(Shown):
+class NetBenefitDifference(RenderableMixin):
     """The difference between the net benefits of two models at each threshold, with intervals.
 
     Attributes
@@ -73,7 +73,7 @@ class NetBenefitDifference(Shown):
 
 
 @dataclass(frozen=True)
-class DecisionCurve(Shown):
+class DecisionCurve(RenderableMixin):
     """The net benefit of a prediction at each threshold of action, with intervals.
 
     Attributes

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from .._argument_checks import check_between, import_optional
 from .._kernels import _expected_metrics as kernels
-from .._show import Section, Shown, Table
+from .._show import RenderableMixin, Section, Table
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
 from .._validation import (
@@ -29,7 +29,7 @@ from ._costs import canonical_costs
 
 
 @dataclass(frozen=True)
-class ExpectedMetrics(Shown):
+class ExpectedMetrics(RenderableMixin):
     """The metrics to expect if the predictions are calibrated, with their standard deviations.
 
     Attributes
@@ -67,7 +67,7 @@ class ExpectedMetrics(Shown):
     standard_deviations: dict[str, float]
     realised: dict[str, float] = field(default_factory=dict)
 
-    def z(self, name: str) -> float:
+    def z_score(self, name: str) -> float:
         """Return the realised less the expected value of a metric, in standard deviations.
 
         Parameters
@@ -111,7 +111,7 @@ class ExpectedMetrics(Shown):
             row = {"metric": name, "expected": getattr(self, name)}
             row["standard_deviation"] = deviation
             if self.realised:
-                z = self.z(name)
+                z = self.z_score(name)
                 row |= {
                     "realised": self.realised[name],
                     "z": z,
@@ -127,7 +127,10 @@ class ExpectedMetrics(Shown):
         if self.realised:
             lines[0] += ["realised", "z"]
             for line in lines[1:]:
-                line += [f"{self.realised[line[0]]:.4f}", f"{self.z(line[0]):.2f}"]
+                line += [
+                    f"{self.realised[line[0]]:.4f}",
+                    f"{self.z_score(line[0]):.2f}",
+                ]
         header, *rows = lines
         return [Section(tables=[Table(header, rows)])]
 
@@ -214,7 +217,7 @@ def expected_metrics(
     """
     proba = np.asarray(read_proba(y_proba))
     check_same_index(y_true, y_proba, sample_weight)
-    classes, codes = _read_classes(proba, y_true, labels)
+    classes, codes = _encode_optional_labels(proba, y_true, labels)
     proba = reorder_columns(proba, y_proba, classes)
     positive = _find_positive(classes, pos_label)
     if labels is pos_label is None:
@@ -268,7 +271,7 @@ def expected_metrics(
     )
 
 
-def _read_classes(proba, y_true, labels):
+def _encode_optional_labels(proba, y_true, labels):
     """Return the classes of the columns, and the encoded labels, or None without `y_true`."""
     k = proba.shape[1]
     codes = None

@@ -248,7 +248,7 @@ class SelectiveClassifier(DecidingClassifier):
                 got=repr(self.abstain_label),
                 hint="Leave it out, or choose another word",
             )
-        given = None if groups is None else _read_groups(groups, len(codes))
+        given = None if groups is None else _check_row_groups(groups, len(codes))
         weight = canonical_weight(fit_params.get("sample_weight"), len(codes))
         estimator = self.estimator
         rows = slice(None)
@@ -355,7 +355,7 @@ class SelectiveClassifier(DecidingClassifier):
                 got="none",
                 hint="Pass groups",
             )
-        given = _read_groups(groups, n_samples)
+        given = _check_row_groups(groups, n_samples)
         names = list(dict.fromkeys(given.tolist()))
         new = [name for name in names if name not in known]
         if new:
@@ -526,7 +526,7 @@ def _measure_answers(answered, error, counted, delta):
     return mass / total, risk, (float(low), float(high))
 
 
-def _read_groups(groups, n_samples):
+def _check_row_groups(groups, n_samples):
     """Return the group of each row, none of which is missing."""
     given = np.asarray(groups)
     if given.shape != (n_samples,):

@@ -23,9 +23,9 @@ from ._in_sample import (
     raise_zeros_to_floor,
 )
 from ._intervals import (
-    compute_temperature_laws,
-    compute_uncertainty_law,
-    estimate_mean_law,
+    compute_temperature_sampling_errors,
+    compute_uncertainty_sampling_error,
+    estimate_mean_sampling_error,
 )
 from ._parts import LOSS_TERMS, LossDecomposition
 
@@ -232,18 +232,22 @@ def decompose_predictions(
         "uncertainty": blind,
     }
     values: dict[str, Any] = {name: float(w @ x) for name, x in rows.items()}
-    laws = {"risk": estimate_mean_law(risk, w, squares)}
-    laws["uncertainty"] = compute_uncertainty_law(blind, frequencies, w, squares, rule)
+    laws = {"risk": estimate_mean_sampling_error(risk, w, squares)}
+    laws["uncertainty"] = compute_uncertainty_sampling_error(
+        blind, frequencies, w, squares, rule
+    )
     # At a bound the temperature is not a stationary point, and the expansion of its
     # error does not hold.
     if fit is not None and fit.status == "inside":
-        laws |= compute_temperature_laws(
+        laws |= compute_temperature_sampling_errors(
             predictions, fit.beta, w, squares, rule, risk, blind, laws["uncertainty"]
         )
     errors = {
         name: laws[name].standard_error if name in laws else None for name in LOSS_TERMS
     }
-    return LossDecomposition(**values, standard_errors=errors, loss=loss, _laws=laws)
+    return LossDecomposition(
+        **values, standard_errors=errors, loss=loss, _sampling_errors=laws
+    )
 
 
 def refinement_error(

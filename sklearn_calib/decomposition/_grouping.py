@@ -8,7 +8,7 @@ its fold. The means of the differences are the gains.
 The intervals are for the expected gains, on new rows, of the very maps that were
 fitted: what is in the features is more. If something is to be gained, the error of
 the mean is that of independent rows to first order (Bayle, Bayle, Janson, Mackey,
-2020); for the rest see `_estimate_mean_law`.
+2020); for the rest see `_estimate_fold_sampling_error`.
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ from ..recalibrators import (
     read_group_columns,
     resolve_recalibrator,
 )
-from ._intervals import compute_uncertainty_law, estimate_mean_law
+from ._intervals import compute_uncertainty_sampling_error, estimate_mean_sampling_error
 from ._parts import (
     DETECTION_POWER,
     FEATURE_TERMS,
@@ -91,12 +91,14 @@ def decompose_by_features(
         "grouping": mapped - used,
         "irreducible": used,
     }
-    laws = {"risk": estimate_mean_law(risk, w, w**2)}
+    laws = {"risk": estimate_mean_sampling_error(risk, w, w**2)}
     laws |= {
-        name: _estimate_mean_law(losses, fold, w, fading=name == "grouping")
+        name: _estimate_fold_sampling_error(losses, fold, w, fading=name == "grouping")
         for name, losses in by_map.items()
     }
-    laws["uncertainty"] = compute_uncertainty_law(blind, frequencies, w, w**2, rule)
+    laws["uncertainty"] = compute_uncertainty_sampling_error(
+        blind, frequencies, w, w**2, rule
+    )
     gain = laws["grouping"].estimate
     # A negative estimate is noise of the trees; the term itself is not negative.
     grouping = max(gain, 0.0)
@@ -112,11 +114,11 @@ def decompose_by_features(
         feature_gains=_sort_gain_fractions(gains),
         minimum_detectable=minimum_detectable(rule, recalibrated, w),
         n_rows=len(predictions.codes),
-        _laws=laws,
+        _sampling_errors=laws,
     )
 
 
-def _estimate_mean_law(losses, fold, w, fading=False):
+def _estimate_fold_sampling_error(losses, fold, w, fading=False):
     """Estimate the law of a mean of rows, each of which is judged by the maps of its own fold.
 
     Of two folds each trains the maps that judge the other. If nothing is to be
@@ -132,7 +134,7 @@ def _estimate_mean_law(losses, fold, w, fading=False):
     # Rounding must not look like a gain.
     losses = np.where(np.abs(losses) < LOSS_TOLERANCE, 0.0, losses)
     own = losses[fold, np.arange(len(fold))]
-    law = estimate_mean_law(own, w, w**2)
+    law = estimate_mean_sampling_error(own, w, w**2)
     # How much the maps of other folds differ on the same row: rows train each other's
     # maps.
     apart = ((losses - own) ** 2).sum(axis=0) / (len(losses) - 1)

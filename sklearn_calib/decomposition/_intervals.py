@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Law:
+class SamplingError:
     """What is known about the error of an estimated term.
 
     Near its degenerate point, a distance q from it, the variance is `curved` + `slope`
@@ -96,22 +96,24 @@ def _solve_largest_root(x, z2, curved, slope):
     return half + np.sqrt(half**2 - x**2 + z2 * curved)
 
 
-def estimate_mean_law(rows: FloatArray, w: FloatArray, squares: FloatArray) -> Law:
+def estimate_mean_sampling_error(
+    rows: FloatArray, w: FloatArray, squares: FloatArray
+) -> SamplingError:
     """Compute the law of a weighted mean.
 
     `w` sums to 1. An entry may stand for several rows: w is the sum of their weights,
     and `squares` that of the squared weights.
     """
-    return Law(float(w @ rows), *_compute_moments(rows, w, squares))
+    return SamplingError(float(w @ rows), *_compute_moments(rows, w, squares))
 
 
-def compute_uncertainty_law(
+def compute_uncertainty_sampling_error(
     rows: FloatArray,
     frequencies: AnyArray,
     w: FloatArray,
     squares: FloatArray,
     loss: "ProperLoss",
-) -> Law:
+) -> SamplingError:
     """Compute the law of the loss of the class frequencies.
 
     Degenerate if all labels cost the same.
@@ -129,7 +131,7 @@ def compute_uncertainty_law(
     top = loss.compute_label_losses(even[None])[0, 0]
     trace = -(even @ np.diag(towards))
     square = even @ towards**2 @ even
-    return Law(
+    return SamplingError(
         float(w @ rows),
         *_compute_moments(rows, w, squares),
         bias=-float(trace) / 2 * size,
@@ -141,7 +143,7 @@ def compute_uncertainty_law(
     )
 
 
-def compute_temperature_laws(
+def compute_temperature_sampling_errors(
     predictions: "Predictions",
     beta: float,
     w: FloatArray,
@@ -149,8 +151,8 @@ def compute_temperature_laws(
     loss: "ProperLoss",
     risk: FloatArray,
     blind: FloatArray,
-    uncertainty: Law,
-) -> dict[str, Law]:
+    uncertainty: SamplingError,
+) -> dict[str, SamplingError]:
     """Compute the laws of calibration, refinement and sharpness for temperature scaling.
 
     `beta` is the inverse temperature of all rows, `risk` and `blind` the losses of the
@@ -171,7 +173,7 @@ def compute_temperature_laws(
     bias = uv - bend / 2 * uu
     curved = uu * (vv - bend * uv + bend**2 / 4 * uu) + bias**2
     return {
-        "calibration": Law(
+        "calibration": SamplingError(
             float(w @ (risk - fitted)),
             *_compute_moments(risk - refined, w, squares),
             bias=float(bias),
@@ -179,13 +181,13 @@ def compute_temperature_laws(
             slope=float(2 * vv / bend),
             lowest=0.0 if loss.is_likelihood else -np.inf,
         ),
-        "refinement": Law(
+        "refinement": SamplingError(
             float(w @ fitted),
             _compute_moments(refined, w, squares)[0],
             bias=-float(bias),  # too low by as much
             lowest=loss.range[0],
         ),
-        "sharpness": Law(
+        "sharpness": SamplingError(
             float(w @ (blind - fitted)),
             _compute_moments(blind - refined, w, squares)[0],
             bias=float(uncertainty.bias + bias),

@@ -9,7 +9,7 @@ import numpy as np
 from .._argument_checks import check_level, unknown_name_error
 from .._show import plain
 from ..metrics import LossLike, get_loss
-from ._intervals import Law
+from ._intervals import SamplingError
 
 LOSS_TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 FEATURE_TERMS = ("grouping", "irreducible")
@@ -90,7 +90,9 @@ class LossDecomposition:
     feature_gains: dict[Any, float] | None = None
     minimum_detectable: float | None = None
     n_rows: int | None = None
-    _laws: Mapping[str, Law] = field(repr=False, default_factory=dict)
+    _sampling_errors: Mapping[str, SamplingError] = field(
+        repr=False, default_factory=dict
+    )
 
     @property
     def action(self) -> Action | None:
@@ -100,7 +102,7 @@ class LossDecomposition:
         lower end of its 90 % interval is above 0: each by chance in at most 5 % of the
         samples in which there is nothing to be gained.
         """
-        if self.grouping is None or not self._laws:
+        if self.grouping is None or not self._sampling_errors:
             return None
         is_miscalibrated = self._is_significant("calibration")
         misses_features = self._is_significant("grouping")
@@ -217,13 +219,18 @@ class LossDecomposition:
         return content
 
     def _is_significant(self, term):
-        return self._laws[term].invert_variance(1 - 2 * GAIN_SIGNIFICANCE_LEVEL)[0] > 0
+        return (
+            self._sampling_errors[term].invert_variance(
+                1 - 2 * GAIN_SIGNIFICANCE_LEVEL
+            )[0]
+            > 0
+        )
 
     def _format_term(self, term, level):
-        low, high = self._laws[term].invert_variance(level)
+        low, high = self._sampling_errors[term].invert_variance(level)
         low, middle, high = (
             _format_number(x, (high - low) / 2)
-            for x in (low, self._laws[term].estimate, high)
+            for x in (low, self._sampling_errors[term].estimate, high)
         )
         return f"{middle} ({100 * level:.0f} % interval {low} to {high})"
 
@@ -239,7 +246,9 @@ class LossDecomposition:
     def without_intervals(self) -> "LossDecomposition":
         """Return the same terms without standard errors and intervals."""
         return replace(
-            self, standard_errors=dict.fromkeys(self.standard_errors), _laws={}
+            self,
+            standard_errors=dict.fromkeys(self.standard_errors),
+            _sampling_errors={},
         )
 
     def interval(self, term: str, level: float = 0.95) -> tuple[float, float] | None:
@@ -305,7 +314,7 @@ class LossDecomposition:
         if term not in LOSS_TERMS + FEATURE_TERMS:
             raise unknown_name_error("term", term, LOSS_TERMS + FEATURE_TERMS)
         check_level(level)
-        law = self._laws.get(term)
+        law = self._sampling_errors.get(term)
         return None if law is None else law.invert_variance(level)
 
 

@@ -31,7 +31,7 @@ from ..metrics import (
 )
 from ..recalibrators import Identity, make_folds, resolve_recalibrator
 from ._in_sample import map_new_rows
-from ._intervals import estimate_mean_law
+from ._intervals import estimate_mean_sampling_error
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -454,7 +454,7 @@ def variational_calibration_interval(
             hint="Collect more",
         )
     w = weight / weight.sum()
-    law = estimate_mean_law(t, w, w**2)
+    law = estimate_mean_sampling_error(t, w, w**2)
     low, high = law.invert_variance(level)
     bound = (
         law.invert_variance(2 * level - 1)[0]

@@ -265,7 +265,7 @@ def make_check_scores(k: int, kind: str) -> FloatArray:
 
 def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     """Read and check the document in a dict; see `from_dict`."""
-    parsed = _read_parts(document)
+    parsed = _parse_document_parts(document)
     if check_bool(edited, "edited"):
         _check_names(document, parsed.root.to_tree())
         return replace(
@@ -311,7 +311,7 @@ def _check_names(document, tree):
             )
 
 
-def _read_parts(document):
+def _parse_document_parts(document):
     """Read the parts of a document, and check each."""
     if not isinstance(document, dict):
         raise invalid_field(

@@ -17,7 +17,7 @@ from .._kernels._grades import (
 )
 from .._kernels._proportion import compute_exact_interval
 from .._random import check_seed, make_generator
-from .._show import Cell, Section, Shown, Table, plain
+from .._show import Cell, RenderableMixin, Section, Table, plain
 from .._typing import ArrayLike, RandomStateLike
 from .._validation import check_same_index, read_labels
 from ..exceptions import invalid_input
@@ -75,7 +75,7 @@ class GradeRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GradeCalibration(Shown):
+class GradeCalibration(RenderableMixin):
     """The result of `grade_calibration`.
 
     Attributes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._argument_checks import check_count, is_number
-from .._show import Section, Shown, Table, plain
+from .._show import RenderableMixin, Section, Table, plain
 from .._sklearn_compat import fit_isotonic_shares
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import read_proba
@@ -17,7 +17,7 @@ from ..metrics import validate_predictions
 
 
 @dataclass(frozen=True)
-class Grades(Shown):
+class Grades(RenderableMixin):
     """Bands of probabilities with names, from the smallest to the largest: a masterscale.
 
     A probability belongs to the first grade below the first edge, and to the next one
@@ -121,7 +121,7 @@ class Grades(Shown):
             Fewer than two different probabilities, and what `Grades` rejects.
         """
         n_grades = check_count(n_grades, "n_grades", 2)
-        values, counts = np.unique(_read_scores(y_proba), return_counts=True)
+        values, counts = np.unique(_validate_scores(y_proba), return_counts=True)
         # A cut can only be between distinct values: ties stay in one grade.
         before = np.cumsum(counts)[:-1]  # rows below each value but the first
         # An edge must be below 1.
@@ -266,7 +266,7 @@ class Grades(Shown):
         -------
         numbers : ndarray of int of shape (n_samples,)
         """
-        return np.searchsorted(self.edges, _read_scores(y_proba), side="right")
+        return np.searchsorted(self.edges, _validate_scores(y_proba), side="right")
 
     @property
     def bands(self) -> dict[str, float]:
@@ -327,7 +327,7 @@ def check_two_classes(predictions: Any) -> None:
         )
 
 
-def _read_scores(y_proba):
+def _validate_scores(y_proba):
     return np.asarray(read_proba(y_proba, n_classes=2))[:, 1]
 
 

@@ -264,7 +264,7 @@ def audit_summaries(
     how.check()
     filled = {key: one for key, one in summaries.items() if one.n_samples}
     _check_same_kind(filled, how)
-    columns = _split_keys(filled, names)
+    columns = _split_summary_keys(filled, names)
     counts = np.array([one.n_samples for one in filled.values()])
     partitions = make_partitions(columns, len(filled), how, counts=counts)
     samples = [sample for one in filled.values() for sample in one.samples(max_cells)]
@@ -406,7 +406,7 @@ def _check_same_kind(summaries, how):
         )
 
 
-def _split_keys(summaries, names):
+def _split_summary_keys(summaries, names):
     """Split the keys of summaries into columns of values."""
     keys = [key if isinstance(key, tuple) else (key,) for key in summaries]
     width = len(keys[0])

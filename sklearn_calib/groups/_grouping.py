@@ -347,7 +347,7 @@ def partition_column(
     name: str, values: AnyArray, rule: AuditOptions, counts: IntArray | None = None
 ) -> Partition:
     """Return the groups of one column whose values stand for one row each, or for `counts` rows."""
-    values, missing = _split_missing(values)
+    values, missing = _find_missing_values(values)
     if values.dtype.kind == "V":
         raise invalid_input(
             expected="one value for each row",
@@ -378,7 +378,7 @@ def partition_column(
     return Partition(found, [*texts, f"{name} missing"])
 
 
-def _split_missing(values):
+def _find_missing_values(values):
     """Return the values in the simplest dtype that holds them, and a mask of missing ones."""
     if values.dtype.kind == "f":
         return values, np.isnan(values)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._argument_checks import import_optional
-from .._show import Cell, Section, Shown, Table, plain
+from .._show import Cell, RenderableMixin, Section, Table, plain
 from .._typing import AnyArray, DataFrame, FloatArray
 
 _MAX_SHOWN_GROUPS = 10
@@ -72,7 +72,7 @@ class GroupRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GroupCalibration(Shown):
+class GroupCalibration(RenderableMixin):
     """The result of `group_calibration`.
 
     ``print(result)`` shows the worst groups; `to_frame` gives all.

@@ -74,9 +74,9 @@ _SCORE_ARGUMENTS = ("score", "score_unlabelled")
 _ONE_LABEL_HINT = "pass labels that are equal to it or not, y == label"
 
 
-def _read_scores(score, score_unlabelled, scale):
+def _encode_judge_scores(score, score_unlabelled, scale):
     """Read scores as numbers, or as codes of verdicts if they are text or booleans."""
-    given = [*map(_read_column, (score, score_unlabelled), _SCORE_ARGUMENTS)]
+    given = [*map(_check_one_column, (score, score_unlabelled), _SCORE_ARGUMENTS)]
     if any(_is_text(values) for values in given if len(values)):
         return _encode_verdicts(given)
     parts = [*map(_check_finite, (score, score_unlabelled), _SCORE_ARGUMENTS)]
@@ -91,7 +91,7 @@ def _read_scores(score, score_unlabelled, scale):
     return _MeanInput(number, None, parts[0], scale is not None)
 
 
-def _read_column(values, name):
+def _check_one_column(values, name):
     values = read_array(values, name)
     if values.ndim != 1:
         raise invalid_input(
@@ -364,7 +364,7 @@ def calibrated_mean(
             hint="0 is the labels alone",
         )
     outcome, positive, is_share = _read_outcome(y, pos_label)
-    scores = _read_scores(score, score_unlabelled, scale)
+    scores = _encode_judge_scores(score, score_unlabelled, scale)
     check_same_length(outcome, scores.given)
     check_same_index(y, score, sample_weight, groups)
     check_same_index(score_unlabelled, groups_unlabelled)
@@ -377,7 +377,7 @@ def calibrated_mean(
     limits = _check_bounds(bounds, outcome)
     is_share = is_share and limits in (None, (0.0, 1.0))  # not if labels could be 5
     limits = (0.0, 1.0) if is_share else limits
-    rows = _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled)
+    rows = _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled)
     _check_options(rows, limits, recalibrator)
     _warn_copied_scores(rows, y)
     pvalue = _compare_scores(rows)
@@ -459,7 +459,7 @@ def _is_numeric(labels):
     return labels.dtype.kind in "biuf"
 
 
-def _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
+def _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     n = len(outcome)
     total = scores.n_rows
     weight = canonical_weight(sample_weight, n)

@@ -16,7 +16,7 @@ from .._kernels._prediction_powered_mean import (
     get_student_quantile,
     limit_width,
 )
-from .._show import Section, Shown, Table
+from .._show import RenderableMixin, Section, Table
 from .._typing import AnyArray, FloatArray
 from ..exceptions import invalid_input
 
@@ -36,7 +36,7 @@ class RowErrors(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CalibratedMean(Shown):
+class CalibratedMean(RenderableMixin):
     """The result of `calibrated_mean`: the mean label of all rows, with an interval.
 
     Printed it is a table with two sentences; a notebook shows it as HTML.

@@ -18,7 +18,7 @@ from .._argument_checks import (
 from .._kernels._batch_measures import SortedPredictions
 from .._kernels._logistic import compute_log_likelihood, fit_single_coefficient
 from .._kernels._probability_floor import estimate_floor
-from .._show import Section, Shown, Table
+from .._show import RenderableMixin, Section, Table
 from .._simplex_array import compute_log_odds
 from .._typing import AnyArray, DataFrame, Estimator, FloatArray, IntArray
 from ..exceptions import invalid_input
@@ -95,7 +95,7 @@ class Instability:
 
 
 @dataclass(frozen=True, eq=False)
-class InternalValidation(Shown):
+class InternalValidation(RenderableMixin):
     """The result of `internal_validation`: a model's measures, corrected for optimism.
 
     Printed it is a table; a notebook shows it as HTML.

@@ -225,7 +225,7 @@ def internal_validation(
     check_estimator_given(estimator)
     _check_options(method, ci, level, keep_predictions, n_jobs)
     n_resamples = check_count(n_resamples, "n_resamples", 2)
-    X, predictions, together = _read_rows(
+    X, predictions, together = _read_validation_rows(
         estimator, X, y, sample_weight, groups, pos_label
     )
     selected_measures = _select_measures(measures, len(predictions.classes))
@@ -306,7 +306,7 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
     check_jobs(n_jobs)
 
 
-def _read_rows(estimator, X, y, sample_weight, groups, pos_label):
+def _read_validation_rows(estimator, X, y, sample_weight, groups, pos_label):
     """Return rows of positive weight: features, `Predictions` without scores, and groups."""
     check_same_index(X, y, sample_weight, groups)
     classes, codes = read_labels(y, input_name="y")

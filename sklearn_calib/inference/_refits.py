@@ -190,7 +190,7 @@ class RepeatedFits:
     def cross_fit_rows(self, rng: np.random.Generator) -> Refit:
         """Predict each row with a fit on the other folds of a random partition."""
         for redrawn in range(_MAX_DRAW_ATTEMPTS):
-            parts = list(self._split_folds(rng))
+            parts = list(self._iter_random_folds(rng))
             if all(
                 len(np.unique(self.codes[train])) == len(self.classes)
                 for train, _ in parts
@@ -205,7 +205,7 @@ class RepeatedFits:
             hint="Give rare classes more rows, or groups that are finer",
         )
 
-    def _split_folds(self, rng):
+    def _iter_random_folds(self, rng):
         seed = int(rng.integers(2**32))
         kind = StratifiedKFold if self.groups is None else FastStratifiedGroupKFold
         folds = kind(self.n_folds, shuffle=True, random_state=seed)

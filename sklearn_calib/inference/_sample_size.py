@@ -14,7 +14,7 @@ from .._argument_checks import (
     to_float_or_nan,
 )
 from .._kernels._detectable_error import DetectableErrors
-from .._show import Section, Shown, Table
+from .._show import RenderableMixin, Section, Table
 from .._typing import ArrayLike, DataFrame, FloatArray
 from .._validation import canonical_weight, check_same_index, read_proba
 from ..exceptions import invalid_input
@@ -64,7 +64,7 @@ class SampleSizeTarget:
 
 
 @dataclass(frozen=True)
-class ValidationSampleSize(Shown):
+class ValidationSampleSize(RenderableMixin):
     """The result of `validation_sample_size`: one line per target; the largest number decides.
 
     Printed it is a table; a notebook shows it as HTML.

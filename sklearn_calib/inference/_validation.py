@@ -22,7 +22,7 @@ from .._kernels._classical_tests import run_spiegelhalter_test
 from .._kernels._cluster_sums import compute_oe_ratio_interval
 from .._kernels._log_odds import compute_finite_log_odds
 from .._kernels._proportion import compute_exact_interval
-from .._show import Section, Shown, Table
+from .._show import RenderableMixin, Section, Table
 from .._simplex_array import compute_log_losses
 from .._typing import (
     ArrayLike,
@@ -115,7 +115,7 @@ class ValidationTable:
 
 
 @dataclass(frozen=True)
-class ValidationSummary(Shown):
+class ValidationSummary(RenderableMixin):
     """The result of `validation_summary`: one `ValidationTable`, or one per class.
 
     Printed it is a table; a notebook shows it as HTML.

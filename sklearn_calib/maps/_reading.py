@@ -80,7 +80,7 @@ def _read_node(tree, k, at, depth, budget):
             values[field] = None
         elif isinstance(kind, Parts):
             inner = 2 if cls.splits else k
-            values[field] = _read_parts(
+            values[field] = _parse_inner_nodes(
                 tree[field], kind, inner, f"{at}.{field}", depth, budget
             )
         else:
@@ -90,7 +90,7 @@ def _read_node(tree, k, at, depth, budget):
     return node
 
 
-def _read_parts(parts, kind, k, at, depth, budget):
+def _parse_inner_nodes(parts, kind, k, at, depth, budget):
     """Read a list of nodes, in which None stands for a gap if the field allows gaps."""
     if not isinstance(parts, list | tuple):
         raise invalid_field(at, expected="a list of nodes", got=type(parts).__name__)

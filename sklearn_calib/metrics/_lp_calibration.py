@@ -49,7 +49,7 @@ class LpCalibrationResult(NamedTuple):
     n_cells: int
 
 
-def _read_float32(y_proba, input_name="y_proba"):
+def _read_float32_proba(y_proba, input_name="y_proba"):
     """Check rows block by block; floating-point tables are not copied."""
     table = np.asarray(y_proba) if isinstance(y_proba, np.ndarray) else np.empty(0)
     stored = table.ndim == 2 and table.dtype in (np.float32, np.float64)
@@ -75,7 +75,7 @@ def _read_float32(y_proba, input_name="y_proba"):
     multiclass=("canonical",),
     in_report=False,
     poolable=True,
-    validate=_read_float32,
+    validate=_read_float32_proba,
 )
 def lp_calibration_error(
     predictions: "Predictions",
@@ -201,7 +201,7 @@ def lp_calibration_test(
 
     n_resamples = check_count(n_resamples, "n_resamples")
     predictions = validate_predictions(
-        y_true, y_proba, sample_weight, labels, pos_label, validate=_read_float32
+        y_true, y_proba, sample_weight, labels, pos_label, validate=_read_float32_proba
     )
     error, n_cells = _make_label_error_function(predictions, p, n_levels, estimator)
     value = error(predictions.codes)

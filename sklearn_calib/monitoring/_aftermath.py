@@ -186,7 +186,7 @@ def diagnose_stream(
     rows = record.get_cells_from_block(likely)
     # Nested repairs: each is only given up if a test rejects it.
     offset, line, pvalue_slope, pvalue_curvature = cells.find_smallest_repair(
-        rows, cells.COARSE_CELLS
+        rows, cells.COARSE_LOG_ODDS_GRID
     )
     # A line with a slope of 0 or less reverses the order of the scores, which a
     # recalibration should not do.

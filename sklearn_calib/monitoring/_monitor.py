@@ -169,8 +169,8 @@ class CalibrationMonitor:
     probabilities are too extreme (slope 0.54, shift +0.09)
     """
 
-    slopes_: FloatArray = np.unique(grid.COARSE_GRID.slope)
-    shifts_: FloatArray = np.unique(grid.COARSE_GRID.shift)
+    slopes_: FloatArray = np.unique(grid.COARSE_LINE_GRID.slope)
+    shifts_: FloatArray = np.unique(grid.COARSE_LINE_GRID.shift)
     # of shape (n_groups, n_parallel, n_pairs): sums of logarithms of ratios
     _total: FloatArray
     _detector: FloatArray  # of the same shape
@@ -431,7 +431,9 @@ class CalibrationMonitor:
     @property
     def log_detector_(self) -> float:
         total = float(
-            (self._detector @ np.exp(grid.COARSE_GRID.log_prior)).mean(axis=1).sum()
+            (self._detector @ np.exp(grid.COARSE_LINE_GRID.log_prior))
+            .mean(axis=1)
+            .sum()
         )
         return math.log(total) if total > 0 else -math.inf
 
@@ -467,15 +469,15 @@ class CalibrationMonitor:
     def posterior_(self) -> FloatArray:
         if self.alarm == "test":
             # The posterior over the grid, with the prior weights of the mixture.
-            log = self._total + grid.COARSE_GRID.log_prior
+            log = self._total + grid.COARSE_LINE_GRID.log_prior
             weight = np.exp(log - log.max()).sum(axis=(0, 1))
         else:
-            weight = (self._detector * np.exp(grid.COARSE_GRID.log_prior)).sum(
+            weight = (self._detector * np.exp(grid.COARSE_LINE_GRID.log_prior)).sum(
                 axis=(0, 1)
             )
         # All sums are 0 after a reset: the posterior is the prior.
         if not weight.sum() > 0:  # the detector has just begun
-            weight = np.exp(grid.COARSE_GRID.log_prior)
+            weight = np.exp(grid.COARSE_LINE_GRID.log_prior)
         return (weight / weight.sum()).reshape(len(self.slopes_), len(self.shifts_))
 
     @property
@@ -671,7 +673,7 @@ class CalibrationMonitor:
         return np.where(
             self._impossible > 0,
             np.inf,
-            grid.compute_log_mixture(self._total, grid.COARSE_GRID),
+            grid.compute_log_mixture(self._total, grid.COARSE_LINE_GRID),
         )
 
     # -- files --------------------------------------------------------------------------------
@@ -731,7 +733,7 @@ class CalibrationMonitor:
         shape = n_groups, max(n_classes, 1) if self.multiclass == "classwise" else 1
         # One sum per group, problem and pair of shift and slope; the state does not
         # grow with the rows.
-        self._total = np.zeros((*shape, len(grid.COARSE_GRID.slope)))
+        self._total = np.zeros((*shape, len(grid.COARSE_LINE_GRID.slope)))
         self._detector = np.zeros_like(self._total)
         self._impossible = np.zeros(shape, dtype=np.int64)
         self._records = [StreamCounts(n_classes) for _ in range(shape[0] * shape[1])]
@@ -756,7 +758,7 @@ class CalibrationMonitor:
         # Rows of probability 0 whose event happened are counted apart: their ratio is
         # infinite.
         gain, impossible = ratios(
-            rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE_GRID
+            rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE_LINE_GRID
         )
         gain = gain.reshape(n, parallel, -1)
         impossible = impossible.reshape(n, parallel)
@@ -771,7 +773,7 @@ class CalibrationMonitor:
                 gain,
                 certain,
                 rows.group,
-                grid.COARSE_GRID,
+                grid.COARSE_LINE_GRID,
                 self.average_run_length,
                 first,
             )
@@ -858,7 +860,9 @@ class CalibrationMonitor:
             total = self._total[place] + np.cumsum(gain[rows], axis=0)
             count = self._impossible[place] + np.cumsum(impossible[rows], axis=0)
             log = np.where(
-                count > 0, np.inf, grid.compute_log_mixture(total, grid.COARSE_GRID)
+                count > 0,
+                np.inf,
+                grid.compute_log_mixture(total, grid.COARSE_LINE_GRID),
             )
             self._total[place] = total[-1]
             self._impossible[place] = count[-1]
@@ -879,7 +883,7 @@ class CalibrationMonitor:
     def _raise_detector(self, log_statistic, n_samples, when, written):
         if self.alarm == "detector":
             with np.errstate(divide="ignore"):
-                parts = np.log(self._detector @ np.exp(grid.COARSE_GRID.log_prior))
+                parts = np.log(self._detector @ np.exp(grid.COARSE_LINE_GRID.log_prior))
             self._record_alarm(log_statistic, n_samples, when, written, parts)
             self._course.add(self._make_moment(n_samples, log_statistic, when))
         # After an alarm the detector begins anew, so the next run length is again that

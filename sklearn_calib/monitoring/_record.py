@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._kernels._log_odds_cells import (
-    COARSE_CELLS,
-    FINE_CELLS,
+    COARSE_LOG_ODDS_GRID,
+    FINE_LOG_ODDS_GRID,
     BinnedCounts,
     compute_map_gains,
     locate_onset,
     split_cells_into_atoms,
 )
-from .._kernels._logistic_grid import COARSE_GRID
+from .._kernels._logistic_grid import COARSE_LINE_GRID
 from .._typing import AnyArray, FloatArray, IntArray
 from ._rows import time_from_json, time_to_json
 
@@ -68,7 +68,8 @@ class BlockCounts:
         """Compute the log likelihood ratio of each pair, once the block is complete."""
         if self._gains is None:
             self._gains = compute_map_gains(
-                split_cells_into_atoms(self.counts, COARSE_CELLS), COARSE_GRID
+                split_cells_into_atoms(self.counts, COARSE_LOG_ODDS_GRID),
+                COARSE_LINE_GRID,
             )
         return self._gains
 
@@ -121,7 +122,7 @@ class StreamCounts:
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
-        self.every = np.zeros((5, FINE_CELLS.n_cells), dtype=np.int64)
+        self.every = np.zeros((5, FINE_LOG_ODDS_GRID.n_cells), dtype=np.int64)
         self.fresh = np.zeros_like(self.every)
         self.blocks: list[BlockCounts] = []
         self.rows = self.behind = self.kept = self.judged = 0
@@ -170,7 +171,7 @@ class StreamCounts:
             if not len(z):
                 continue
             # Rows before the last alarm count for the whole, later ones also as fresh.
-            old, new = FINE_CELLS.count_rows(
+            old, new = FINE_LOG_ODDS_GRID.count_rows(
                 z, hit, (number > self.behind).astype(np.intp), 2
             )
             self.every += old + new
@@ -182,7 +183,7 @@ class StreamCounts:
             part = (np.arange(len(z)) - room) // NEWEST_BLOCK_ROWS + 1
             starts = np.unique(part, return_index=True)[1]
             n_parts = int(part[-1]) + 1
-            parts = COARSE_CELLS.count_rows(z, hit, part, n_parts)
+            parts = COARSE_LOG_ODDS_GRID.count_rows(z, hit, part, n_parts)
             place = part[block[block >= 0]] * self.n_classes + code[block >= 0]
             labels = np.bincount(place, minlength=n_parts * self.n_classes)
             labels = labels.reshape(n_parts, self.n_classes)
@@ -239,7 +240,9 @@ class StreamCounts:
     def get_cells_since(self, alarm: bool) -> BinnedCounts:
         """Return the cells of all rows, or of those since the last alarm."""
         self.count_waiting_rows()
-        return split_cells_into_atoms(self.fresh if alarm else self.every, FINE_CELLS)
+        return split_cells_into_atoms(
+            self.fresh if alarm else self.every, FINE_LOG_ODDS_GRID
+        )
 
     def locate_onset(self) -> tuple[int, int, int]:
         """Locate the block in which the change began, and the blocks that bound an interval."""
@@ -247,12 +250,12 @@ class StreamCounts:
             [block.compute_gains() for block in self.count_waiting_rows().blocks]
         )
         rows = np.array([block.rows for block in self.blocks])
-        return locate_onset(gains, rows, COARSE_GRID.log_prior, _ONSET_LEVEL)
+        return locate_onset(gains, rows, COARSE_LINE_GRID.log_prior, _ONSET_LEVEL)
 
     def get_cells_from_block(self, place: int) -> BinnedCounts:
         """Return the cells of the rows of a block and of all later ones."""
         counts = np.sum([block.counts for block in self.blocks[place:]], axis=0)
-        return split_cells_into_atoms(counts, COARSE_CELLS)
+        return split_cells_into_atoms(counts, COARSE_LOG_ODDS_GRID)
 
     def count_labels_from_block(self, place: int) -> IntArray:
         """Count the rows of each class in a block and all later ones."""
@@ -325,7 +328,8 @@ class StreamCounts:
         """Restore a record from the dict that `to_dict` returned."""
         record = cls(n_classes)
         record.every, record.fresh = (
-            _to_dense(found[key], FINE_CELLS.n_cells) for key in ("every", "fresh")
+            _to_dense(found[key], FINE_LOG_ODDS_GRID.n_cells)
+            for key in ("every", "fresh")
         )
         record.blocks = [
             BlockCounts(
@@ -333,7 +337,7 @@ class StreamCounts:
                 int(first),
                 int(last),
                 time_from_json(when),
-                _to_dense(counts, COARSE_CELLS.n_cells),
+                _to_dense(counts, COARSE_LOG_ODDS_GRID.n_cells),
                 _to_dense(labels, n_classes, 1)[0],
             )
             for level, first, last, when, counts, labels in found["blocks"]

@@ -114,7 +114,7 @@ def safe_calibration_test(
     rng = make_generator(random_state)
     logs = np.array(
         [
-            _split_rows(predictions, recalibrator, rng.permutation(n))
+            _compute_split_e_value(predictions, recalibrator, rng.permutation(n))
             for _ in range(n_splits)
         ]
     )
@@ -123,7 +123,7 @@ def safe_calibration_test(
         return SafeTestResult(float(np.exp(log)), float(np.exp(-max(log, 0.0))), logs)
 
 
-def _split_rows(predictions, recalibrator, order):
+def _compute_split_e_value(predictions, recalibrator, order):
     fit, judge = np.array_split(order, 2)
     method = get_recalibrator(recalibrator)
     with ignore_calibration_warnings():  # any map gives an e-value

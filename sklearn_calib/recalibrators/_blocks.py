@@ -86,9 +86,9 @@ class ScoreBlock:
         self.kind = kind
         self._known_classes = classes
         with add_error_context(source=self.source):
-            self._read_item(item)
+            self._load_block_item(item)
 
-    def _read_item(self, item):
+    def _load_block_item(self, item):
         """Load the block, and check shapes, columns and indexes."""
         kind = self.kind
         classes = self._known_classes

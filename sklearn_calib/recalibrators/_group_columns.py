@@ -34,7 +34,7 @@ def read_group_columns(
     one column, or a list of boolean masks. Columns of an array are numbered.
     """
     with add_error_context(what):
-        columns = _read_columns(groups, what)
+        columns = _convert_group_table(groups, what)
     if not columns:
         raise invalid_input(
             expected=f"at least one column of {what}",
@@ -51,7 +51,7 @@ def read_group_columns(
     return columns
 
 
-def _read_columns(groups, what):
+def _convert_group_table(groups, what):
     """Return {name: column} of a table, a single column or a list of masks."""
     if groups is None or isinstance(groups, str):
         got = "none" if groups is None else f"the text {quoted(groups)}"
@@ -75,7 +75,7 @@ def _read_columns(groups, what):
             got=f"{quoted(twice)} twice",
             hint="Rename them",
         )
-    return {name: _read_column(column, name) for name, column in pairs}
+    return {name: _convert_column(column, name) for name, column in pairs}
 
 
 def _is_mask(value):
@@ -84,7 +84,7 @@ def _is_mask(value):
     return kind in ("bool", "boolean") and np.ndim(value) == 1
 
 
-def _read_column(column, name):
+def _convert_column(column, name):
     """Convert a column to an array: float64 for numbers and dates, else objects."""
     # The dtype of a categorical column of pandas.
     named = getattr(getattr(column, "dtype", None), "name", "") == "category"
@@ -208,7 +208,7 @@ class ColumnSchema(NamedTuple):
             strict=True,
         )
         return [
-            _read_numbers(column, name) if categories is None
+            _convert_number_column(column, name) if categories is None
             else _encode_categories(column, categories, name)
             for column, name, categories in triples
         ]  # fmt: skip
@@ -224,7 +224,7 @@ def is_missing_value(value: object) -> bool:
     )
 
 
-def _read_numbers(column, name):
+def _convert_number_column(column, name):
     """Return a column of numbers as at fit; a column of missing values only becomes NaN."""
     if column.dtype == object:
         if texts := [

@@ -192,7 +192,7 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
         best, self.cv_losses_, self._corrections = cross_validate_steps(
             rows,
             _clip_log_odds(data.proba),
-            self._split_folds(data),
+            self._list_fold_pairs(data),
             self,
             float(least),
         )
@@ -246,7 +246,7 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
     def _compute_margin(self, proba):
         return _clip_log_odds(clip_to_floor(proba, self.floor_))
 
-    def _split_folds(self, data):
+    def _list_fold_pairs(self, data):
         """Return pairs (train, test) of positions among the rows with positive weight."""
         cv = 5 if self.cv is None else self.cv
         if isinstance(cv, Integral):

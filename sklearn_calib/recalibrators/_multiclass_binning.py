@@ -246,7 +246,7 @@ class MulticlassBinning(Recalibrator):
         proba = np.asarray(proba)
         self._set_tolerance_and_levels()
         rng = make_random_state(self.random_state)
-        chosen, rest = self._split_rows(len(proba), rng)
+        chosen, rest = self._separate_choice_and_estimate_rows(len(proba), rng)
         heavy, self.mass_in_bins_ = self._find_heavy_cells(
             proba[chosen], weight[chosen]
         )
@@ -319,7 +319,7 @@ class MulticlassBinning(Recalibrator):
                 hint="The noise belongs to estimates from pools; leave it out",
             )
 
-    def _split_rows(self, n, rng):
+    def _separate_choice_and_estimate_rows(self, n, rng):
         """Return the rows that choose the cells, and the rows for the estimates."""
         everything = np.arange(n)
         if not self.split and self.pools is None:

@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._atomic import restore_if_raised
-from .._kernels._logistic_grid import FINE_GRID, compute_pair_proba, update_weights
+from .._kernels._logistic_grid import FINE_LINE_GRID, compute_pair_proba, update_weights
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._simplex_array import compute_log_odds, iter_row_blocks
 from .._typing import ArrayLike, FloatArray, Self
@@ -96,9 +96,7 @@ class OnlineCalibration(Recalibrator):
         weights="counts",
         cost="O(k n)",
     )
-    _parameter_constraints: ClassVar = {
-        "share": [Interval(Real, 0, 1, closed="both")],
-    }
+    _parameter_constraints: ClassVar = {"share": [Interval(Real, 0, 1, closed="both")]}
 
     def __init__(self, share: float = 1e-3) -> None:
         self.share = share
@@ -170,15 +168,15 @@ class OnlineCalibration(Recalibrator):
     @property
     def slope_(self) -> float:
         # The geometric mean, as the prior of slopes is log-normal.
-        return float(np.exp(np.exp(self.log_weights_) @ np.log(FINE_GRID.slope)))
+        return float(np.exp(np.exp(self.log_weights_) @ np.log(FINE_LINE_GRID.slope)))
 
     @property
     def shift_(self) -> float:
-        return float(np.exp(self.log_weights_) @ FINE_GRID.shift)
+        return float(np.exp(self.log_weights_) @ FINE_LINE_GRID.shift)
 
     def _begin_learning(self, n_classes):
         if n_classes == 2:
-            self.log_weights_ = FINE_GRID.log_prior.copy()
+            self.log_weights_ = FINE_LINE_GRID.log_prior.copy()
             return
         self.one_vs_rest_ = [type(self)(self.share) for _ in range(n_classes)]
         for part in self.one_vs_rest_:
@@ -197,11 +195,11 @@ class OnlineCalibration(Recalibrator):
         equal = bool((weight == 1).all())
         for start in range(0, len(z), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
-            likelihood = compute_pair_proba(towards[rows], z[rows], FINE_GRID)
+            likelihood = compute_pair_proba(towards[rows], z[rows], FINE_LINE_GRID)
             # Weights of 1 need no power of each likelihood.
             power = None if equal else weight[rows]
             log_weight = update_weights(
-                log_weight, likelihood, power, FINE_GRID, self.share
+                log_weight, likelihood, power, FINE_LINE_GRID, self.share
             )
         self.log_weights_ = log_weight
 
@@ -211,13 +209,15 @@ class OnlineCalibration(Recalibrator):
         out = np.empty(len(z))
         for rows in iter_row_blocks(np.broadcast_to(z[:, None], (len(z), len(weight)))):
             # The prediction is the mean over all pairs, by their posterior weights.
-            out[rows] = compute_pair_proba(1.0, z[rows], FINE_GRID) @ weight
+            out[rows] = compute_pair_proba(1.0, z[rows], FINE_LINE_GRID) @ weight
         return make_two_columns(np.clip(out / weight.sum(), 0.0, 1.0))
 
     def _make_map(self):
         """Make the mixture of the maps of all pairs by their present weights."""
         parts = []
-        for slope, shift in zip(FINE_GRID.slope, FINE_GRID.shift, strict=True):
+        for slope, shift in zip(
+            FINE_LINE_GRID.slope, FINE_LINE_GRID.shift, strict=True
+        ):
             part = maps.SoftmaxAffine(
                 coef=slope,
                 intercept=[0.0, shift],

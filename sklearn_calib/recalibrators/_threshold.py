@@ -9,7 +9,7 @@ import numpy as np
 from .._argument_checks import check_choice, is_number
 from .._kernels._float_order import decode_floats, find_crossings
 from .._kernels._probability_floor import clip_to_floor
-from .._show import Section, Shown, Table
+from .._show import RenderableMixin, Section, Table
 from .._typing import AnyArray, FloatArray
 from .._validation import read_proba
 from ..exceptions import invalid_input
@@ -26,7 +26,7 @@ _DTYPE_NAMES = ("float64", "float32")
 
 
 @dataclass(frozen=True)
-class Threshold(Shown):
+class Threshold(RenderableMixin):
     """The result of `Recalibrator.threshold`: which scores reach a calibrated probability.
 
     ``print(threshold)`` shows the rule and the range of the map.

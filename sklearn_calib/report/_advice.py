@@ -19,7 +19,7 @@ from ._models import summarize_predictions
 
 if TYPE_CHECKING:
     from ..metrics import Predictions
-    from ._models import Model
+    from ._models import ReportedModel
 
 COMPARED_RECALIBRATORS = (
     "identity",
@@ -134,7 +134,10 @@ class Advice:
 
 
 def make_advice(
-    model: "Model", random_state: int, code: str, progress: Progress | None = None
+    model: "ReportedModel",
+    random_state: int,
+    code: str,
+    progress: Progress | None = None,
 ) -> Advice | None:
     """Judge methods for a model; return None if some class has fewer than five rows.
 
@@ -221,7 +224,7 @@ def _make_row(name, predictions, losses, error_of, whole):
     return AdviceRow(name, float(loss), gain, float(error), *measures)
 
 
-class _Source:
+class _AdviceSource:
     """Rows that methods are judged by, with the sums of their squared weights."""
 
     squares: FloatArray
@@ -243,7 +246,7 @@ class _Source:
         return summarize_predictions(predictions)
 
 
-class _CellSource(_Source):
+class _CellSource(_AdviceSource):
     """Two classes: all rows, in cells."""
 
     def __init__(self, model):
@@ -286,7 +289,7 @@ class _CellSource(_Source):
         )
 
 
-class _SampleSource(_Source):
+class _SampleSource(_AdviceSource):
     """Several classes: of many rows a sample that their digits draw."""
 
     def draw_folds(self, rng):
@@ -320,7 +323,7 @@ class _SampleSource(_Source):
         )
 
 
-class _ClusterSource(_Source):
+class _ClusterSource(_AdviceSource):
     """Rows that belong together: folds, and a sample of many rows, of whole clusters."""
 
     def draw_folds(self, rng):

@@ -17,7 +17,7 @@ from ..inference import add_cluster_ids, warn_few_events
 from ..metrics import LogLoss, validate_predictions
 from ..summary import CalibrationSummary
 from ._columns import check_column_order, check_summary_order
-from ._models import Model, PredictionsModel
+from ._models import PredictionsModel, ReportedModel
 from ._report import CalibrationReport
 from ._table import choose_measures, measure_models
 
@@ -190,7 +190,7 @@ def calibration_report(
     clustered_by = None
     if groups is not None or soft_labels:
         clustered_by = "soft labels" if groups is None else "groups"
-    models: dict[str, Model]
+    models: dict[str, ReportedModel]
     if y_proba is None:
         _check_no_clusters(clustered_by)
         options = (sample_weight, labels, pos_label)
@@ -304,7 +304,7 @@ def _make_models_from_summaries(summaries, name, more):
                 got=f"multiclass={summary.multiclass!r} for {plain(key)}",
                 hint="Summarise with multiclass='auto'",
             )
-    return {key: Model(summary) for key, summary in named.items()}
+    return {key: ReportedModel(summary) for key, summary in named.items()}
 
 
 def _make_models_from_rows(named, read, groups, check_columns):

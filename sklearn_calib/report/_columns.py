@@ -12,7 +12,7 @@ from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import find_likely_order, validate_label_tables
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
-from ._models import Model
+from ._models import ReportedModel
 
 
 class ColumnOrder(NamedTuple):
@@ -130,7 +130,7 @@ def check_column_order(predictions: Predictions, name: str) -> None:
     )
 
 
-def check_summary_order(models: Mapping[str, Model]) -> None:
+def check_summary_order(models: Mapping[str, ReportedModel]) -> None:
     """Check summaries likewise; of more than two classes a sample of the rows is needed."""
     for name, model in models.items():
         sample = None if model.two_classes else model.sample_rows()

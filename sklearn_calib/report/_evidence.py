@@ -18,7 +18,7 @@ from .._kernels._proportion import compute_exact_interval
 from .._simplex_array import LARGEST_LOG_LOSS, compute_log_odds
 from ..groups import ALL_ROWS_NAME, GroupCalibration, GroupRow
 from ..inference import ClusterSample, MonteCarloResult
-from ._models import Model, PredictionsModel
+from ._models import PredictionsModel, ReportedModel
 
 if TYPE_CHECKING:
     from .._typing import IntArray
@@ -403,7 +403,7 @@ class LocalError(NamedTuple):
 
 
 def find_local_error(
-    model: Model, audit: GroupCalibration, line: Line | None, seed: int
+    model: ReportedModel, audit: GroupCalibration, line: Line | None, seed: int
 ) -> LocalError | None:
     """Find the groups without which the predictions pass the test.
 

@@ -36,11 +36,11 @@ def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
             "Verdict",
             parts=[Section(sentences=_write_sentences(report), kind="verdict")],
         ),
-        _show_averages(report),
+        _make_averages_section(report),
         _list_labels(report),
         _draw_worst(report) if drawn else Section(),
         _list_all_measures(report),
-        _show_repair(report),
+        _make_repair_section(report),
         explain_measures({row.measure for row in report.rows}),
     ]
 
@@ -114,7 +114,7 @@ def _write_sentences(report):
     return sentences
 
 
-def _show_averages(report):
+def _make_averages_section(report):
     interval = f"{100 * report.level:.0f} % interval"
     header = ("measure", "macro", interval, "if calibrated", "micro", interval)
     rows = [
@@ -227,7 +227,7 @@ def _list_all_measures(report):
     )
 
 
-def _show_repair(report):
+def _make_repair_section(report):
     # Without evidence of an error there is nothing to repair.
     if report.p_value > SIGNIFICANCE_LEVEL:
         return Section()

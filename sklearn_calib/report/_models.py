@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..metrics import Predictions
 
 
-class Model:
+class ReportedModel:
     """The predictions of one model, of which a report has a summary alone.
 
     Attributes
@@ -126,7 +126,7 @@ class Model:
         return replace(found, n_unsure=summary.rows_across(grades.edges))
 
 
-class PredictionsModel(Model):
+class PredictionsModel(ReportedModel):
     """The predictions of one model whose rows are there, and may belong together.
 
     Its summary has the positions of the classes as labels.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..decisions import NetBenefitDifference
     from ..metrics import Predictions, ReliabilityCurve
     from ..summary import CalibrationSummary
-    from ._models import Model
+    from ._models import ReportedModel
 
 # More models share a grid of small diagrams.
 MAX_LARGE_DIAGRAM_MODELS = 3
@@ -135,7 +135,7 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
     )
 
 
-def draw_labels(models: "Mapping[str, Model]", level: float) -> str:
+def draw_labels(models: "Mapping[str, ReportedModel]", level: float) -> str:
     """Draw a large diagram of each of a few two-class problems."""
     figures = [
         _draw_figure(

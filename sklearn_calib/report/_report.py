@@ -19,9 +19,14 @@ from ..exceptions import invalid_input
 from ..groups import GradeCalibration, GroupCalibration, audit_predictions, to_grades
 from ._advice import Advice, make_advice
 from ._evidence import MAX_BINS, Bin, Line, fit_event_line, make_bins
-from ._models import Model
+from ._models import ReportedModel
 from ._pictures import coarsen_to_draw, make_curves
-from ._sections import make_sections, show_measures, show_reliability, show_verdicts
+from ._sections import (
+    make_measures_section,
+    make_reliability_section,
+    make_sections,
+    make_verdicts_section,
+)
 from ._table import ReportRow, limit_resamples
 from ._verdict import Verdict, make_verdict
 from ._written import WrittenReport, convert_to_json_values
@@ -106,7 +111,7 @@ class CalibrationReport(WrittenReport):
     )
     grades: dict[str, GradeCalibration] = field(repr=False, default_factory=dict)
     n_clusters: int | None = None
-    _models: dict[str, Model] = field(repr=False, default_factory=dict)
+    _models: dict[str, ReportedModel] = field(repr=False, default_factory=dict)
     _codes: dict[str, str] = field(repr=False, default_factory=dict)
     _group_codes: dict[str, str] = field(repr=False, default_factory=dict)
     _seed: int = field(repr=False, default=0)
@@ -443,9 +448,9 @@ class CalibrationReport(WrittenReport):
 
     def _notebook_sections(self):
         return [
-            show_verdicts(self),
-            show_reliability(self, make_curves(self)),
-            show_measures(self),
+            make_verdicts_section(self),
+            make_reliability_section(self, make_curves(self)),
+            make_measures_section(self),
         ]
 
     def _describe_subject(self):

@@ -43,17 +43,17 @@ def make_sections(
     """Return all sections in reading order; with pictures if there are `curves`."""
     drawn = curves is not None
     return [
-        _show_origin(report),
-        show_verdicts(report),
-        Section() if curves is None else show_reliability(report, curves),
-        show_measures(report),
-        _show_comparison(report) if drawn else Section(),
-        _show_gains(report),
-        _show_features(report),
-        _show_bins(report),
-        _show_groups(report),
-        _show_grades(report),
-        _show_classes(report) if drawn else Section(),
+        _make_origin_section(report),
+        make_verdicts_section(report),
+        Section() if curves is None else make_reliability_section(report, curves),
+        make_measures_section(report),
+        _make_comparison_section(report) if drawn else Section(),
+        _make_gains_section(report),
+        _make_features_section(report),
+        _make_bins_section(report),
+        _make_groups_section(report),
+        _make_grades_section(report),
+        _make_classes_section(report) if drawn else Section(),
         explain_measures({row.measure for row in report.rows}),
     ]
 
@@ -87,7 +87,7 @@ def describe_origin(report: Any, *lines: str) -> Section:
     return Section(items=items, only="text terminal markdown")
 
 
-def _show_origin(report):
+def _make_origin_section(report):
     together = "" if report.n_clusters is None else f" in {report.n_clusters} clusters"
     rows = f"{report.n_samples} rows{together}, {len(report.classes)} classes"
     if _has_many_models(report):
@@ -102,7 +102,7 @@ def _show_origin(report):
 _CSS_CLASS_BY_CALIBRATED = {True: "right", False: "wrong", None: "open"}
 
 
-def show_verdicts(report: Any) -> Section:
+def make_verdicts_section(report: Any) -> Section:
     """Show the sentences of a few models; of many one line each, and sentences on demand."""
 
     def make_verdict_section(name):
@@ -143,7 +143,7 @@ def _list_verdicts(report):
     return Table(header, rows, kind="names")
 
 
-def show_reliability(
+def make_reliability_section(
     report: Any, curves: "Mapping[str, list[DiagramSeries]]"
 ) -> Section:
     """Show the diagrams."""
@@ -151,7 +151,7 @@ def show_reliability(
     return Section("Reliability", picture=picture, kind="whole", only="html")
 
 
-def show_measures(report: Any) -> Section:
+def make_measures_section(report: Any) -> Section:
     """Show one row per measure; of many models one each, and the intervals on demand."""
     note = Section(
         notes=[_MEASURES_NOTE.format(level=f"{100 * report.level:.0f} %")], only="html"
@@ -164,7 +164,7 @@ def show_measures(report: Any) -> Section:
     return Section("Measures", tables=[_list_by_model(report)], parts=[intervals, note])
 
 
-def _show_comparison(report):
+def _make_comparison_section(report):
     """Show models beside each other, as pictures."""
     drawn = draw_comparison(report)
     if not drawn:
@@ -239,7 +239,7 @@ def _mark_value(row, value, wrong):
     return Cell(value, "beyond") if row.exceeds_chance and row.model in wrong else value
 
 
-def _show_gains(report):
+def _make_gains_section(report):
     """Show what a temperature removes of the log loss, and what the methods gain."""
     lines = report.decomposition_lines()
     level = f"{100 * report.level:.0f} %"
@@ -258,14 +258,16 @@ def _show_gains(report):
     parts = _make_section_per_name(
         report,
         advised,
-        lambda name: _show_advice(advised[name], bool(_find_repair(report, name))),
+        lambda name: _make_advice_section(
+            advised[name], bool(_find_repair(report, name))
+        ),
     )
     if not lines and not parts:
         return Section()
     return Section("What recalibration gains", parts=[split, *parts])
 
 
-def _show_advice(advice: "Advice", local: bool) -> Section:
+def _make_advice_section(advice: "Advice", local: bool) -> Section:
     header = ("method", "log loss", "gain", "standard error", "Brier")
     losses = {row.method: row[1:5] for row in advice.rows}
     # a small standard error is not a merit
@@ -278,7 +280,7 @@ def _show_advice(advice: "Advice", local: bool) -> Section:
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
 
 
-def _show_features(report):
+def _make_features_section(report):
     """Recalibrate or retrain, of each model whose features were given."""
 
     def make_feature_section(name):
@@ -322,7 +324,7 @@ def _format_term(parts, term, what, level):
     return what, *(f"{x:.4f}" for x in numbers), format_interval(*ends)
 
 
-def _show_bins(report):
+def _make_bins_section(report):
     header = (
         "bin",
         "score",
@@ -365,7 +367,7 @@ def _format_ratio(ratio):
     return f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}"
 
 
-def _show_groups(report):
+def _make_groups_section(report):
     """Show the worst groups of each model."""
     if not report.groups:
         return Section()
@@ -401,7 +403,7 @@ def _find_repair(report, name):
     return []
 
 
-def _show_grades(report):
+def _make_grades_section(report):
     """Show the rating grades of each model."""
     if not report.grades:
         return Section()
@@ -416,7 +418,7 @@ def _show_grades(report):
     )
 
 
-def _show_classes(report):
+def _make_classes_section(report):
     """Show each class against the others, of the model with the lowest log loss."""
     losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
     # One model is enough as an example of single classes: the one with the smallest log

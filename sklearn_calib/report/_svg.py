@@ -38,7 +38,7 @@ class DiagramSeries(NamedTuple):
     tone: int = 0
 
 
-class Frame(NamedTuple):
+class DiagramFrame(NamedTuple):
     """Where a diagram lies in its picture, in units of the picture.
 
     Attributes
@@ -79,7 +79,9 @@ class Frame(NamedTuple):
             else np.clip(self.axis.locate_fraction(value), 0, 1)
         )
 
-    def make_log_odds_frame(self, curves: "Iterable[ReliabilityCurve]") -> "Frame":
+    def make_log_odds_frame(
+        self, curves: "Iterable[ReliabilityCurve]"
+    ) -> "DiagramFrame":
         """Return the frame whose axes are on log-odds, with space for the curves."""
         axis = LogitAxis.from_curves(curves)
         ticks = axis.place_ticks(self.side / _DIGIT_WIDTH)
@@ -96,14 +98,16 @@ _MIN_NUMBER_DISTANCE = 13
 # Space for 0.0001 at the left axis.
 _EXTRA_LEFT_MARGIN = 14
 
-LARGE_FRAME = Frame(360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1))
-SMALL_FRAME = Frame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))
+LARGE_FRAME = DiagramFrame(
+    360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1)
+)
+SMALL_FRAME = DiagramFrame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))
 
 
 def draw_diagram(
     series: Sequence[DiagramSeries],
     label: str,
-    frame: Frame = LARGE_FRAME,
+    frame: DiagramFrame = LARGE_FRAME,
     number_bins: bool = True,
 ) -> str:
     """Draw a reliability diagram above the histogram of the scores, as an SVG element.
@@ -188,9 +192,11 @@ def _draw_axes(frame, confidence):
         f'<text x="{_to_px((left + right) / 2)}" y="{frame.height - 6}" class="middle name">'
         f"{across}</text>"
     )
-    numbers.append(_draw_turned(up, 10 if small else 14, frame.top + frame.side / 2))
+    numbers.append(
+        _draw_rotated_text(up, 10 if small else 14, frame.top + frame.side / 2)
+    )
     if not small:
-        numbers.append(_draw_turned("rows, %", 14, (low + high) / 2))
+        numbers.append(_draw_rotated_text("rows, %", 14, (low + high) / 2))
     return [
         f'<path class="grid" d="{grid}"/>',
         f'<path class="frame" d="M{_to_xy(left, low)}H{_to_px(right)}"/>',
@@ -220,7 +226,7 @@ def _name_axes(confidence):
     return "predicted probability (0 to 1)", "observed frequency (0 to 1)"
 
 
-def _draw_turned(text, x, y):
+def _draw_rotated_text(text, x, y):
     return (
         f'<text transform="translate({x} {_to_px(y)}) rotate(-90)" class="middle name">'
         f"{text}</text>"
@@ -294,7 +300,7 @@ def _number_dots(curve, x, y, right):
         yield f"<text {place}>{at + 1}</text>"
 
 
-def draw_steps(frame: Frame, curve: "ReliabilityCurve") -> str:
+def draw_steps(frame: DiagramFrame, curve: "ReliabilityCurve") -> str:
     """Return the path of an increasing curve that is constant around each of its points.
 
     Steps lie midway between the points; points that repeat the value before them are

@@ -28,7 +28,7 @@ from ..summary import SUM_NAME_BY_LOSS
 
 if TYPE_CHECKING:
     from ..metrics import Measure
-    from ._models import Model
+    from ._models import ReportedModel
 
 # Of a sample from which hundreds of resamples are drawn.
 _MIN_SAMPLE_CELLS = 1024
@@ -71,7 +71,7 @@ class ReportRow:
         return self.value > self.null_mean
 
 
-class _Part(NamedTuple):
+class _MeasureGroup(NamedTuple):
     """Measures that are evaluated on the same draws: of rows, then of labels."""
 
     functions: "list[Measure]"
@@ -113,7 +113,7 @@ def choose_measures(
 
 
 def measure_models(
-    models: "Mapping[str, Model]",
+    models: "Mapping[str, ReportedModel]",
     functions: "list[Measure]",
     level: float,
     n_resamples: int | Literal["auto"],
@@ -202,9 +202,9 @@ def _plan_draws(model, functions, n_resamples):
             partial(simulate_distribution, sample.draw_bootstrap_sample),
             partial(simulate_distribution, sample.simulate_labels),
         )
-        values = [_evaluate_whole(f, model, whole.predictions) for f in on_cells]
+        values = [_evaluate_all_rows(f, model, whole.predictions) for f in on_cells]
         number = _MAX_RESAMPLES if n_resamples == "auto" else n_resamples
-        parts.append(_Part(on_cells, values, draws, number))
+        parts.append(_MeasureGroup(on_cells, values, draws, number))
     if on_rows:
         predictions = model.predictions
         if predictions is None:
@@ -223,11 +223,13 @@ def _plan_draws(model, functions, n_resamples):
             if n_resamples == "auto"
             else n_resamples
         )
-        parts.append(_Part(on_rows, _evaluate_all(on_rows, predictions), draws, number))
+        parts.append(
+            _MeasureGroup(on_rows, _evaluate_all(on_rows, predictions), draws, number)
+        )
     return parts
 
 
-def _evaluate_whole(function, model, predictions):
+def _evaluate_all_rows(function, model, predictions):
     """Return the measure of all rows."""
     key = SUM_NAME_BY_LOSS.get(function.spec.name)
     if key is None:

@@ -13,8 +13,8 @@ from .._files.opened import get_path_text
 from .._files.whole import write_whole
 from .._show import (
     SHARED_CSS,
+    RenderableMixin,
     Section,
-    Shown,
     escape_html,
     render_html,
     render_markdown,
@@ -156,7 +156,7 @@ def convert_to_json_values(value: Any) -> Any:
     return value if isinstance(value, str | int | bool | None) else str(value)
 
 
-class WrittenReport(Shown):
+class WrittenReport(RenderableMixin):
     """A report that is written as a page, as JSON and as Markdown.
 
     A report has a `to_dict`, its `_make_sections` with pictures or without, those that

@@ -5,7 +5,7 @@ from sklearn.base import clone
 from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import invalid_input
 from ._base import StagedScores, Staging, copy_with_attributes, register_staging
-from ._xgboost import dart_caveat
+from ._xgboost import make_dart_caveat
 
 #: Objectives without logits whose predictions are probabilities that sum to 1;
 #: "multiclassova" for two classes only.
@@ -24,17 +24,19 @@ class LightGBMStaging(Staging):
 
     def with_recording(self, estimator: Estimator) -> Estimator:
         if callable(estimator.objective):
-            raise _unknown_objective(estimator, "a function of your own")
+            raise _unknown_objective_error(estimator, "a function of your own")
         return estimator
 
     def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
         return (
-            dart_caveat("boosting_type='dart'", "gbdt") if _is_dart(estimator) else None
+            make_dart_caveat("boosting_type='dart'", "gbdt")
+            if _is_dart(estimator)
+            else None
         )
 
     def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         """Iterate over (kind, scores) after each round, adding the trees of one round at a time."""
-        factor, averaged = _read_link(fitted)
+        factor, averaged = _get_link_factor(fitted)
         total = 0.0
         for stage in range(1, self.n_stages(fitted) + 1):
             if factor is None:
@@ -68,14 +70,14 @@ class LightGBMStaging(Staging):
         return clone(estimator).set_params(n_estimators=int(stage))
 
     def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
-        factor, averaged = _read_link(fitted)
+        factor, averaged = _get_link_factor(fitted)
         if factor is None:
             return None
         rounds = (fitted.best_iteration_ or self.n_stages(fitted)) if averaged else 1
         return factor / rounds * fitted.predict_proba(X, raw_score=True)
 
 
-def _read_link(fitted):
+def _get_link_factor(fitted):
     """Return (factor from raw scores to logits or None, whether rounds are averaged)."""
     model = fitted.booster_.dump_model(num_iteration=1)
     name, *options = model.get("objective", "custom").split()
@@ -83,7 +85,7 @@ def _read_link(fitted):
     factor = {"binary": float(options.get("sigmoid", 1)), "multiclass": 1.0}.get(name)
     one_vs_rest = name == "multiclassova" and fitted.n_classes_ > 2
     if factor is None and (name not in PROBABILITY_OBJECTIVES or one_vs_rest):
-        raise _unknown_objective(
+        raise _unknown_objective_error(
             fitted, "a function of your own" if name == "custom" else repr(name)
         )
     return factor, bool(model.get("average_output"))
@@ -96,7 +98,7 @@ def _is_dart(estimator):
     )
 
 
-def _unknown_objective(estimator, got):
+def _unknown_objective_error(estimator, got):
     return invalid_input(
         expected="an objective whose predictions are probabilities that sum to 1",
         got=got,

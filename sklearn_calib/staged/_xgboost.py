@@ -28,7 +28,7 @@ class XGBoostStaging(Staging):
 
     def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
         got = _find_dropout(estimator)
-        return dart_caveat(got, "gbtree without dropout") if got else None
+        return make_dart_caveat(got, "gbtree without dropout") if got else None
 
     def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         """Iterate over (kind, scores) after each round, by slices of the booster."""
@@ -113,7 +113,7 @@ def _check_objective(fitted):
     )
 
 
-def dart_caveat(got: str, other: str) -> tuple[str, str, str]:
+def make_dart_caveat(got: str, other: str) -> tuple[str, str, str]:
     """Return the caveat about dart: later rounds change the weights of earlier trees."""
     return (
         "trees that keep their weights in later rounds",

@@ -41,7 +41,7 @@ def _make_bare_axes(n):
     return list(figure.subplots(1, n, squeeze=False)[0])
 
 
-def _n_panels(display):
+def _count_panels(display):
     panels = display.get_plotted_data()
     assert panels, "get_plotted_data() names no panel"
     return len(panels)
@@ -53,7 +53,7 @@ def _plot_display(display, axes):
 
 def _plot_bare(display):
     """Plot a display on axes that pyplot does not manage."""
-    axes = _make_bare_axes(_n_panels(display))
+    axes = _make_bare_axes(_count_panels(display))
     _plot_display(display, axes)
     return axes
 
@@ -155,7 +155,7 @@ def _check_inputs_untouched(display):
 
 def _check_plotted_data(display):
     panels = display.get_plotted_data()
-    assert _n_panels(display) == len(panels), "the number of panels changes"
+    assert _count_panels(display) == len(panels), "the number of panels changes"
     for panel in panels:
         for series in panel:
             assert len(series) in (2, 3), (
@@ -175,12 +175,12 @@ def _check_plotted_data(display):
 
 
 def _check_returns_itself(display):
-    axes = _make_bare_axes(_n_panels(display))
+    axes = _make_bare_axes(_count_panels(display))
     assert _plot_display(display, axes) is display, "plot does not return the display"
 
 
 def _check_attributes(display):
-    axes = _make_bare_axes(_n_panels(display))
+    axes = _make_bare_axes(_count_panels(display))
     mine = copy.copy(display)
     for name in ("figure_", "axes_", "ax_"):
         vars(mine).pop(name, None)
@@ -204,7 +204,7 @@ def _check_shows_plotted_data(display):
 
 def _check_given_axes_only(display):
     with _open_pyplot() as plt:
-        n = _n_panels(display)
+        n = _count_panels(display)
         _, current = plt.subplots()
         *axes, neighbour = _make_bare_axes(n + 1)
         others = plt.get_fignums()
@@ -232,7 +232,7 @@ def _check_own_figure(display):
 
 
 def _check_draws_again(display):
-    first, second = (_make_bare_axes(_n_panels(display)) for _ in range(2))
+    first, second = (_make_bare_axes(_count_panels(display)) for _ in range(2))
     _plot_display(display, first)
     artists = [len(ax.get_children()) for ax in first]
     _plot_display(display, second)
@@ -243,7 +243,7 @@ def _check_draws_again(display):
 
 
 def _check_axes_count(display):
-    right = _n_panels(display)
+    right = _count_panels(display)
     for number in {right + 1, max(right - 1, 1)} - {right}:
         axes = _make_bare_axes(number)
         try:
@@ -274,11 +274,13 @@ def _check_settings_untouched(display):
 def _check_names(display):
     """Check every text in the picture that is a name in the inputs, with a hostile name."""
     axes = _plot_bare(display)
-    for name in sorted(_input_texts(display) & set(_visible_texts(axes[0].figure))):
+    for name in sorted(
+        _collect_input_texts(display) & set(_find_visible_texts(axes[0].figure))
+    ):
         renamed = _change_inputs(display, partial(_rename_text, name=name))
         axes = _plot_bare(renamed)
         axes[0].figure.canvas.draw()
-        seen = _visible_texts(axes[0].figure)
+        seen = _find_visible_texts(axes[0].figure)
         # a word of the display itself that is an input by chance
         own_word = name in seen
         assert _HOSTILE_NAME in seen or own_word, (
@@ -286,7 +288,7 @@ def _check_names(display):
         )
 
 
-def _visible_texts(figure):
+def _find_visible_texts(figure):
     """Return the visible texts of a picture."""
     text = import_optional("matplotlib.text", "plot").Text
     seen = [found for found in figure.findobj(text) if found.get_visible()]
@@ -308,7 +310,7 @@ def _is_record(thing):
     return fields and not hasattr(thing, "get_params")
 
 
-def _input_texts(display):
+def _collect_input_texts(display):
     """Return all texts in the inputs of a display."""
     found = []
     _change_inputs(display, found.append)

@@ -446,7 +446,7 @@ def _check_shape(recalibrator, k, *_):
     p = rng.random(8000)
     truth = np.select([p < 0.3, p < 0.6], [0.1, 0.5], 0.9)
     fitted = fit_quietly(recalibrator, p, (rng.random(8000) < truth).astype(int))
-    jump = _largest_jump(fitted)
+    jump = _find_largest_jump(fitted)
     declared = recalibrator.capabilities
     assert (jump < 1e-3) == declared.continuous, (
         f"continuous={declared.continuous}, jump {jump:.3g}"
@@ -457,7 +457,7 @@ def _check_shape(recalibrator, k, *_):
     )
 
 
-def _largest_jump(fitted):
+def _find_largest_jump(fitted):
     """Find the largest change between neighbours of a grid, refined by bisection."""
 
     def compute_curve(s):

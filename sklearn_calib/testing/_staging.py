@@ -71,7 +71,7 @@ def _assert_predicts(model, X, score, own):
         assert_same(score, canonical_proba(model.decision_function(X), kind="logits"))
 
 
-def _some_stages(n_stages):
+def _select_stages(n_stages):
     return sorted({1, (n_stages + 1) // 2, n_stages})
 
 
@@ -111,7 +111,7 @@ def _check_last_stage_is_the_model(estimator, k, X, y):
 def _check_stages_are_truncations(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X[:160], y[:160])
     scores, own = _stage_scores(staging, model, X)
-    for stage in _some_stages(len(scores)):
+    for stage in _select_stages(len(scores)):
         short = staging.truncate_to_stage(model, stage)
         if find_staging(short) is not None:  # some (epochs) know their last stage only
             again, _ = _stage_scores(staging, short, X)
@@ -151,7 +151,7 @@ def _check_truncation_leaves_the_model_alone(estimator, k, X, y):
     params = repr(model.get_params())
     attributes = dict(vars(model))
     scores, _ = _stage_scores(staging, model, X)
-    for stage in reversed(_some_stages(len(scores))):
+    for stage in reversed(_select_stages(len(scores))):
         short = staging.truncate_to_stage(model, stage)
         assert short is not model, "truncate returned the model itself"
         short.predict(X)

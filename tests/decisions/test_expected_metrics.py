@@ -58,9 +58,11 @@ def test_table_and_z():
     words = np.array(["no", "yes"])[Y]
     found = expected_metrics(P, y_true=words, pos_label="yes")
     gap = found.realised["auc"] - found.auc
-    assert found.z("auc") == pytest.approx(gap / found.standard_deviations["auc"])
+    assert found.z_score("auc") == pytest.approx(gap / found.standard_deviations["auc"])
     table = found.to_frame().set_index("metric")
-    assert table.loc["auc", "z"] == found.z("auc") and 0 < table["pvalue"].min() < 1
+    assert (
+        table.loc["auc", "z"] == found.z_score("auc") and 0 < table["pvalue"].min() < 1
+    )
     plain = expected_metrics(P)
     assert plain.to_frame().columns.tolist() == [
         "metric",
@@ -72,11 +74,11 @@ def test_table_and_z():
     assert plain.confusion[1, 1] == pytest.approx(P[P > 0.5].sum())
     certain = expected_metrics(Y.astype(float), y_true=Y)
     # 200 shares of 1/200 are 1 in most orders of a BLAS only
-    assert certain.z("accuracy") == 0
+    assert certain.z_score("accuracy") == 0
     assert certain.accuracy == pytest.approx(1, abs=1e-14)
-    assert expected_metrics(1.0 - Y, y_true=Y).z("accuracy") == -np.inf
+    assert expected_metrics(1.0 - Y, y_true=Y).z_score("accuracy") == -np.inf
     nothing = expected_metrics(np.full(9, 0.1), y_true=[0, 1] * 4 + [0], threshold=0.5)
-    assert np.isnan(nothing.precision) and np.isnan(nothing.z("precision"))
+    assert np.isnan(nothing.precision) and np.isnan(nothing.z_score("precision"))
 
 
 def test_more_than_two_classes():
@@ -113,7 +115,7 @@ def test_bad_input(options, said):
     with refuses(ValueError, expected="two classes with threshold="):
         expected_metrics(THREE, threshold=0.5)
     with refuses(ValueError, expected="one of no metric"):
-        expected_metrics(P).z("auc")
+        expected_metrics(P).z_score("auc")
 
 
 @pytest.mark.slow
@@ -125,7 +127,7 @@ def test_standard_deviations():
     for _ in range(1500):
         y = (rng.random(200) < P).astype(int)
         found = expected_metrics(P, threshold=0.3, costs=COSTS, y_true=y)
-        z.append([found.z(name) for name in names])
+        z.append([found.z_score(name) for name in names])
     assert np.abs(np.mean(z, axis=0)).max() < 4 / np.sqrt(1500) + 0.03
     assert np.abs(np.std(z, axis=0) - 1).max() < 4 / np.sqrt(3000) + 0.03
 
@@ -140,7 +142,7 @@ def test_printed_in_a_terminal_and_a_notebook():
     line = str(labelled).splitlines()[1].split()
     assert line[3:] == [
         f"{labelled.realised['accuracy']:.4f}",
-        f"{labelled.z('accuracy'):.2f}",
+        f"{labelled.z_score('accuracy'):.2f}",
     ]
     assert found._repr_html_().count("<tr>") == 8 and "<p>" not in found._repr_html_()
 
@@ -159,7 +161,7 @@ def test_pos_label_is_the_other_class(threshold):
     for name in ("accuracy", "precision", "recall", "auc", "log_loss"):
         assert getattr(found, name) == pytest.approx(getattr(wanted, name))
         assert found.realised[name] == pytest.approx(wanted.realised[name])
-        assert found.z(name) == pytest.approx(wanted.z(name), abs=1e-9)
+        assert found.z_score(name) == pytest.approx(wanted.z_score(name), abs=1e-9)
     np.testing.assert_allclose(found.confusion, wanted.confusion[::-1, ::-1])
     default = expected_metrics(proba, threshold=threshold, y_true=y)
     assert default.recall != pytest.approx(found.recall, abs=1e-3)

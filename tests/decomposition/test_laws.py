@@ -7,13 +7,13 @@ from scipy import stats
 from sklearn_calib import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.decomposition._intervals import (
-    Law,
+    SamplingError,
     _compute_derivatives,
     _compute_moments,
     _invert_hall,
     _solve_largest_root,
-    compute_uncertainty_law,
-    estimate_mean_law,
+    compute_uncertainty_sampling_error,
+    estimate_mean_sampling_error,
 )
 from sklearn_calib.metrics import BetaFamilyLoss, get_loss, validate_predictions
 
@@ -58,7 +58,7 @@ def test_moments_of_weights_and_of_few_rows():
 def test_law_of_a_mean():
     rows = np.random.default_rng(1).normal(2, 1, 40)
     w = np.full(40, 1 / 40)
-    law = estimate_mean_law(rows, w, w**2)
+    law = estimate_mean_sampling_error(rows, w, w**2)
     assert law.estimate == pytest.approx(rows.mean())
     assert law.standard_error == pytest.approx(rows.std(ddof=1) / np.sqrt(40))
     assert (law.bias, law.curved, law.lowest, law.highest) == (
@@ -70,31 +70,34 @@ def test_law_of_a_mean():
 
 
 def test_interval_of_a_regular_term():
-    low, high = Law(2.0, 0.25, bias=0.1).invert_variance(0.95)
+    low, high = SamplingError(2.0, 0.25, bias=0.1).invert_variance(0.95)
     assert (low, high) == pytest.approx((1.9 - 1.96 * 0.5, 1.9 + 1.96 * 0.5), abs=1e-4)
-    assert Law(0.1, 0.25, lowest=0.0, highest=0.5).invert_variance(0.95) == (0.0, 0.5)
-    low, high = Law(2.0, 0.25, skewness=0.5).invert_variance(0.95)
+    assert SamplingError(0.1, 0.25, lowest=0.0, highest=0.5).invert_variance(0.95) == (
+        0.0,
+        0.5,
+    )
+    low, high = SamplingError(2.0, 0.25, skewness=0.5).invert_variance(0.95)
     assert high - 2 > 2 - low, "the longer side is the one of the longer tail"
     assert hall((2.0 - low) / 0.5, 0.5) == pytest.approx(1.96, abs=1e-4)
     assert hall((2.0 - high) / 0.5, 0.5) == pytest.approx(-1.96, abs=1e-4)
 
 
 def test_only_a_regular_term_has_a_standard_error():
-    assert Law(1.0, 0.04).standard_error == pytest.approx(0.2)
-    assert Law(1.0, 0.04, curved=1e-9).standard_error is None
+    assert SamplingError(1.0, 0.04).standard_error == pytest.approx(0.2)
+    assert SamplingError(1.0, 0.04, curved=1e-9).standard_error is None
 
 
 def test_interval_at_the_degenerate_point():
     """There the second order is all there is, around the origin and on both sides alike."""
-    law = Law(1.0, variance=0.0, curved=1e-4, slope=1e-3, origin=1.0)
+    law = SamplingError(1.0, variance=0.0, curved=1e-4, slope=1e-3, origin=1.0)
     low, high = law.invert_variance(0.95)
     assert high - 1 == pytest.approx(1 - low)
     assert (high - 1) ** 2 == pytest.approx(
         1.959964**2 * (1e-4 + 1e-3 * (high - 1)), rel=1e-5
     )
-    far = Law(3.0, variance=0.01, curved=1e-4, slope=1.0, origin=1.0).invert_variance(
-        0.95
-    )
+    far = SamplingError(
+        3.0, variance=0.01, curved=1e-4, slope=1.0, origin=1.0
+    ).invert_variance(0.95)
     assert far == pytest.approx((3 - 0.196, 3 + 0.196), rel=0.02), (
         "far from it, the variance"
     )
@@ -122,7 +125,7 @@ def test_law_of_the_uncertainty(k, loss):
     codes = np.arange(n) % k
     w = even[codes] * k / n
     rows = loss.compute_label_losses(even[None])[0][codes]
-    law = compute_uncertainty_law(rows, even, w, np.full(n, n**-2.0), loss)
+    law = compute_uncertainty_sampling_error(rows, even, w, np.full(n, n**-2.0), loss)
     assert law.estimate == pytest.approx(top) and law.origin == pytest.approx(top)
     assert (law.lowest, law.highest) == (loss.range[0], law.origin)
     assert law.bias == pytest.approx(values.mean() - top, rel=0.03)
@@ -135,7 +138,9 @@ def test_law_of_the_uncertainty_in_closed_form(k, loss):
     n, factor = 300, 0.5 if loss == "log" else 0.25 if k == 2 else 1 / k
     top = np.log(k) if loss == "log" else factor * (k - 1)
     rows, w = np.full(n, top), np.full(n, 1 / n)
-    law = compute_uncertainty_law(rows, np.full(k, 1 / k), w, w**2, get_loss(loss))
+    law = compute_uncertainty_sampling_error(
+        rows, np.full(k, 1 / k), w, w**2, get_loss(loss)
+    )
     found = law.origin, law.bias, law.curved, law.slope
     expected = (
         top,
@@ -154,7 +159,7 @@ def test_slope_of_the_variance_of_the_uncertainty(loss):
     frequencies, codes = np.array([1 - share, share]), np.arange(n) % 2
     w = frequencies[codes] * 2 / n
     rows = loss.compute_label_losses(frequencies[None])[0][codes]
-    law = compute_uncertainty_law(rows, frequencies, w, w / n, loss)
+    law = compute_uncertainty_sampling_error(rows, frequencies, w, w / n, loss)
     assert law.variance == pytest.approx(
         law.slope * (law.origin - law.estimate), rel=0.06
     )
@@ -214,7 +219,7 @@ def test_second_order_of_the_calibration_term(loss):
         y = (rng.random(300) < p).astype(int)
         parts = decompose_loss(y, p, loss=loss, labels=[0, 1])
         values.append(parts.calibration)
-        laws.append(parts._laws["calibration"])
+        laws.append(parts._sampling_errors["calibration"])
     # a fit that minimises the log loss may raise the Brier loss
     assert laws[0].lowest == (0.0 if loss == "log" else -np.inf)
     assert np.mean([law.bias for law in laws]) == pytest.approx(
@@ -238,7 +243,7 @@ def test_first_order_far_from_calibration(loss):
         scores = canonical_proba(np.column_stack([-z, z]) * 1.5, kind="logits")
         parts = decompose_loss(y, scores, loss=loss, labels=[0, 1])
         values.append([getattr(parts, term) for term in terms])
-        laws.append([parts._laws[term] for term in terms])
+        laws.append([parts._sampling_errors[term] for term in terms])
     for i, term in enumerate(terms):
         estimates = np.array([row[i].estimate for row in laws])
         np.testing.assert_allclose(estimates, np.array(values)[:, i], atol=1e-13)

@@ -15,7 +15,7 @@ from scipy.special import chdtrc, expit, log_expit, logit, logsumexp
 from sklearn_calib import recalibrators
 from sklearn_calib._files.checksum import compute_checksum
 from sklearn_calib._kernels._log_odds_cells import (
-    FINE_CELLS,
+    FINE_LOG_ODDS_GRID,
     is_in_confidence_region,
     locate_onset,
     split_cells_into_atoms,
@@ -75,10 +75,12 @@ def share_outside(streams, looks, change=(0.5, 0.7), level=0.8):
             part = np.zeros(end - first, dtype=np.intp)
             counts = (
                 counts
-                + FINE_CELLS.count_rows(logit(p[first:end]), y[first:end], part, 1)[0]
+                + FINE_LOG_ODDS_GRID.count_rows(
+                    logit(p[first:end]), y[first:end], part, 1
+                )[0]
             )
             out |= not is_in_confidence_region(
-                split_cells_into_atoms(counts, FINE_CELLS), level, *change
+                split_cells_into_atoms(counts, FINE_LOG_ODDS_GRID), level, *change
             )
         ever += out
     return ever / streams
@@ -198,12 +200,12 @@ def test_score_test_of_the_slope_by_definition():
     left = (w * z * z).sum() - (w * z).sum() ** 2 / w.sum()
     expected = chdtrc(1, ((y - q) * z).sum() ** 2 / left)
     from sklearn_calib._kernels._log_odds_cells import (
-        COARSE_CELLS,
+        COARSE_LOG_ODDS_GRID,
         find_smallest_repair,
     )
 
     offset, line, pvalue_slope, pvalue_curvature = find_smallest_repair(
-        record.count_waiting_rows().get_cells_from_block(0), COARSE_CELLS
+        record.count_waiting_rows().get_cells_from_block(0), COARSE_LOG_ODDS_GRID
     )
     assert_allclose(offset, [shift, 1.0], atol=1e-3)
     assert_allclose(pvalue_slope, expected, rtol=0.01)

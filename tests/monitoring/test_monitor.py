@@ -10,7 +10,7 @@ from refused import refuses
 from scipy.special import expit, logsumexp
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._logistic_grid import COARSE_GRID, compute_log_ratios
+from sklearn_calib._kernels._logistic_grid import COARSE_LINE_GRID, compute_log_ratios
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.monitoring._result import StreamHistory
@@ -151,13 +151,13 @@ def test_alarms_are_those_of_the_recursion(bound):
     y = rng.random(700) < p**0.5
     p[[31, 32, 255, 256, 600]], y[[31, 32, 255, 256, 600]] = 0.0, True
     gain, certain = compute_log_ratios(
-        np.log(np.maximum([1 - p, p], 1e-300)).T, y, COARSE_GRID
+        np.log(np.maximum([1 - p, p], 1e-300)).T, y, COARSE_LINE_GRID
     )
     certain |= p == 0
     gain[certain] = 0.0
     weight, m, expected = (
-        np.exp(COARSE_GRID.log_prior),
-        np.zeros(len(COARSE_GRID.slope)),
+        np.exp(COARSE_LINE_GRID.log_prior),
+        np.zeros(len(COARSE_LINE_GRID.slope)),
         [],
     )
     for row in range(700):

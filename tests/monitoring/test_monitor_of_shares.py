@@ -5,7 +5,7 @@ import pytest
 from refused import refuses
 
 from sklearn_calib._kernels._logistic_grid import (
-    COARSE_GRID,
+    COARSE_LINE_GRID,
     compute_soft_log_ratios,
     draw_label,
 )
@@ -36,10 +36,10 @@ def test_shares_weigh_the_ratios_and_are_at_most_fair_bets():
     rng = np.random.default_rng(1)
     p, y = rng.random(50), rng.integers(0, 6, 50) / 5
     gain, impossible = compute_soft_log_ratios(
-        np.log(np.column_stack([1 - p, p])), y, COARSE_GRID
+        np.log(np.column_stack([1 - p, p])), y, COARSE_LINE_GRID
     )
     assert not impossible.any()
-    z = np.log(p / (1 - p))[:, None] * COARSE_GRID.slope + COARSE_GRID.shift
+    z = np.log(p / (1 - p))[:, None] * COARSE_LINE_GRID.slope + COARSE_LINE_GRID.shift
     q = 1 / (1 + np.exp(-z))
     by_hand = y[:, None] * np.log(q / p[:, None]) + (1 - y)[:, None] * np.log(
         (1 - q) / (1 - p[:, None])

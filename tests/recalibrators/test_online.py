@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib._kernels._logistic_grid import (
-    COARSE_GRID,
-    FINE_GRID,
+    COARSE_LINE_GRID,
+    FINE_LINE_GRID,
     compute_pair_proba,
     update_weights,
 )
@@ -42,16 +42,20 @@ def test_golden_values():
     y, p = golden_set()
     order = 73 * np.arange(200) % 200
     y, p = y[order], p[order]
-    z, log_weight, said = logit(p), COARSE_GRID.log_prior, []
+    z, log_weight, said = logit(p), COARSE_LINE_GRID.log_prior, []
     for row in range(200):
         said.append(
             float(
-                compute_pair_proba(1.0, z[row : row + 1], COARSE_GRID)[0]
+                compute_pair_proba(1.0, z[row : row + 1], COARSE_LINE_GRID)[0]
                 @ np.exp(log_weight)
             )
         )
-        likelihood = compute_pair_proba(2.0 * y[row] - 1, z[row : row + 1], COARSE_GRID)
-        log_weight = update_weights(log_weight, likelihood, None, COARSE_GRID, 1e-3)
+        likelihood = compute_pair_proba(
+            2.0 * y[row] - 1, z[row : row + 1], COARSE_LINE_GRID
+        )
+        log_weight = update_weights(
+            log_weight, likelihood, None, COARSE_LINE_GRID, 1e-3
+        )
     assert_allclose(
         [total_loss(np.array(said), y), total_loss(p, y), said[0], said[100]],
         [110.1896798581, 110.9362894344, 0.0835657283, 0.5651895656],
@@ -60,31 +64,33 @@ def test_golden_values():
 
 
 def test_grid_and_prior():
-    assert len(FINE_GRID.slope) == 325
-    assert sorted({*FINE_GRID.slope}) == [*np.arange(1, 11) / 8, 1.5, 1.75, 2]
-    assert sorted({*FINE_GRID.shift}) == [*np.arange(-12, 13) / 4]
-    log = -((np.log(FINE_GRID.slope) / 0.5) ** 2) / 2 - FINE_GRID.shift**2 / 2
+    assert len(FINE_LINE_GRID.slope) == 325
+    assert sorted({*FINE_LINE_GRID.slope}) == [*np.arange(1, 11) / 8, 1.5, 1.75, 2]
+    assert sorted({*FINE_LINE_GRID.shift}) == [*np.arange(-12, 13) / 4]
+    log = -((np.log(FINE_LINE_GRID.slope) / 0.5) ** 2) / 2 - FINE_LINE_GRID.shift**2 / 2
     assert_allclose(
-        FINE_GRID.log_prior - FINE_GRID.log_prior[0], log - log[0], atol=1e-12
+        FINE_LINE_GRID.log_prior - FINE_LINE_GRID.log_prior[0], log - log[0], atol=1e-12
     )
-    assert_allclose(np.exp(FINE_GRID.log_prior).sum(), 1)
+    assert_allclose(np.exp(FINE_LINE_GRID.log_prior).sum(), 1)
 
 
 def test_by_definition():
     proba, y = make_overconfident(2, 120)
     online = OnlineCalibration(0.05).fit(proba, y)
-    prior = np.exp(FINE_GRID.log_prior)
+    prior = np.exp(FINE_LINE_GRID.log_prior)
     z, v = np.log(proba[:, 1] / proba[:, 0]), prior
     for row in range(120):
         v = 0.95 * v + 0.05 * prior
-        q = expit(FINE_GRID.shift + FINE_GRID.slope * z[row])
+        q = expit(FINE_LINE_GRID.shift + FINE_LINE_GRID.slope * z[row])
         v = v * (q if y[row] else 1 - q)
         v = v / v.sum()
     v = 0.95 * v + 0.05 * prior
     assert_allclose(np.exp(online.log_weights_), v, atol=1e-14)
-    assert_allclose(online.shift_, v @ FINE_GRID.shift, atol=1e-12)
-    assert_allclose(online.slope_, np.exp(v @ np.log(FINE_GRID.slope)), atol=1e-12)
-    expected = expit(FINE_GRID.shift + np.multiply.outer(z, FINE_GRID.slope)) @ v
+    assert_allclose(online.shift_, v @ FINE_LINE_GRID.shift, atol=1e-12)
+    assert_allclose(online.slope_, np.exp(v @ np.log(FINE_LINE_GRID.slope)), atol=1e-12)
+    expected = (
+        expit(FINE_LINE_GRID.shift + np.multiply.outer(z, FINE_LINE_GRID.slope)) @ v
+    )
     assert_allclose(online.predict_proba(proba)[:, 1], expected, atol=1e-13)
 
 
@@ -106,18 +112,18 @@ def test_regret_on_adversarial_sequences(rows):
         q = online.predict_proba([p])[0, 1] if known else None
         if q is None:
             q = float(
-                compute_pair_proba(1.0, np.array([z]), FINE_GRID)[0]
-                @ np.exp(FINE_GRID.log_prior)
+                compute_pair_proba(1.0, np.array([z]), FINE_LINE_GRID)[0]
+                @ np.exp(FINE_LINE_GRID.log_prior)
             )
         label = {"event": 1, "none": 0, "worst": int(q < 0.5), "best": int(q >= 0.5)}[
             choice
         ]
         loss -= np.log(q if label else 1 - q)
         pairs -= np.log(
-            compute_pair_proba(2.0 * label - 1, np.array([z]), FINE_GRID)[0]
+            compute_pair_proba(2.0 * label - 1, np.array([z]), FINE_LINE_GRID)[0]
         )
         online.partial_fit([p], [label], classes=[0, 1])
-    assert loss <= (pairs - FINE_GRID.log_prior).min() + 1e-9
+    assert loss <= (pairs - FINE_LINE_GRID.log_prior).min() + 1e-9
 
 
 def test_it_follows_a_change():
