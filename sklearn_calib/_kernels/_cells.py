@@ -30,7 +30,7 @@ ALLOWED_BIT_SHIFTS = (0, *range(STEP_BITS, MANTISSA_BITS + 1))
 MAX_BIT_SHIFT = ALLOWED_BIT_SHIFTS[-1]
 # Below 2^-24 so many more bits of a key are dropped.
 TAIL_BITS = 5
-N_CUTS = 60
+N_PROBABILITY_CUTS = 60
 
 ID, N0, N1, OFFSET, W0, W1, V0, V1 = range(8)
 # The numbers of columns without and with weights.
@@ -91,12 +91,12 @@ def _find_cut_keys():
 
     p = j / 60 belongs to the interval below it.
     """
-    edges = np.arange(N_CUTS + 1) / N_CUTS
-    low = encode_float_keys(edges[: N_CUTS // 2 + 1]) + 1
+    edges = np.arange(N_PROBABILITY_CUTS + 1) / N_PROBABILITY_CUTS
+    low = encode_float_keys(edges[: N_PROBABILITY_CUTS // 2 + 1]) + 1
     low[0] = 0
     # Cuts at j / 60 contain the edges of 10, 12, 15, 20, 30 and 60 equal bins, so
     # binned measures of summaries are exact.
-    upper = edges[: N_CUTS // 2 - 1 : -1]
+    upper = edges[: N_PROBABILITY_CUTS // 2 - 1 : -1]
     high = encode_float_keys(1.0 - upper)
     # The key is lowered to the least complement that rounds to a probability at or
     # below the edge.
@@ -248,13 +248,13 @@ def compute_mean_scores(table, last=None):
     k = np.where(
         high, *(np.searchsorted(cuts, start, side="right") for cuts in CUT_KEYS[::-1])
     )
-    edges = np.arange(N_CUTS + 1) / N_CUTS
+    edges = np.arange(N_PROBABILITY_CUTS + 1) / N_PROBABILITY_CUTS
     # Rounding of the mean must not move a cell over a cut, or binned measures would
     # count its rows in another bin.
-    lowest = np.nextafter(edges[np.where(high, N_CUTS - k, k - 1)], 1.0)
+    lowest = np.nextafter(edges[np.where(high, N_PROBABILITY_CUTS - k, k - 1)], 1.0)
     lowest[~high & (k == 1)] = 0.0
     p = np.where(high, 1.0 - t, t)
-    inside = np.clip(p, lowest, edges[np.where(high, N_CUTS + 1 - k, k)])
+    inside = np.clip(p, lowest, edges[np.where(high, N_PROBABILITY_CUTS + 1 - k, k)])
     return np.column_stack([np.where(high & (inside == p), t, 1.0 - inside), inside])
 
 

@@ -20,7 +20,7 @@ from ._cells import (
     MIN_COMPLEMENT,
     N0,
     N1,
-    N_CUTS,
+    N_PROBABILITY_CUTS,
     OFFSET,
     STEP_BITS,
     TAIL_KEY,
@@ -60,7 +60,7 @@ _V0 = np.uint64(V0)
 _HIGH_SIDE_START = np.uint64(CUT_KEYS.shape[1])
 _CUTS = CUT_KEYS.astype(np.uint64).ravel()
 # So many of the totals depend on weights.
-_N_WEIGHTED = 7
+_N_WEIGHTED_TOTALS = 7
 _UNIT_WEIGHTS = np.ones(CHUNK_ROWS)
 # Rounding moves 60 t by less than this.
 _CUT_TOLERANCE = 1e-9
@@ -81,7 +81,10 @@ def _find_cell_start(key, t, high, shift, tail, cuts):
     """Return the first key of the cell; all integers are unsigned."""
     # A product and one comparison replace a binary search; the tolerance makes the
     # guess at most one cut too high.
-    j = uint64(np.int64(t * N_CUTS + _CUT_TOLERANCE)) + high * _HIGH_SIDE_START
+    j = (
+        uint64(np.int64(t * N_PROBABILITY_CUTS + _CUT_TOLERANCE))
+        + high * _HIGH_SIDE_START
+    )
     j -= uint64(cuts[j] > key)
     dropped = tail if key < _UNSIGNED_TAIL_KEY else shift
     return max((key >> dropped) << dropped, cuts[j])
@@ -233,10 +236,10 @@ def _sum_variances(p, q):
 def sum_weighted_losses(p, q, y, weight, count):
     """Return the totals of rows with weights and numbers of repetitions."""
     q = q if len(q) else 1.0 - p
-    sums = [0] * _N_WEIGHTED
+    sums = [0] * _N_WEIGHTED_TOTALS
     wrong = 0
     step = min(4 * CHUNK_ROWS, len(p))
-    terms = np.empty((_N_WEIGHTED, step))
+    terms = np.empty((_N_WEIGHTED_TOTALS, step))
     work = np.empty((2, step))
     for start in range(0, len(p), step):
         rows = slice(start, start + step)

@@ -22,7 +22,7 @@ from ._compile import compile_helper, compile_kernel
 # leaves.
 BALANCE_TOLERANCE = 1e-9
 # A step goes this fraction of the way to where a variable would become 0.
-_STEP_FRACTION = 0.995
+_BOUNDARY_STEP_FRACTION = 0.995
 # A corrected step shorter than this counts as blocked.
 _MIN_CORRECTED_STEP = 0.1
 # A centring step aims at products of this size, in units of their mean.
@@ -87,11 +87,13 @@ def run_interior_point(
             )
             step = min(
                 1.0,
-                (_STEP_FRACTION if stage else 1.0) * _find_longest_step(x, dx, pairs),
+                (_BOUNDARY_STEP_FRACTION if stage else 1.0)
+                * _find_longest_step(x, dx, pairs),
             )
             d_step = min(
                 1.0,
-                (_STEP_FRACTION if stage else 1.0) * _find_longest_step(s, ds, pairs),
+                (_BOUNDARY_STEP_FRACTION if stage else 1.0)
+                * _find_longest_step(s, ds, pairs),
             )
             if stage == 0:
                 reached = 0.0

@@ -24,7 +24,7 @@ _MAX_NORMAL_TAU = 3.0
 _TABLE_STEP = 0.01
 _MIN_TABLE_ROWS = 20_000
 # The largest node for any link; the normal distribution has a mass of 1e-16 beyond.
-_MAX_NODE = 8.3
+_MAX_NODE_DEVIATIONS = 8.3
 
 
 def compute_normal_density(z):
@@ -133,7 +133,7 @@ def make_numerical_average(link):
     # A link may have kinks, for which one rule over the whole line converges slowly;
     # short intervals confine the error to those that contain a kink.
     nodes, weights = np.polynomial.legendre.leggauss(8)
-    edges = np.linspace(-_MAX_NODE, _MAX_NODE, 129)
+    edges = np.linspace(-_MAX_NODE_DEVIATIONS, _MAX_NODE_DEVIATIONS, 129)
     half = (edges[1] - edges[0]) / 2
     z = ((edges[:-1] + half)[:, None] + half * nodes).ravel()
     weight = np.tile(weights, 128) * compute_normal_density(z)

@@ -9,7 +9,7 @@ from scipy.special import ndtri, softmax
 from .._simplex_array import has_exact_log, log_proba
 from .._typing import FloatArray, IntArray
 
-_MAX_CONDITION = 1e10
+_MAX_CONDITION_NUMBER = 1e10
 
 
 class ConfusionTable(NamedTuple):
@@ -56,7 +56,7 @@ def estimate_confusion(
     class_squares = None
     # A singular matrix means that the predictions do not distinguish some classes,
     # whose frequencies then cannot be estimated.
-    if (mass > 0).all() and np.linalg.cond(class_means) < _MAX_CONDITION:
+    if (mass > 0).all() and np.linalg.cond(class_means) < _MAX_CONDITION_NUMBER:
         class_squares = average_by_class((np.linalg.inv(class_means) @ proba.T) ** 2)
     total = np.bincount(y_encoded, class_weight**2, k)
     rows = np.divide(1.0, total, out=np.zeros(k), where=total > 0)

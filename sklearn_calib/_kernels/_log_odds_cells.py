@@ -20,11 +20,11 @@ from ._newton import minimise_by_newton
 # Log-odds beyond this are counted here.
 _MAX_ABS_LOG_ODDS = 700.0
 # A position within a cell is rounded to such a fraction of its width.
-_STEPS_PER_CELL = 4096
+_PLACES_PER_CELL = 4096
 # The standard deviations of shift and slope in the mixture, around 0 and 1.
-_PRIOR_SCALES = np.array([1.0, 0.5])
+_SHIFT_SLOPE_PRIOR_SCALES = np.array([1.0, 0.5])
 _IDENTITY_LINE = np.array([0.0, 1.0])
-_N_RAYS = 256
+_N_REGION_RAYS = 256
 # A shift or slope beyond half of it is reported as infinite.
 _MAX_ABS_SHIFT_OR_SLOPE = 100.0
 
@@ -65,7 +65,7 @@ class LogOddsGrid:
         # Positions within a cell are integers, so their sums do not depend on the order
         # or the batches of the rows.
         position = np.rint(
-            (near - self.centre[cell]) * (_STEPS_PER_CELL / self.width[cell])
+            (near - self.centre[cell]) * (_PLACES_PER_CELL / self.width[cell])
         )
         cell += self.n_cells * part
         counts = np.empty((n_parts, 5, self.n_cells), dtype=np.int64)
@@ -101,7 +101,7 @@ def split_cells_into_atoms(counts: IntArray, cells: LogOddsGrid) -> BinnedCounts
     """Return two atoms per cell with its mean and variance, of (5, n_cells) `counts`."""
     used = counts[0] > 0
     n, k, d, square, event_positions = counts[:, used].astype(np.float64)
-    step = cells.width[used] / _STEPS_PER_CELL
+    step = cells.width[used] / _PLACES_PER_CELL
     mean = d / n
     # Two atoms at mean +- standard deviation have the cell's first two moments. The
     # error of the likelihood is of third order in the width.
@@ -205,7 +205,7 @@ def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, Float
     root : ndarray of shape (2, 2)
         Of the covariance at the mode.
     """
-    precision = _PRIOR_SCALES**-2.0
+    precision = _SHIFT_SLOPE_PRIOR_SCALES**-2.0
     mode, information = fit_line(counts, precision)
     root = np.linalg.cholesky(np.linalg.inv(information))
     # In standard deviations.
@@ -218,7 +218,7 @@ def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, Float
     log = log - 0.5 * ((theta - _IDENTITY_LINE) ** 2) @ precision
     top = float(log.max())
     volume = abs(float(np.linalg.det(root))) / (
-        2 * np.pi * float(np.prod(_PRIOR_SCALES))
+        2 * np.pi * float(np.prod(_SHIFT_SLOPE_PRIOR_SCALES))
     )
     return top + float(np.log(np.exp(log - top).sum() * volume)), mode, root
 
@@ -246,7 +246,7 @@ def find_confidence_region(
     if float(compute_log_likelihood(counts, mode[0], mode[1])) < bound:
         mode, information = fit_line(counts, np.full(2, 1e-6))
         root = np.linalg.cholesky(np.linalg.inv(information))
-    angle = 2 * np.pi * np.arange(_N_RAYS) / _N_RAYS
+    angle = 2 * np.pi * np.arange(_N_REGION_RAYS) / _N_REGION_RAYS
     direction = np.column_stack([np.cos(angle), np.sin(angle)]) @ root.T
 
     def is_inside(length):
@@ -255,7 +255,7 @@ def find_confidence_region(
 
     # The region can be unbounded, for instance before the first event.
     max_length = _MAX_ABS_SHIFT_OR_SLOPE / np.abs(direction).max(axis=1)
-    low = np.zeros(_N_RAYS)
+    low = np.zeros(_N_REGION_RAYS)
     high = np.minimum(1.0, max_length)
     going = is_inside(high)
     while going.any():

@@ -26,7 +26,7 @@ _MIN_PIVOT = 4e-6
 _MIN_SUBSAMPLED_ROWS = 40_000
 _SUBSAMPLING_STEP = 8
 # The ends of an interval are searched up to so many standard errors away.
-_MAX_INTERVAL_STEPS = 2.0**40
+_MAX_INTERVAL_STANDARD_ERRORS = 2.0**40
 # The temporaries of so many rows stay in the cache.
 _BLOCK_ROWS = 4096
 
@@ -578,7 +578,7 @@ def find_profile_interval(profile, estimate, top, step, drop):
         while measure_excess(start + direction * width) < 0:
             start = start + direction * width
             width = 2 * width
-            if width > _MAX_INTERVAL_STEPS * step:
+            if width > _MAX_INTERVAL_STANDARD_ERRORS * step:
                 return direction * np.inf
         bracket = sorted([start, start + direction * width])
         return brentq(measure_excess, *bracket, xtol=1e-10 * step, rtol=1e-13)

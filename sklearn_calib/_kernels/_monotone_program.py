@@ -173,7 +173,9 @@ def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
     return fits
 
 
-_TIGHT_TOLERANCES = {name: 1e-11 for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas")}
+_TIGHT_SOLVER_TOLERANCES = {
+    name: 1e-11 for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+}
 
 
 class LinearConstraints(NamedTuple):
@@ -302,5 +304,5 @@ def _solve_quietly(problem, solver, tight):
         with contextlib.suppress(cp.SolverError):
             problem.solve(
                 solver=solver,
-                **(_TIGHT_TOLERANCES if tight and solver == "CLARABEL" else {}),
+                **(_TIGHT_SOLVER_TOLERANCES if tight and solver == "CLARABEL" else {}),
             )

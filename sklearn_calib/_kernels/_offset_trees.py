@@ -31,7 +31,7 @@ from ._compile import compile_helper, compile_kernel
 L2_PER_CATEGORY = 3.0
 # A tree changes log-odds by at most this, and the curvature therefore by at most a
 # factor of e.
-MAX_TREE_STEP = 1.0
+MAX_TREE_STEP_LOG_ODDS = 1.0
 
 
 @compile_helper
@@ -209,8 +209,8 @@ def _grow_trees(
             sums[2] += weight[i]
         # Leaf values are multiplied by the learning rate afterwards, so the bound on a
         # tree's step is divided by it here.
-        bounds[0, 0] = -MAX_TREE_STEP / rate
-        bounds[0, 1] = MAX_TREE_STEP / rate
+        bounds[0, 0] = -MAX_TREE_STEP_LOG_ODDS / rate
+        bounds[0, 1] = MAX_TREE_STEP_LOG_ODDS / rate
         span[0, 0] = 0
         span[0, 1] = n
         node_of[0] = 0

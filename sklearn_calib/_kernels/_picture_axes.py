@@ -10,15 +10,15 @@ from scipy.special import expit, logit
 HISTOGRAM_EDGES = np.arange(-32, 33) / 2
 _MIN_AXIS_SPAN_LOG_ODDS = 3.0
 # The space around the points, as a fraction of the span.
-_PAD_FRACTION = 0.04
+_AXIS_PAD_FRACTION = 0.04
 # From the axis to the positions of 0 and 1, as a fraction of the span.
 _MARGIN_FRACTION = 0.09
 # Behind these positions, as a fraction of the span.
 _MARGIN_END_FRACTION = 0.04
 # A smaller share of the rows next to 0 or 1 does not widen an axis.
-_RARE_FRACTION = 5e-3
+_MIN_WIDENING_FRACTION = 5e-3
 # The least distance of two numbers at an axis, in characters.
-_MIN_GAP_CHARACTERS = 1.3
+_MIN_TICK_GAP_CHARACTERS = 1.3
 # On each side, as a fraction of the range of the points.
 _PLANE_PAD_FRACTION = 0.14
 # The approximate number of lines.
@@ -85,12 +85,14 @@ class LogitAxis:
             inner = np.append(
                 np.cumsum(fractions[1:33]), np.cumsum(fractions[-2:32:-1])[::-1]
             )
-            filled = np.flatnonzero((inner > _RARE_FRACTION) & (fractions[1:-1] > 0))
+            filled = np.flatnonzero(
+                (inner > _MIN_WIDENING_FRACTION) & (fractions[1:-1] > 0)
+            )
             positions += [HISTOGRAM_EDGES[filled], HISTOGRAM_EDGES[filled + 1]]
         ends = np.concatenate(positions)
         low, high = (ends.min(), ends.max()) if len(ends) else (0.0, 0.0)
         missing = max(_MIN_AXIS_SPAN_LOG_ODDS - (high - low), 0.0) / 2
-        pad = _PAD_FRACTION * (high - low + 2 * missing) + missing
+        pad = _AXIS_PAD_FRACTION * (high - low + 2 * missing) + missing
         return cls(low - pad, high + pad, zeros, ones)
 
     @classmethod
@@ -197,7 +199,7 @@ class LogitAxis:
             position = float(self.locate_fraction(p)) * room
             if all(
                 abs(position - other)
-                >= (len(text) + len(label)) / 2 + _MIN_GAP_CHARACTERS
+                >= (len(text) + len(label)) / 2 + _MIN_TICK_GAP_CHARACTERS
                 for _, label, other in taken
             ):
                 taken.append((p, text, position))
@@ -234,8 +236,8 @@ def _find_frequent_points(curve):
     weight = curve.weight * inner
     total = weight.sum() or 1.0
     cumulated = np.cumsum(weight) / total
-    low = cumulated <= _RARE_FRACTION
-    high = cumulated - weight / total >= 1 - _RARE_FRACTION
+    low = cumulated <= _MIN_WIDENING_FRACTION
+    high = cumulated - weight / total >= 1 - _MIN_WIDENING_FRACTION
     is_rare = np.where(curve.predicted < 0.5, low, high)
     return ~inner | ((weight > 0) & ~is_rare)
 

@@ -17,7 +17,7 @@ from .._typing import FloatArray
 #: one.
 MAX_FLOOR = 0.01
 # Of float64 in [0, 1].
-_N_EXPONENTS = 1076
+_N_FLOAT64_EXPONENTS = 1076
 # Binary exponents without a value: a factor of 1000.
 _MIN_EMPTY_EXPONENTS = 10
 # Trees, neighbours, or three digits after the point.
@@ -76,10 +76,10 @@ def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorSta
     """Return the statistics of rows; without `shares` no multiples of 1 / N are looked for."""
     table = np.asarray(proba)
     low = table[(table > 0) & (table <= 2 * MAX_FLOOR)]
-    smallest = np.full(_N_EXPONENTS, np.inf)
+    smallest = np.full(_N_FLOAT64_EXPONENTS, np.inf)
     # One minimum per binary exponent is enough to find a gap, and such minima can be
     # merged over blocks of rows.
-    np.minimum.at(smallest, np.frexp(low)[1] + _N_EXPONENTS - 2, low)
+    np.minimum.at(smallest, np.frexp(low)[1] + _N_FLOAT64_EXPONENTS - 2, low)
     if len(low) < np.count_nonzero(table):
         # The minima of large values are not needed one by one: they only show that
         # something lies above the largest floor.

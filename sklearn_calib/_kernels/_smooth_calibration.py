@@ -22,7 +22,7 @@ _KINKS_PER_BUCKET = 8
 # Listed kinks are counted in blocks of 2^6 buckets.
 _BLOCK_BITS = 6
 # A heap of so many kinks is small enough not to be divided.
-_MIN_HEAP_KINKS = 256
+_MAX_SMALL_HEAP_KINKS = 256
 
 
 # The mass 2 at 0 outlasts all that is removed, so neither end of the queue ever passes
@@ -106,7 +106,7 @@ def _remove_at_end(
     edge = len(first)
     top = np.int64(-1)
     size = np.int64(0)
-    limit = np.int64(_MIN_HEAP_KINKS)
+    limit = np.int64(_MAX_SMALL_HEAP_KINKS)
     cost = 0.0
     for t in range(1, len(v)):
         remaining = v[t] - v[t - 1]
@@ -120,7 +120,7 @@ def _remove_at_end(
                     size, scale, first, following, listed, keys, kinks
                 )
                 top = max(top, highest)
-                limit = max(_MIN_HEAP_KINKS, 2 * size)
+                limit = max(_MAX_SMALL_HEAP_KINKS, 2 * size)
             if bucket >= edge:
                 _push_kink(keys, kinks, size, distance, t)
                 size += 1
@@ -197,7 +197,7 @@ def _spill_heap(size, scale, first, following, listed, keys, kinks):
     n_kept = np.int64(0)
     # The largest kinks come first in the heap, so its head gives a good guess of the
     # edge.
-    for i in range(_MIN_HEAP_KINKS // 8):
+    for i in range(_MAX_SMALL_HEAP_KINKS // 8):
         edge = min(edge, np.int64(keys[i] * scale))
     for i in range(size):
         key = keys[i]

@@ -33,7 +33,7 @@ _MIN_PRECONDITIONER_ROWS = 300
 _MAX_PRECONDITIONER_WORK = 1_000_000
 
 # The tolerance of the decrement, in nats. The last step squares the error that remains.
-_JOINT_TOLERANCE = 1e-10
+_JOINT_DECREMENT_TOLERANCE = 1e-10
 _MIN_CURVATURE = 1e-300
 
 
@@ -366,7 +366,7 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
 
     start = np.append(float(start), np.zeros(len(z)))
     a, *b = minimise_by_newton(
-        evaluate_loss, find_direction, start, _JOINT_TOLERANCE
+        evaluate_loss, find_direction, start, _JOINT_DECREMENT_TOLERANCE
     ).theta
     return JointFit(float(a), b - np.mean(b))
 

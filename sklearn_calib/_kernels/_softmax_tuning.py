@@ -20,8 +20,8 @@ from ._softmax_regression import SoftmaxFit, evaluate_softmax, fit_softmax_regre
 
 _MIN_LABEL_VARIANCE = 2e-3
 # The factor between neighbours of the search, and its largest power.
-_GRID_FACTOR = 10.0
-_MAX_POWER = 3
+_PENALTY_GRID_FACTOR = 10.0
+_MAX_PENALTY_POWER = 3
 # A longer walk must gain so many nats.
 _MIN_GAIN_NATS = 3e-4
 # Rows that choose a penalty; penalties are in units of 1 / n.
@@ -83,7 +83,7 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
 
     The objective has a k (k - 1) / n on the squares off the diagonal and d k / n on the
     others, for `n_rows` n. From a = d = 1 the search goes along a, then along d, by
-    factors of `_GRID_FACTOR` while the loss falls; a parabola through the last three
+    factors of `_PENALTY_GRID_FACTOR` while the loss falls; a parabola through the last three
     gives the factor that is used.
     """
     k = len(z)
@@ -103,7 +103,10 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
     last = None
 
     def make_ridges(powers, n):
-        off, diagonal = _GRID_FACTOR ** np.asarray(powers) * (k * (k - 1) / n, k / n)
+        off, diagonal = _PENALTY_GRID_FACTOR ** np.asarray(powers) * (
+            k * (k - 1) / n,
+            k / n,
+        )
         full = np.full((k, k), off)
         np.fill_diagonal(full, diagonal)
         return full, float(diagonal)
@@ -145,7 +148,7 @@ def _search_grid(losses, weight, n_rows):
     between = []
     for axis in (0, 1):
         for sign in (-1, 1):
-            while abs(grid_powers[axis]) < _MAX_POWER:
+            while abs(grid_powers[axis]) < _MAX_PENALTY_POWER:
                 # A step to a weaker penalty needs a gain that exceeds half its own
                 # standard error, because noise favours flexible models.
                 neighbour = _change_penalty_power(grid_powers, axis, sign)

@@ -13,7 +13,7 @@ _FLOAT16_SUM_TOLERANCE = 4e-3
 BFLOAT16_SUM_TOLERANCE = 1e-2
 # The tolerance of float16 suffices up to so many columns; beyond, the error grows with
 # the square root of their number.
-FLOAT16_SAFE_COLUMNS = 16
+MAX_FLOAT16_COLUMNS = 16
 # Rows rounded to so many decimals are normalised with a warning.
 ROUNDED_DECIMALS = (2, 3, 4, 5, 6)
 # In units of the last decimal; float16 cannot distinguish decimals.
@@ -35,7 +35,7 @@ def get_sum_tolerance(dtype: np.dtype, n_columns: int) -> float:
 
 def get_half_tolerance(n_columns: int) -> float:
     """Return `get_sum_tolerance` for numbers of half precision."""
-    return _FLOAT16_SUM_TOLERANCE * max(1.0, (n_columns / FLOAT16_SAFE_COLUMNS) ** 0.5)
+    return _FLOAT16_SUM_TOLERANCE * max(1.0, (n_columns / MAX_FLOAT16_COLUMNS) ** 0.5)
 
 
 def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:

@@ -17,7 +17,7 @@ _MAX_INTEGER_BITS = 64
 # Lighter rows weigh this much of the largest weight (4e-121); squares stay exact.
 MIN_RELATIVE_WEIGHT = 2.0**-400
 # So many weights are looked at first: they mostly show which kind all of them are.
-PROBED_WEIGHTS = 100
+N_PROBED_WEIGHTS = 100
 # Bounds of the sum of weights whose unit matters.
 MIN_WEIGHT_SUM = 1e-100
 MAX_WEIGHT_SUM = 1e100
@@ -86,7 +86,7 @@ def _is_constant(weight, value):
     """Return whether all weights are zero or `value`; the first rows are checked first."""
     return all(
         ((part == value) | (part == 0)).all()
-        for part in (weight[:PROBED_WEIGHTS], weight)
+        for part in (weight[:N_PROBED_WEIGHTS], weight)
     )
 
 

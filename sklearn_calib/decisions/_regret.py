@@ -26,7 +26,7 @@ from ..recalibrators import compute_recalibrated_proba
 from ._costs import canonical_thresholds, validate_two_classes
 
 # The band is computed on both sides of this many predictions.
-_BAND_POINTS = 50
+_N_BAND_POINTS = 50
 
 
 @dataclass(frozen=True)
@@ -304,7 +304,7 @@ def _simulate_band(problem, better, level, n_resamples, rng):
     values = np.unique(np.concatenate([problem.score, better.score]))
     # Evenly spaced ranks of the distinct predictions.
     place = (
-        np.linspace(0, len(values) - 1, min(len(values), _BAND_POINTS))
+        np.linspace(0, len(values) - 1, min(len(values), _N_BAND_POINTS))
         .round()
         .astype(int)
     )

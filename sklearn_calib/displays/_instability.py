@@ -33,7 +33,7 @@ _PANEL_TEXTS = (
     ("prediction on the original rows", "observed, smoothed", "observed, smoothed"),
 )
 # The window that smooths the ends of the ranges has 1 / 20 of the rows.
-_SMOOTHING_WINDOWS = 20
+_N_SMOOTHING_WINDOWS = 20
 
 
 @dataclass(eq=False, repr=False)
@@ -308,7 +308,7 @@ def _average_equal_predictions(place, values):
 
 def _smooth_medians(values):
     """Smooth values with medians of neighbours."""
-    half = len(values) // (2 * _SMOOTHING_WINDOWS)
+    half = len(values) // (2 * _N_SMOOTHING_WINDOWS)
     if half == 0:
         return values
     # At the ends the window contains copies of the end value.

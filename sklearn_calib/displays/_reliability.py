@@ -490,8 +490,8 @@ _HISTOGRAM_LABEL = "_histogram of a reliability diagram"
 _DIAGONAL_LABEL = "_diagonal of a reliability diagram"
 _MARGIN_LABEL = "_where a margin begins"
 #: Of the side of a diagram: the height of its histogram, and the gap between them.
-_HISTOGRAM_FRACTION = 0.22
-_GAP_FRACTION = 0.05
+_HISTOGRAM_HEIGHT_FRACTION = 0.22
+_HISTOGRAM_GAP_FRACTION = 0.05
 #: The tick labels and the label below a panel, in lines of text.
 _TICK_LABEL_LINES = 3.4
 _SMALL_SIDE_INCHES = 1.8
@@ -530,7 +530,7 @@ class _PanelLocator:
         area = ax.get_position(original=True)
         width, height = ax.figure.bbox.size / ax.figure.dpi
         labels = _TICK_LABEL_LINES * rcParams["font.size"] / 72
-        below = 1 + _GAP_FRACTION + _HISTOGRAM_FRACTION
+        below = 1 + _HISTOGRAM_GAP_FRACTION + _HISTOGRAM_HEIGHT_FRACTION
         side = min(area.width * width, (area.height * height - labels) / below)
         side = max(side, 0.1)
         left = area.x0 + (area.width - side / width) / 2
@@ -592,8 +592,8 @@ class Panel:
         locator = _PanelLocator(self.ax)
         self.ax.set_axes_locator(locator)
         self.ax.apply_aspect(locator(self.ax, None))
-        bottom = -_GAP_FRACTION - _HISTOGRAM_FRACTION
-        place = 0, bottom, 1, _HISTOGRAM_FRACTION
+        bottom = -_HISTOGRAM_GAP_FRACTION - _HISTOGRAM_HEIGHT_FRACTION
+        place = 0, bottom, 1, _HISTOGRAM_HEIGHT_FRACTION
         histogram = self.ax.inset_axes(place, sharex=self.ax, label=_HISTOGRAM_LABEL)
         histogram.set(ylabel="share")
         histogram.spines[["top", "right"]].set_visible(False)

@@ -238,7 +238,7 @@ skops_trusted: list[str] = sorted(
 MAX_JSON_BYTES = 1_000_000_000
 # A node inside another is a dict in a list; around them are the document and lists of
 # numbers.
-_MAX_BRACKETS = 2 * MAX_MAP_DEPTH + 10
+_MAX_BRACKET_DEPTH = 2 * MAX_MAP_DEPTH + 10
 # A bracket, or a text with the brackets in it. A text without an end extends to the end
 # of the file.
 _BRACKET_PATTERN = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
@@ -524,10 +524,10 @@ def _check_depth(content):
         _DEPTH_STEP_BY_BRACKET.get(match[0], 0)
         for match in _BRACKET_PATTERN.finditer(content)
     )
-    if any(depth > _MAX_BRACKETS for depth in itertools.accumulate(steps)):
+    if any(depth > _MAX_BRACKET_DEPTH for depth in itertools.accumulate(steps)):
         raise invalid_field(
             "the text",
-            expected=f"at most {_MAX_BRACKETS} levels of brackets",
+            expected=f"at most {_MAX_BRACKET_DEPTH} levels of brackets",
             got="more",
         )
 

@@ -134,7 +134,7 @@ class Printer:
 
 # The symbols that a parser holds while it reads each argument. For "(a + b)" these are
 # "(" before a, and "(", "a" and "+" before b.
-_PARSER_DEPTHS = {
+_PARSER_DEPTH_BY_OPERATION = {
     "neg": (2,),
     "abs": (3,),
     "floor": (3,),
@@ -154,7 +154,7 @@ def _count_symbols(expr, depths):
     if expr.op == "lookup":
         levels = max(1, math.ceil(math.log(len(expr.data)) / math.log(_CASE_BRANCHES)))
         return 6 * (levels - 1) + 4 + max(4, *depths)
-    before = _PARSER_DEPTHS.get(expr.op, (1, 3))
+    before = _PARSER_DEPTH_BY_OPERATION.get(expr.op, (1, 3))
     return max((b + depth for b, depth in zip(before, depths, strict=False)), default=3)
 
 
@@ -172,7 +172,7 @@ def merge_equal_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, Floa
 
 
 # Rows of an INSERT: some databases take 1000.
-INSERT_ROWS = 500
+ROWS_PER_INSERT = 500
 MAX_QUERY_OPERATIONS = 20_000
 # No score is this large.
 UNREACHED_SCORE = 1e300
@@ -390,8 +390,8 @@ class SqlJoin(SqlStatement):
         columns = ", ".join([first + self.dialect.key, *others])
         inserts = [
             f"INSERT INTO {name} ({', '.join(fields)}) VALUES\n"
-            + ",\n".join(texts[i : i + INSERT_ROWS])
-            for i in range(0, len(texts), INSERT_ROWS)
+            + ",\n".join(texts[i : i + ROWS_PER_INSERT])
+            for i in range(0, len(texts), ROWS_PER_INSERT)
         ]
         names = {
             id(expr): f"m.{field}"

@@ -48,7 +48,7 @@ MIN_RARE_CLASS_ROWS = 50
 # A gamma law of a smaller skewness has the digits of a normal one.
 _MIN_SKEWNESS = 1e-4
 # The largest loss of this many rows states little about those of other rows.
-_SMALL_SAMPLE_ROWS = 50
+_MAX_SMALL_SAMPLE_ROWS = 50
 # Stands for a weight, or a variance, of 0.
 _MIN_POSITIVE_WEIGHT = 1e-300
 # With 1 to 3 clusters of either outcome, tests at 0.05 reject in 0.05 to 0.25.
@@ -605,7 +605,7 @@ def compute_few_event_interval(
     long = max(find_distance(side, event, 1.0, tail), 0.0)
     if losses.min() < 0:  # a difference, to whose other side few rows may add most, too
         other = (
-            (1 + (_SMALL_SAMPLE_ROWS / n) ** 2)
+            (1 + (_MAX_SMALL_SAMPLE_ROWS / n) ** 2)
             * size
             * side
             * ((side * losses).min() - side * mean)

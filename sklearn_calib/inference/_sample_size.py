@@ -24,7 +24,7 @@ _LINEAR_PREDICTOR_HINT = ", or say their law by linear_predictor=(mean, deviatio
 # A law is represented by at least this many predictions.
 MIN_LAW_PREDICTIONS = 50
 # The power of the test is computed on this many cells.
-POWER_CELLS = 512
+N_POWER_CELLS = 512
 # The grid of a normal law, and its half-width in standard deviations.
 _N_NORMAL_NODES = 20_001
 _NORMAL_DEVIATIONS = 10.0
@@ -513,10 +513,10 @@ def _rows_for_errors(law, error):
 def _pool_scores(law):
     """Pool scores, shares and log-odds in at most 512 cells of equal weight."""
     cell = np.minimum(
-        (np.cumsum(law.weight) * POWER_CELLS).astype(int), POWER_CELLS - 1
+        (np.cumsum(law.weight) * N_POWER_CELLS).astype(int), N_POWER_CELLS - 1
     )
-    share = np.bincount(cell, law.weight, POWER_CELLS)
+    share = np.bincount(cell, law.weight, N_POWER_CELLS)
     kept = share > 0
-    score = np.bincount(cell, law.weight * law.p, POWER_CELLS)[kept] / share[kept]
+    score = np.bincount(cell, law.weight * law.p, N_POWER_CELLS)[kept] / share[kept]
     score = np.clip(score, MIN_NORMAL_FLOAT32, np.nextafter(1, 0))
     return score, share[kept], np.log(score) - np.log1p(-score)

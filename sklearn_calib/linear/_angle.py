@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # The largest dispersion of the row sizes beyond that of a normal distribution. It is
 # 0.6 for a t distribution of 10 degrees of freedom.
-MAX_DISPERSION = 0.5
+MAX_ROW_SIZE_DISPERSION = 0.5
 # From so many rows per feature on, least squares gives the angle without a covariance.
 MIN_ROWS_PER_FEATURE = 1.1
 
@@ -338,7 +338,7 @@ def _measure_dispersion(sizes, df):
     # freedom, whose squared coefficient of variation is 2 / df.
     dispersion = np.var(sizes) / np.mean(sizes) ** 2 - 2 / max(df, 1.0)
     dispersion = float(np.sqrt(max(dispersion, 0.0)))
-    if dispersion > MAX_DISPERSION:
+    if dispersion > MAX_ROW_SIZE_DISPERSION:
         warn_calibration(
             expected="rows of similar size, as a normal law gives",
             got=f"leverages whose variation exceeds it by {dispersion:.2g}",

@@ -35,7 +35,7 @@ MAX_STALLED_GRADIENT = 1e-6
 # Newton's method takes the Hessian of at most this many coefficients.
 MAX_NEWTON_COEFFICIENTS = 1000
 # Scores this close to those of the minimum, in standard deviations, are converged.
-MAX_SCORE_ERROR = 1e-3
+MAX_SCORE_ERROR_DEVIATIONS = 1e-3
 # A matrix of this many rows takes 3.2 GB and some minutes.
 MAX_HESSIAN_ROWS = 20_000
 # If scores move farther, the rows are not those of the fit, or the training has hardly
@@ -471,10 +471,10 @@ def _warn_if_moved(fits):
     """Warn if polishing has moved the scores, so the model had not converged."""
     moved = max(fit.moved for fit in fits)
     what = "standard deviations between its scores and the minimum's, which are used"
-    close = MAX_SCORE_ERROR
+    close = MAX_SCORE_ERROR_DEVIATIONS
     if fits[0].l1 > 0:
         what = "relative error of the conditions of optimality"
-        close = 10 * MAX_SCORE_ERROR
+        close = 10 * MAX_SCORE_ERROR_DEVIATIONS
     if moved > close:
         warn_calibration(
             expected="a converged fit",

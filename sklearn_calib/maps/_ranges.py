@@ -25,7 +25,7 @@ ScoreFunction = Callable[[FloatArray], FloatArray]
 SLOPE_TOLERANCE = 1e-13
 #: Floating-point numbers, at most, between a cut and the jump of the map that it stands
 #: for.
-_JUMP_DISTANCE = {"float64": np.uint64(1 << 16), "float32": np.uint64(4)}
+_MAX_JUMP_STEPS_BY_DTYPE = {"float64": np.uint64(1 << 16), "float32": np.uint64(4)}
 _MIN_JUMP = 1e-9
 # A range is searched on at most this many scores.
 _MAX_GRID_SCORES = 257
@@ -81,7 +81,7 @@ class Ranges:
             return
         ends = np.append(self.starts, self._last)
         here = self.starts[at]
-        apart = _JUMP_DISTANCE[self.dtype]
+        apart = _MAX_JUMP_STEPS_BY_DTYPE[self.dtype]
         low = here - np.minimum((here - ends[at - 1]) // np.uint64(2), apart)
         high = here + np.minimum((ends[at + 1] - here) // np.uint64(2), apart)
         left, right = value(decode_floats(np.append(low, high), self.dtype)).reshape(

@@ -43,7 +43,7 @@ MAX_BINS = 10**6
 _STRATEGY_NAMES = get_args(CurveStrategy)
 _N_BELT_POINTS = 201
 # of an isotonic curve: more cannot be seen, and bands need points x resamples
-_MAX_CURVE_POINTS = 1000
+_MAX_ISOTONIC_CURVE_POINTS = 1000
 
 
 @dataclass(frozen=True)
@@ -433,9 +433,11 @@ def _fit_on_log_odds(rows, strategy, level):
 
 
 def _spread_positions(count):
-    """Return at most `_MAX_CURVE_POINTS` of `count` positions, evenly spaced in rank."""
+    """Return at most `_MAX_ISOTONIC_CURVE_POINTS` of `count` positions, evenly spaced in rank."""
     return np.unique(
-        np.linspace(0, count - 1, min(count, _MAX_CURVE_POINTS)).astype(np.intp)
+        np.linspace(0, count - 1, min(count, _MAX_ISOTONIC_CURVE_POINTS)).astype(
+            np.intp
+        )
     )
 
 

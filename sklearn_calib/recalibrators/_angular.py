@@ -26,7 +26,7 @@ _MAX_SLOPE = 100.0
 # More noise does not change the shape of the curve.
 _MAX_NOISE = 30.0
 # The start is chosen by this many points.
-START_POINTS = 1000
+N_START_POINTS = 1000
 # So many rows give the start, and the second derivatives, of more rows: enough for
 # averages to be read from a table.
 _SAMPLE_ROWS = 25_000
@@ -333,7 +333,7 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
     # Other links are quick, or have kinks that a sample would move.
     if link == "logit" and len(s) > 2 * _SAMPLE_ROWS:
         sample = _sample_rows(*data, _SAMPLE_ROWS)
-    few = _sample_rows(*sample, START_POINTS)
+    few = _sample_rows(*sample, N_START_POINTS)
     best = min(product(*starts), key=lambda point: compute_loss(point, *few)[0])
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}
     bounds = list(bounds)

@@ -45,8 +45,8 @@ Rows = tuple[AnyArray, IntArray, FloatArray]
 
 # The sample consists of pieces of so many consecutive rows, from so many places if
 # there are enough.
-_PIECE_ROWS = 1000
-_N_PIECES = 20
+_SAMPLE_PIECE_ROWS = 1000
+_N_SAMPLE_PIECES = 20
 # The least number of rows of the sample. With few classes there are up to ten times as
 # many, but no more entries than this.
 _MIN_SAMPLE_ROWS = 20_000
@@ -411,8 +411,10 @@ class Blocks:
         for number in rng.permutation(len(blocks))[:n_chosen]:
             block = [self._make_block(number, blocks[number])]
             most = _get_max_sample_rows(block)
-            # A part of the sample from each block, but not from more than `_N_PIECES`.
-            parts += self._copy_some_rows(block, most // min(n_chosen, _N_PIECES), rng)
+            # A part of the sample from each block, but not from more than `_N_SAMPLE_PIECES`.
+            parts += self._copy_some_rows(
+                block, most // min(n_chosen, _N_SAMPLE_PIECES), rng
+            )
             if sum(len(z) for z, *_ in parts) >= min(_MIN_SAMPLE_ROWS, most):
                 break
         return parts
@@ -421,7 +423,9 @@ class Blocks:
         """Copy about `most` rows of these blocks, so that the blocks are not kept."""
         # Pieces of adjacent rows are read fast from memory-mapped files; several places
         # protect against files that are sorted.
-        piece = min(_PIECE_ROWS, max(1, _get_max_sample_rows(blocks) // _N_PIECES))
+        piece = min(
+            _SAMPLE_PIECE_ROWS, max(1, _get_max_sample_rows(blocks) // _N_SAMPLE_PIECES)
+        )
         places = []
         for block in blocks:
             for start in range(0, block.n_rows, piece):

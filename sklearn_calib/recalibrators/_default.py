@@ -32,13 +32,13 @@ _MIN_OFFSET_GAIN_NATS_PER_CLASS = 2.0
 _BINARY_PENALTY = 2.0
 #: Nats that a map must save on the calibration rows, compared with unchanged scores.
 _BINARY_PRICE_BY_INPUT = {"logit": 2.0, "compressed": 4.0, "rank": 2.5, "proba": 4.0}
-_VECTOR_PRICE = 1.0
+_VECTOR_PRICE_NATS = 1.0
 # Half a nat for each class if that is more.
-_MIN_MATRIX_PRICE = 4.0
+_MIN_MATRIX_PRICE_NATS = 4.0
 # Beyond the price of the matrix.
-_COMPRESSED_EXTRA = 1.0
-_SPLINE_EXTRA = 8.0
-_MIN_WEIGHT = 0.01
+_COMPRESSED_EXTRA_PRICE_NATS = 1.0
+_SPLINE_EXTRA_PRICE_NATS = 8.0
+_MIN_MAP_WEIGHT = 0.01
 # The weight of the uniform distribution.
 _MIN_UNIFORM_WEIGHT = 1e-9
 MIN_ROW_LIKELIHOOD = 2.2e-16
@@ -173,11 +173,11 @@ class DefaultCalibration(Recalibrator):
         # data change the result little.
         weights = softmax(scores)
         # The first map always stays, because unchanged scores alone may be exact zeros.
-        weights[0] = max(weights[0], _MIN_WEIGHT)
+        weights[0] = max(weights[0], _MIN_MAP_WEIGHT)
         # The mean of an increasing and a decreasing map may be neither.
         if is_binary:
             weights[np.array(slopes) * slopes[weights.argmax()] < 0] = 0.0
-        kept = np.flatnonzero(weights >= _MIN_WEIGHT)
+        kept = np.flatnonzero(weights >= _MIN_MAP_WEIGHT)
         self.maps_ = [candidates[number] for number in kept]
         self.weights_ = weights[kept] / weights[kept].sum()
 
@@ -195,21 +195,25 @@ class DefaultCalibration(Recalibrator):
         scores = _log_scores(proba)
         matrix = _TwoStepMap()
         matrix_proba = matrix._fit(scores, codes, weight)
-        price = max(_MIN_MATRIX_PRICE, proba.shape[1] / 2)
+        price = max(_MIN_MATRIX_PRICE_NATS, proba.shape[1] / 2)
         yield matrix, price, matrix_proba
         vector = _TwoStepMap(first_step=matrix)
-        yield vector, _VECTOR_PRICE, vector._fit(scores, codes, weight)
+        yield vector, _VECTOR_PRICE_NATS, vector._fit(scores, codes, weight)
         if proba.shape[1] >= _MANY_CLASSES_LIMIT:
             return
         compressed = _TwoStepMap("compressed")
-        compressed_price = price + _COMPRESSED_EXTRA
+        compressed_price = price + _COMPRESSED_EXTRA_PRICE_NATS
         yield compressed, compressed_price, compressed._fit(scores, codes, weight)
         del scores
         if weight.sum() < _MIN_SPLINE_ROWS:
             return
         splined = _SplinedMap(matrix)
         splined._fit(matrix_proba, codes, weight)
-        yield splined, price + _SPLINE_EXTRA, splined._make_last_map()(matrix_proba)
+        yield (
+            splined,
+            price + _SPLINE_EXTRA_PRICE_NATS,
+            splined._make_last_map()(matrix_proba),
+        )
 
     def _make_map(self):
         return maps.make_mixture(

@@ -26,7 +26,7 @@ _MIN_TIED_ROWS = 5
 # So many scores must have that many rows.
 _MIN_TIED_SCORES = 20
 # The base rate is tested on a sample of at most this many rows.
-_MAX_RATE_ROWS = 20_000
+_MAX_BASE_RATE_ROWS = 20_000
 # With more rows an overfitted map is unlikely, and refits take long.
 _MAX_LOSS_ROWS = 4_000
 # With fewer rows, 3 standard errors of skewed differences are not evidence.
@@ -39,7 +39,7 @@ _MIN_COPIED_FRACTION = 0.2
 # From the distances of the last two follows where the first is to be expected.
 _NEIGHBOUR_RANKS = 1, 40, 80
 # In units of that distance; independent rows are above 0.65 of it.
-_MAX_NEAR_RATIO = 0.5
+_MAX_NEIGHBOUR_DISTANCE_RATIO = 0.5
 _SEARCH_RADIUS_RATIO = 0.7
 # In more rows only equal ones are looked for.
 _MAX_NEAR_ROWS = 20_000
@@ -302,7 +302,7 @@ def _find_near_copies(columns):
     # The distance to the k-th neighbour grows like a power of k; two distances
     # determine the power, which is extrapolated to the first neighbour.
     expected = far * k ** -(np.log(farther / far) / np.log(last / k))
-    if near >= _MAX_NEAR_RATIO * expected:
+    if near >= _MAX_NEIGHBOUR_DISTANCE_RATIO * expected:
         return None
     pairs = cKDTree(ranks).query_pairs(
         _SEARCH_RADIUS_RATIO * expected, output_type="ndarray"
@@ -336,7 +336,7 @@ def warn_if_harmful(
         # of it.
         return
     name = type(recalibrator).__name__
-    some = _select_evenly(positive, _MAX_RATE_ROWS)
+    some = _select_evenly(positive, _MAX_BASE_RATE_ROWS)
     lost = _find_lost_base_rate(
         recalibrator, scores[some], y_encoded[some], weight[some], classes
     )
@@ -403,7 +403,7 @@ def warn_if_labels_harmed(
             continue
         if _targets_other_prior(method, y_encoded, weight[labelled], 2):
             continue
-        some = _select_evenly(labelled, _MAX_RATE_ROWS)
+        some = _select_evenly(labelled, _MAX_BASE_RATE_ROWS)
         lost = _find_lost_base_rate(
             method,
             pairs[label][some],

@@ -17,8 +17,8 @@ from ..maps import CalibrationMap, Ranges, Rows
 
 ScoreKind = Literal["proba", "logits"]
 # The range of the scores that `canonical_proba` accepts.
-_RANGE_BY_INPUT = {"proba": (0.0, 1.0), "logits": (-1e150, 1e150)}
-_NOTES = {
+_SCORE_RANGE_BY_INPUT = {"proba": (0.0, 1.0), "logits": (-1e150, 1e150)}
+_NOTE_BY_INPUT = {
     "proba": "Scores are probabilities before recalibration.",
     "logits": "Scores are log-odds before recalibration.",
 }
@@ -83,7 +83,7 @@ class Threshold(RenderableMixin):
         return " or ".join(map(self._format_range, self.intervals))
 
     def _format_range(self, ends):
-        low, high = _RANGE_BY_INPUT[self.input]
+        low, high = _SCORE_RANGE_BY_INPUT[self.input]
         if ends[0] == ends[1]:
             return f"score = {ends[0]!r}"
         if ends[0] == low:
@@ -101,14 +101,14 @@ class Threshold(RenderableMixin):
 
     def _make_sections(self):
         rule = f"p >= {self.target:.6g}: {self.rule}"
-        return [Section(sentences=[rule], notes=[_NOTES[self.input]])]
+        return [Section(sentences=[rule], notes=[_NOTE_BY_INPUT[self.input]])]
 
 
 def make_thresholds_section(found: Sequence[Threshold]) -> Section:
     """Build the table of thresholds for reports and the command line."""
     rows = [(f"{threshold.target:.6g}", threshold.rule) for threshold in found]
     sentence = (
-        f"{_NOTES[found[0].input]} Each rule holds if and only if the calibrated "
+        f"{_NOTE_BY_INPUT[found[0].input]} Each rule holds if and only if the calibrated "
         "probability is at least the target."
     )
     return Section(
@@ -139,7 +139,7 @@ def find_thresholds(
         Called without arguments: None if the map only rises or only falls, else the
         map.
     """
-    check_choice("input", input, _RANGE_BY_INPUT, "Say what the scores are")
+    check_choice("input", input, _SCORE_RANGE_BY_INPUT, "Say what the scores are")
     check_choice("dtype", dtype, _DTYPE_NAMES, "Say how the scores are stored")
     targets = _check_targets(target)
 
@@ -150,7 +150,7 @@ def find_thresholds(
         rows = read_rows(x)
         return value(rows if floor is None else clip_to_floor(rows, floor))
 
-    low, high = _RANGE_BY_INPUT[input]
+    low, high = _SCORE_RANGE_BY_INPUT[input]
     # The largest numbers of float32 limit the range further.
     if dtype == "float32":
         low, high = np.clip(

@@ -151,11 +151,11 @@ _INTENDED_COLUMNS_HINT = "; where they are meant, check_columns=False"
 
 
 # Of each column that moves, for the label that it moves to.
-_MIN_AUC = 0.65
+_MIN_MOVED_COLUMN_AUC = 0.65
 # Of each label that gets another column.
 _MIN_AUC_GAIN = 0.1
 # Of one area; these are six of a difference of two areas.
-_MIN_STANDARD_ERRORS = 8.5
+_MIN_AUC_STANDARD_ERRORS = 8.5
 _MAX_NAMED_LABELS = 5
 
 
@@ -243,9 +243,9 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     own = area[label, label]
     gain = new - own
     sure = (
-        (new >= _MIN_AUC)
+        (new >= _MIN_MOVED_COLUMN_AUC)
         & (gain >= _MIN_AUC_GAIN)
-        & (gain >= _MIN_STANDARD_ERRORS * error)
+        & (gain >= _MIN_AUC_STANDARD_ERRORS * error)
     )
     # Columns change places in cycles; each cycle is judged by itself, and only if all
     # its labels gain clearly.

@@ -20,10 +20,10 @@ from ..metrics import LossLike, get_loss
 #: A loss, or a function (p, q) -> its expected value for p where q is true.
 ExpectedLoss: TypeAlias = LossLike | Callable[[Any, Any], Any]
 # In standard deviations: 2e-19 of the mass lies beyond.
-_MAX_DEVIATIONS = 9.0
+_MAX_QUADRATURE_DEVIATIONS = 9.0
 # The quadrature rule for expectations.
-_N_PANELS = 24
-_PANEL_ORDER = 20
+_N_QUADRATURE_PANELS = 24
+_QUADRATURE_ORDER = 20
 
 
 class GaussianLoss(NamedTuple):
@@ -35,13 +35,17 @@ class GaussianLoss(NamedTuple):
     error_rate: float
 
 
-MAX_MAGNITUDE = 1e50  # of squares and quotients that float64 holds
+MAX_PARAMETER_MAGNITUDE = 1e50  # of squares and quotients that float64 holds
 
 
 def make_normal_rule() -> tuple[FloatArray, FloatArray]:
     """Return nodes and weights for expectations under the standard normal distribution."""
-    x, w = np.polynomial.legendre.leggauss(_PANEL_ORDER)
-    edges = np.linspace(-_MAX_DEVIATIONS, _MAX_DEVIATIONS, _N_PANELS + 1)
+    x, w = np.polynomial.legendre.leggauss(_QUADRATURE_ORDER)
+    edges = np.linspace(
+        -_MAX_QUADRATURE_DEVIATIONS,
+        _MAX_QUADRATURE_DEVIATIONS,
+        _N_QUADRATURE_PANELS + 1,
+    )
     # Composite Gauss-Legendre: Gauss-Hermite converges slowly for the logistic function
     # at large variances.
     half = np.diff(edges)[:, None] / 2
@@ -51,7 +55,7 @@ def make_normal_rule() -> tuple[FloatArray, FloatArray]:
 
 
 # Of the logarithms of the unknowns.
-_MAX_RESIDUAL = 1e-12
+_MAX_LOG_RESIDUAL = 1e-12
 
 
 class LogisticLimit(NamedTuple):
@@ -208,10 +212,12 @@ class GaussianLogisticModel:
         numbers = is_number(inner) and is_number(norm)
         if not (
             numbers
-            and abs(inner) <= MAX_MAGNITUDE
-            and 1 / MAX_MAGNITUDE <= norm <= MAX_MAGNITUDE
+            and abs(inner) <= MAX_PARAMETER_MAGNITUDE
+            and 1 / MAX_PARAMETER_MAGNITUDE <= norm <= MAX_PARAMETER_MAGNITUDE
         ):
-            bounds = f"within {MAX_MAGNITUDE:g} a finite inner and a norm above 0"
+            bounds = (
+                f"within {MAX_PARAMETER_MAGNITUDE:g} a finite inner and a norm above 0"
+            )
             raise invalid_input(
                 expected=bounds, got=f"{inner!r}, {norm!r}", hint="Check the weights"
             )
@@ -346,9 +352,9 @@ class GaussianLogisticModel:
         solution = root(lambda u: compute_equations(u)[0] - u, start, tol=1e-14).x
         new, inner, norm = compute_equations(solution)
         residual = np.abs(new - solution).max()
-        if not residual < _MAX_RESIDUAL:
+        if not residual < _MAX_LOG_RESIDUAL:
             raise invalid_input(
-                expected=f"a residual below {_MAX_RESIDUAL:g}",
+                expected=f"a residual below {_MAX_LOG_RESIDUAL:g}",
                 got=f"{residual:.2g}",
                 hint="Use a larger strength",
                 error=RuntimeError,

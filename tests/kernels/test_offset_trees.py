@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from sklearn_calib._kernels._offset_trees import (
     L2_PER_CATEGORY,
-    MAX_TREE_STEP,
+    MAX_TREE_STEP_LOG_ODDS,
     add_trees,
     boost_trees,
 )
@@ -171,7 +171,7 @@ def test_no_tree_raises_the_loss(learning_rate, offset):
     for _ in range(60):
         losses.append(w @ (np.logaddexp(0, margin) - y * margin))
         _, raised, _ = boost_trees(codes, y, w, margin, **options)
-        assert np.abs(raised - margin).max() <= MAX_TREE_STEP + 1e-12
+        assert np.abs(raised - margin).max() <= MAX_TREE_STEP_LOG_ODDS + 1e-12
         margin = raised
     assert (np.diff(losses) <= 1e-9).all()
     assert losses[-1] < 0.9 * losses[0]

@@ -120,7 +120,9 @@ def test_the_gap_is_above_the_distance_to_the_optimum(monkeypatch):
 
     best = fitted(SETS["flat"], 6)
     monkeypatch.setattr(
-        program, "_TIGHT_TOLERANCES", dict.fromkeys(program._TIGHT_TOLERANCES, 1e-3)
+        program,
+        "_TIGHT_SOLVER_TOLERANCES",
+        dict.fromkeys(program._TIGHT_SOLVER_TOLERANCES, 1e-3),
     )
     with pytest.warns(CalibrationWarning) as told:  # of both gaps
         early = fitted(SETS["flat"], 6)

@@ -245,7 +245,7 @@ def test_the_weights_are_those_of_bayes(k, n):
     """Each map pays its price; unchanged scores pay nothing."""
     eta, y = rows(n, k)
     proba, weight = canonical_proba(2 * eta, kind="logits"), 1 + np.arange(n) % 3
-    with mock.patch.object(_default, "_MIN_WEIGHT", 0.0):
+    with mock.patch.object(_default, "_MIN_MAP_WEIGHT", 0.0):
         fitted = DefaultCalibration().fit(proba, y, sample_weight=weight)
     prices = [4, 1, 5, 12, 0] if n == 300 else [4, 1, 5, 0]
     prices = [2, 4, 2.5, 4, 0] if k == 2 else prices
@@ -262,7 +262,7 @@ def test_maps_without_weight_are_left_out():
     assert len(DefaultCalibration().fit(proba, y).maps_) < 4
     eta, y = rows(200, 50)
     proba = canonical_proba(eta, kind="logits")
-    with mock.patch.object(_default, "_MIN_WEIGHT", 0.0):
+    with mock.patch.object(_default, "_MIN_MAP_WEIGHT", 0.0):
         for k in (49, 50):
             given = softmax(np.asarray(proba)[:, :k], axis=1)
             found = DefaultCalibration().fit(
