@@ -179,7 +179,7 @@ def to_document(
     # An ExportedMap holds its document.
     document = getattr(source, "document", source)
     if isinstance(document, dict):
-        document = read_document(document)
+        document = parse_document(document)
     if not isinstance(document, MapDocument):
         return _document_fitted(source, "proba" if input is None else input, tabulate)
     if input in (None, document.input):
@@ -263,7 +263,7 @@ def make_check_scores(k: int, kind: str) -> FloatArray:
 # -- reading ----------------------------------------------------------------------------------
 
 
-def read_document(document: Any, *, edited: bool = False) -> MapDocument:
+def parse_document(document: Any, *, edited: bool = False) -> MapDocument:
     """Read and check the document in a dict; see `from_dict`."""
     parsed = _parse_document_parts(document)
     if check_bool(edited, "edited"):

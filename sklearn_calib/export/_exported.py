@@ -23,7 +23,7 @@ from .._validation import (
 from ..exceptions import InvalidInputError, invalid_input
 from ..maps import MAX_MAP_DEPTH, CalibrationMap, invalid_field, short_repr
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
-from ._document import Kind, read_document, to_document
+from ._document import Kind, parse_document, to_document
 from ._notes import Columns, Date, write_notes
 
 
@@ -91,7 +91,7 @@ class ExportedMap(Recalibrator):
 
         `parsed` is the document if it has been read already.
         """
-        parsed = parsed or read_document(self.document)
+        parsed = parsed or parse_document(self.document)
         self.classes_ = parsed.classes
         self.n_features_in_ = len(parsed.classes)
         self._root = parsed.root
@@ -363,7 +363,7 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     ValueError: map.parts[1].coef: expected a value, got nothing. The map was
     changed or cut off; export it again.
     """
-    parsed = read_document(document, edited=edited)
+    parsed = parse_document(document, edited=edited)
     if edited:
         document = parsed.to_dict()
     return ExportedMap(document)._store_nodes(parsed)

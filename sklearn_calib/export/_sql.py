@@ -616,7 +616,7 @@ def _name_results(dialect: Dialect, text: str, into: str | Sequence[str] | None)
 
 def _write_bands(dialect, fitted, document, score, bands):
     """Write the band of each score: a CASE of comparisons, from the highest band on."""
-    edges, names = _read_bands(bands, dialect)
+    edges, names = _check_score_bands(bands, dialect)
     own = (
         fitted if isinstance(fitted, Recalibrator) else ExportedMap(document.to_dict())
     )
@@ -637,7 +637,7 @@ def _write_bands(dialect, fitted, document, score, bands):
     return f"CASE {' '.join(whens)} ELSE {names[0]} END" if whens else names[0]
 
 
-def _read_bands(bands, dialect):
+def _check_score_bands(bands, dialect):
     """Return the lower edges of all bands but the first, and the SQL literal of each band."""
     is_table = isinstance(bands, Mapping | Sequence | np.ndarray)
     if isinstance(bands, Mapping):

@@ -363,7 +363,7 @@ def calibrated_mean(
             got=repr(power),
             hint="0 is the labels alone",
         )
-    outcome, positive, is_share = _read_outcome(y, pos_label)
+    outcome, positive, is_share = _encode_outcome_labels(y, pos_label)
     scores = _encode_judge_scores(score, score_unlabelled, scale)
     check_same_length(outcome, scores.given)
     check_same_index(y, score, sample_weight, groups)
@@ -397,7 +397,7 @@ def calibrated_mean(
     )
 
 
-def _read_outcome(y, pos_label):
+def _encode_outcome_labels(y, pos_label):
     """Read labels as numbers, with the positive class, and whether the mean is a share."""
     with add_error_context("y"):
         labels = read_array(y, "labels")

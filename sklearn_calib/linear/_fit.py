@@ -90,7 +90,7 @@ def _log_loss(f, y):
     return -log_expit(y * f), y * p, p * (1 - p)
 
 
-def _squared_loss(f, y):
+def _compute_squared_loss(f, y):
     return (y - f) ** 2 / 2, y - f, np.ones_like(f)
 
 
@@ -116,7 +116,7 @@ def _multinomial_loss(f, codes):
 
 LOSS_FUNCTIONS = {
     "log": _log_loss,
-    "squared": _squared_loss,
+    "squared": _compute_squared_loss,
     "squared_hinge": _squared_hinge_loss,
     "modified_huber": _modified_huber_loss,
     "multinomial": _multinomial_loss,

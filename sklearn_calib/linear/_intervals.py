@@ -82,8 +82,8 @@ def logistic_intervals(
         )
     check_level(level)
     check_same_index(X_train, sample_weight)
-    X_train = _read_features(X_train, "X_train")
-    X = _read_features(X, "X")
+    X_train = _check_dense_features(X_train, "X_train")
+    X = _check_dense_features(X, "X")
     n_train = np.shape(X_train)[0]
     weight = canonical_weight(sample_weight, n_train, keeps_unit=True)
     z = model.decision_function(X_train)
@@ -104,7 +104,7 @@ def logistic_intervals(
     return expit(np.column_stack([z - half, z + half]))
 
 
-def _read_features(X, name):
+def _check_dense_features(X, name):
     table = read_numbers(X.toarray() if hasattr(X, "toarray") else X, name)
     if table.ndim != 2:
         raise invalid_input(

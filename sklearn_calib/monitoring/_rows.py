@@ -118,7 +118,7 @@ def read_rows(
     if time is None:
         return BatchRows(log_pair, hit, label, group, None, None), classes
     with add_error_context("time"):
-        moment, given = _read_times(time, len(proba))
+        moment, given = _convert_row_times(time, len(proba))
     order = np.argsort(moment, kind="stable")
     return BatchRows(log_pair, hit, label, group, moment, given).take(order), classes
 
@@ -197,7 +197,7 @@ def _encode_groups(groups, known, n):
 # -- times ----------------------------------------------------------------------------------------
 
 
-def _read_times(time, n):
+def _convert_row_times(time, n):
     """Return times as float64 or datetime64[us], and as they were given; shape (n,)."""
     raw = np.asarray(time)
     raw = np.full(n, raw) if raw.ndim == 0 else raw
