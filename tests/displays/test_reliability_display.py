@@ -29,10 +29,9 @@ def lines(axes):
 )
 def test_draws_the_curve(strategy):
     proba, y = make_overconfident(2, 300)
-    display = ReliabilityDisplay.from_predictions(
-        y, proba, name="net", strategy=strategy
-    )
-    (curve,) = reliability_curve(y, proba, strategy=strategy)
+    options = {"strategy": strategy, "n_resamples": 20}
+    display = ReliabilityDisplay.from_predictions(y, proba, name="net", **options)
+    (curve,) = reliability_curve(y, proba, **options)
     (line,) = lines(display.axes_[0])
     np.testing.assert_array_equal(line.get_ydata(), curve.observed)
     assert line.get_label() == "net"
