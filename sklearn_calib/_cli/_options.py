@@ -193,8 +193,7 @@ class Options(argparse._ActionsContainer):
 
     def add_soft_labels(
         self,
-        weigh: str = ", which count as weights. Each row is a cluster unless --cluster "
-        "names larger ones",
+        weigh: str = ", which count as weights. Each row is a cluster without --cluster",
     ) -> None:
         """Add the option for labels that are shares; `weigh`: what numbers of votes do."""
         self.add_argument(
@@ -498,7 +497,7 @@ _SHARED_OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "COLUMN",
         "help": "column of the predicted class, if the one column of --prob is the "
         "confidence in it, not the probability of one fixed answer: for that use "
-        "--positive; the outcome is then whether the prediction equals --label "
+        "--positive; the outcome is then whether it equals --label "
         "(tables are held in memory)",
     },
     "--resamples": {
