@@ -869,6 +869,25 @@ def test_export_shows_how_to_use_an_expression(rows, capsys):
     assert "Use it" not in capsys.readouterr().out
 
 
+def test_export_to_a_pipe_begins_with_a_comment(rows, capsysbinary):
+    words = ["export", "map.json", "--to", "sql", "--dialect", "duckdb"]
+    assert main([*words, "--prob", "p"]) == 0
+    written = capsysbinary.readouterr().out.decode()
+    comment, _, expression = written.partition("\n")
+    assert comment.startswith("-- Use it as SELECT id, <expression> FROM scores;")
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as database:
+        database.execute("CREATE TABLE scores (p DOUBLE)")
+        database.execute("INSERT INTO scores VALUES (0.2), (0.9)")
+        got, bare = (
+            database.execute(f"SELECT {text} FROM scores").fetchnumpy()["calibrated"]
+            for text in (written, expression)
+        )
+    assert len(got) == 2 and (got == bare).all()
+    assert main([*words, "--prob", "a,b"]) == 0
+    assert b"Use it" not in capsysbinary.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

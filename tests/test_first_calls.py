@@ -13,6 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -23,6 +24,7 @@ from sklearn_calib.groups import grade_calibration
 from sklearn_calib.inference import internal_validation
 from sklearn_calib.metrics import reliability_curve
 from sklearn_calib.recalibrators import PlattScaling, PriorShift
+from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
 SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
@@ -217,3 +219,33 @@ def test_a_model_of_tensors_is_fitted_under_dispatch(library, monkeypatch):
             said = np.asarray(model.predict(xp.asarray(X)))
         np.testing.assert_allclose(np.asarray(found), expected, atol=1e-9)
         assert said.tolist() == [classes[code] for code in expected.argmax(axis=1)]
+
+
+def test_what_chooses_a_threshold():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    model = CalibratedModel(GaussianNB(), "platt").fit(X, y)
+    for name in ("threshold", "threshold_"):
+        with pytest.raises(AttributeError, match="CostSensitiveClassifier"):
+            getattr(model, name)
+    assert not hasattr(model, "threshold") and not hasattr(model, "other")
+    # Errors of properties and of methods that are not available stay theirs.
+    with pytest.raises(AttributeError, match=r"no attribute 'other'$"):
+        _ = model.other
+    with pytest.raises(AttributeError, match="partial_fit_recalibrator"):
+        _ = model.partial_fit_recalibrator
+    assert pickle.loads(pickle.dumps(model)).predict_proba(X).shape == (60, 2)
+
+
+def test_pos_label_is_not_for_a_fit():
+    X, y = np.arange(12.0)[:, None], np.arange(12) % 2
+    with pytest.raises(TypeError, match=r"without pos_label, got 1\. .*to measures"):
+        CalibratedModel(GaussianNB()).fit(X, y, pos_label=1)
+
+
+def test_groups_of_a_report_are_not_subgroups():
+    y, p = np.arange(12) % 2, np.full(12, 0.5)
+    message = r"groups: one value.*by=table, or report\.add_groups\(table\)"
+    with pytest.raises(ValueError, match=message):
+        calibration_report(y, p, groups={"site": ["a", "b"] * 6})

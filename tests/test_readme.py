@@ -117,6 +117,10 @@ def test_the_two_commands_come_first():
     )
     read = re.sub(r"[|]|```python\n.*?```", " ", README, flags=re.S)
     assert len(read.split()) < 1100, "a README of more than five minutes"
+    # Blocks of code, tables and marks; the addresses of links and pictures.
+    prose = re.sub(r"(?ms)^```.*?^```|<!--.*?-->|^\|[^\n]*$", "", README)
+    prose = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", prose)
+    assert 300 < len(prose.split()) <= 700, "too much prose"
     assert README.count("CalibratedClassifierCV") > 2
 
 

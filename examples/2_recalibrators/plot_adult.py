@@ -67,6 +67,13 @@ p_test = model.predict_proba(X_test)
 CalibratingFunctionDisplay.from_recalibrators(fitted, y_test, p_test, n_bins=30)
 
 # %%
+# Two of them, larger:
+
+two = {name: fitted[name] for name in ("temperature", "isotonic")}
+CalibratingFunctionDisplay.from_recalibrators(two, y_test, p_test, n_bins=30)
+# sphinx_gallery_thumbnail_number = 2
+
+# %%
 # All of them repair it; what is left differs little. The last column tests on 5000 rows whether
 # the probabilities can be told from calibrated ones.
 

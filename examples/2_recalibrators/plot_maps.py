@@ -33,7 +33,14 @@ maps = [
     and not name.startswith("structured")
 ]
 maps.sort(key=lambda name: all_recalibrators()[name].capabilities.nonparametric_shape)
-display = CalibratingFunctionDisplay.from_predictions(y, p, maps, truth=truth)
+CalibratingFunctionDisplay.from_predictions(y, p, maps, truth=truth)
+
+# %%
+# One of each kind, larger:
+
+two = ["platt", "isotonic"]
+display = CalibratingFunctionDisplay.from_predictions(y, p, two, truth=truth)
+# sphinx_gallery_thumbnail_number = 2
 
 # %%
 # Methods with a few parameters are smooth and need few rows, but bend as their formula allows. The

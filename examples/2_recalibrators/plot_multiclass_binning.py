@@ -51,7 +51,7 @@ for title, model in models.items():
 # %%
 # The same as a picture.
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 2.5), sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(6.4, 4), sharey=True)
 for axis, title in zip(axes, models, strict=True):
     axis.plot([brier[title, name] for name in names[::-1]], names[::-1], "o")
     axis.set(title=title, xlabel="Brier loss")

@@ -44,9 +44,16 @@ names = [
     "enir",
 ]
 fitted = {name: get_recalibrator(name).fit(scores, y) for name in names}
+CalibratingFunctionDisplay.from_recalibrators(fitted, y_test, test_scores, n_bins=50)
+
+# %%
+# Two of them, larger:
+
+two = {name: fitted[name] for name in ("platt", "isotonic")}
 display = CalibratingFunctionDisplay.from_recalibrators(
-    fitted, y_test, test_scores, n_bins=50
+    two, y_test, test_scores, n_bins=50
 )
+# sphinx_gallery_thumbnail_number = 2
 
 # %%
 # Each point is the share of positives among test rows of nearly the same score: what the map

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .._show import plain
 from ._console import Output, standard_output
 from ._map import EDITED_HELP, SQL_DIALECTS, load_map
 from ._messages import invalid_option
@@ -103,20 +104,25 @@ def run_export(options: Request) -> int:
     if options.out is not None:
         check_writable(options.out, [options.map])
     content = _write_code(found, options)
+    usage = ""
+    # Several columns give a query, and a large map in a table several statements.
+    is_expression = options.to == "sql" and len(_parse_sql_columns(options)) == 1
+    if is_expression and options.into != "table":
+        usage = (
+            f"Use it as SELECT id, <expression> FROM {options.source or 'scores'}; the expression "
+            f"already ends in AS {options.into or 'calibrated'} (see --into)"
+        )
     if options.out is None:
         with standard_output("map", "Name a file with --out") as stream:
             # A map is UTF-8, also if the terminal has another encoding.
+            if usage:
+                stream.write(f"-- {plain(usage, None)}\n".encode())
             stream.write(content)
         return 0
     write_text(content, options.out, "--out")
     output = Output()
-    # Several columns give a query, and a large map in a table several statements.
-    is_expression = options.to == "sql" and len(_parse_sql_columns(options)) == 1
-    if is_expression and options.into != "table":
-        output.print(
-            f"Use it as SELECT id, <expression> FROM {options.source or 'scores'}; the expression "
-            f"already ends in AS {options.into or 'calibrated'} (see --into)"
-        )
+    if usage:
+        output.print(usage)
     return output.finish_output({options.to: options.out})
 
 

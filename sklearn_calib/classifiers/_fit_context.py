@@ -491,6 +491,14 @@ def route_metadata(
     groups = (
         {"groups": estimator_params.pop("groups")} if "groups" in fit_params else {}
     )
+    if "pos_label" in fit_params:
+        raise invalid_input(
+            "pos_label",
+            expected="a fit without pos_label",
+            got=repr(fit_params["pos_label"]),
+            hint="There is a column for each class of classes_; pass pos_label to measures",
+            error=TypeError,
+        )
     weights = {}
     if sample_weight is not None:
         weights["sample_weight"] = sample_weight

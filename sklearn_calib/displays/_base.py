@@ -43,9 +43,10 @@ BAR_STYLE_OPTIONS = ("alpha", "color", "label")
 CurveKwargs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 #: Of each panel the pairs (x, y) that are drawn, or (x, y, value).
 PlottedData = list[list[tuple[Any, ...]]]
-#: Places of a legend above its panel.
-LEGEND_ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-LEGEND_ABOVE_RIGHT: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+# Panels that are narrower get small letters.
+SMALL_PANEL_INCHES = 3.0
+# A legend takes no more of the height of a panel than this.
+_MAX_LEGEND_FRACTION = 0.6
 
 
 #: What to write instead of options of matplotlib.
@@ -227,7 +228,8 @@ class Display:
     def _draw_on_axes(self, axes, curve_kwargs=None, **options):
         """Draw on the axes or on new ones; returns the display itself."""
         self.styles_ = self._resolve_styles(curve_kwargs)
-        if axes is None:
+        is_given = axes is not None
+        if not is_given:
             axes = self._new_axes(import_optional("matplotlib.pyplot", "plot"))
         # A single Axes, a list and an array of them.
         axes = np.ravel(np.asarray(axes, dtype=object))
@@ -240,9 +242,15 @@ class Display:
                 got=got,
                 hint="Leave them out for a new figure",
             )
+        legends_before = [ax.get_legend() for ax in axes]
         self._draw(*axes, **options)
-        for ax in axes:
+        for ax, legend_before in zip(axes, legends_before, strict=True):
             ax.spines[["top", "right"]].set_visible(False)
+            # A legend above the axes would cover their title.
+            if is_given or ax.get_title():
+                _move_legend_inside(ax, legend_before)
+            if is_given:
+                _fit_texts(ax)
         self.axes_ = axes
         self.figure_ = axes[0].figure
         if count == 1:
@@ -308,13 +316,15 @@ def name_models(
 
 def predict_models(
     display: type[Display],
-    models: dict[str, Estimator],
+    models: Estimator | dict[str, Estimator],
+    name: str | None,
     X: Features,
     y: ArrayLike,
     labels: Any,
     multilabel: str | None = None,
 ) -> tuple[dict[str, Any], Any]:
     """Return the probabilities of fitted classifiers, and the labels of their columns."""
+    models = name_models(models, name, type(models).__name__)
     check_same_index(X, y)
     for model in models.values():
         check_gives_proba(model, f"{display.__name__}.from_predictions(y, {{}})")
@@ -334,7 +344,7 @@ def predict_model(
     display: type[Display], estimator: Estimator, X: Features, y: ArrayLike, labels: Any
 ) -> tuple[Any, Any]:
     """Return the probabilities of a fitted classifier, and the labels of their columns."""
-    probabilities, labels = predict_models(display, {"model": estimator}, X, y, labels)
+    probabilities, labels = predict_models(display, estimator, "model", X, y, labels)
     return probabilities["model"], labels
 
 
@@ -345,8 +355,74 @@ def draw_unit_square(ax: Axes, **labels: Any) -> None:
 
 
 def add_legend(ax: Axes, **options: Any) -> None:
-    """Add a legend in small letters without a frame."""
-    ax.legend(**{"frameon": False, "fontsize": "small"} | options)
+    """Add a legend in small letters without a border, by default above the panel."""
+    look = {"framealpha": 0.7, "edgecolor": "none", "fancybox": False}
+    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+    size = {"fontsize": "small", "title_fontsize": "small"}
+    ax.legend(**look | place | size | options)
+
+
+def is_small(ax: Axes) -> bool:
+    """Return whether axes are too narrow for letters of the usual size."""
+    return ax.get_window_extent().width < SMALL_PANEL_INCHES * ax.figure.dpi
+
+
+def _move_legend_inside(ax, legend_before):
+    """Move a legend above the axes into them, and make room for it above the curves."""
+    legend = ax.get_legend()
+    if legend is None or _is_inside(legend):
+        return
+    add_legend(
+        ax, handles=legend.legend_handles, title=legend.get_title().get_text(),
+        labels=[text.get_text() for text in legend.get_texts()], labelspacing=0.2,
+        loc="upper right", bbox_to_anchor=None, borderaxespad=0,
+    )  # fmt: skip
+    # Limits that matplotlib chose follow the curves and have no room for a legend.
+    if not _is_inside(legend_before) or ax.get_autoscaley_on():
+        box = ax.get_legend().get_window_extent()
+        share = min(box.height / ax.get_window_extent().height, _MAX_LEGEND_FRACTION)
+        bottom, top = ax.get_ylim()
+        ax.set_ylim(bottom, bottom + (top - bottom) / (1 - share), auto=None)
+
+
+def _is_inside(legend):
+    # A legend above the panel is anchored at a point, and others at the whole panel.
+    return legend is not None and legend.get_bbox_to_anchor().height > 0
+
+
+def _fit_texts(ax):
+    """Fit the texts into axes of the caller, which may be small."""
+    if is_small(ax):
+        texts = [ax.title, *ax.texts]
+        if ax.get_legend() is not None:
+            texts += [ax.get_legend().get_title(), *ax.get_legend().get_texts()]
+        for one in (ax, *ax.child_axes):
+            one.tick_params(labelsize="x-small", length=2, pad=1)
+            texts += [one.xaxis.label, one.yaxis.label]
+            one.xaxis.labelpad = one.yaxis.labelpad = 1
+        for text in texts:
+            text.set_size("x-small")
+    _keep_texts_in_slot(ax)
+
+
+def _keep_texts_in_slot(ax):
+    """Shrink axes if their texts would cover other panels, since the figure has no layout."""
+    from matplotlib.transforms import Bbox
+
+    slot = ax.get_subplotspec()
+    if slot is None or ax.figure.get_layout_engine() is not None:
+        return
+    grid = slot.get_gridspec().get_subplot_params(ax.figure)
+    area = slot.get_position(ax.figure)
+    # The labels have the gaps to the panels at the left and below.
+    lowest = area.min - area.size * (grid.wspace, grid.hspace)
+    texts = ax.get_tightbbox().transformed(ax.figure.transSubfigure.inverted())
+    place = ax.get_position(original=True)
+    lower = place.min + np.maximum(lowest - texts.min, 0)
+    upper = place.max - np.maximum(texts.max - area.max, 0)
+    ax.set_position(Bbox([lower, upper]))
+    # Setting a position takes the axes out of layouts that the caller may choose later.
+    ax.set_in_layout(True)
 
 
 def name_rows(ax: Axes, names: Iterable[object]) -> None:

@@ -250,4 +250,4 @@ class CalibratingFunctionDisplay(Display):
                 )  # fmt: skip
             ax.plot(self.scores, values, zorder=3, **style | {"label": "map"})
         if self.truth is not None or self.curve is not None:
-            add_legend(axes[0], loc="upper left")
+            add_legend(axes[0], loc="best", bbox_to_anchor=None)

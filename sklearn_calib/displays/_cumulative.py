@@ -221,8 +221,8 @@ class CumulativeDifferenceDisplay(Display):
             ax.step(*values, **style)
         error = found.averaged_two_bin
         expected = found.sigma**2
-        title = f"averaged two-bin error {error:.3g}, {expected:.3g} if calibrated"
-        add_legend(ax, title=title, title_fontsize="small")
+        title = f"averaged two-bin error {error:.3g},\n{expected:.3g} if calibrated"
+        add_legend(ax, title=title)
         ax.set(xlim=(0, 1), xlabel="threshold", ylabel="cumulative difference")
         self.score_ax_ = None
 
@@ -241,23 +241,11 @@ class CumulativeDifferenceDisplay(Display):
         )
         label = f"range {found.range:.3g}"
         if found.sigma > 0:
-            label += f", {found.range / found.sigma:.1f} standard deviations"
+            label += f", {found.range / found.sigma:.1f} deviations"
         ax.plot(*path, zorder=2, **{"label": label} | self.styles_["path"])
-        low = min(path[1].min(), -height)
-        high = max(path[1].max(), height)
-        # The legend is at the right: only this part of the path can hide it.
-        right = path[1][path[0] > 0.4]
-        # The legend is placed where it has more space.
-        above = high - right.max() >= right.min() - low
-        space = (high - low or 1.0) * np.array([0.06, 0.22])
-        below, on_top = space if above else space[::-1]
-        ax.set(
-            xlim=(0, 1),
-            ylim=(low - below, high + on_top),
-            ylabel="cumulative difference",
-        )
-        ax.set_xlabel("share of the rows, in the order of their predictions")
-        add_legend(ax, loc="upper right" if above else "lower right")
+        ax.set(xlim=(0, 1), ylabel="cumulative difference")
+        ax.set_xlabel("share of the rows, in order of prediction")
+        add_legend(ax)
         self.score_ax_ = ax.secondary_xaxis("top")
         shares = np.linspace(0, 1, _N_UPPER_TICKS)
         # The upper axis shows the prediction at evenly spaced ranks.

@@ -15,7 +15,6 @@ from .._typing import (
 )
 from ..decisions import DecisionCurve, decision_curve
 from ._base import (
-    LEGEND_ABOVE,
     CurveKwargs,
     ModelsDisplay,
     PlottedData,
@@ -163,8 +162,7 @@ class DecisionCurveDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        models = name_models(estimator, name, type(estimator).__name__)
-        y_proba, labels = predict_models(cls, models, X, y, labels)
+        y_proba, labels = predict_models(cls, estimator, name, X, y, labels)
         return cls.from_predictions(
             y,
             y_proba,
@@ -191,14 +189,9 @@ class DecisionCurveDisplay(ModelsDisplay):
             Net benefits, or differences, against the thresholds; and in a second panel
             the regrets, if there are any.
         """
-        panels = [
-            [(curve.threshold, _scale_value(curve)) for curve in self.curves.values()]
-        ]
-        regrets = self._list_regrets()
-        return [
-            *panels,
-            *([[(r.threshold, r.regret) for r in regrets]] if regrets else []),
-        ]
+        above = [(one.threshold, _scale_value(one)) for one in self.curves.values()]
+        below = [(one.threshold, one.regret) for one in self._list_regrets()]
+        return [above, below] if below else [above]
 
     def _list_regrets(self):
         found = [getattr(curve, "regret", None) for curve in self.curves.values()]
@@ -240,7 +233,7 @@ class DecisionCurveDisplay(ModelsDisplay):
             interval = (first.low, first.high)
             band = (first.band_low, first.band_high)
             draw_bands(ax, first.threshold, first.level, style["color"], interval, band)
-        add_legend(ax, ncols=2, **LEGEND_ABOVE)
+        add_legend(ax, ncols=2)
         if below:
             draw_regret(
                 below[0], [(c.regret, s) for c, s in drawn if c.regret is not None]

@@ -21,7 +21,6 @@ from ..decomposition import LossDecomposition, decompose_loss
 from ..metrics import LossLike, get_loss
 from ._base import (
     BAR_STYLE_OPTIONS,
-    LEGEND_ABOVE_RIGHT,
     CurveKwargs,
     ModelsDisplay,
     PlottedData,
@@ -40,8 +39,6 @@ _BAR_STYLE_BY_TERM = {
     "grouping": {"color": "C2", "label": "grouping (at least)"},
     "calibration": {"color": "C0", "label": "calibration"},
 }
-# Below this width a title takes two lines.
-TWO_LINE_TITLE_INCHES = 4.2
 
 
 @dataclass(eq=False, repr=False)
@@ -193,8 +190,7 @@ class DecompositionDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        models = name_models(estimator, name, type(estimator).__name__)
-        y_proba, labels = predict_models(cls, models, X, y, labels)
+        y_proba, labels = predict_models(cls, estimator, name, X, y, labels)
         return cls.from_predictions(
             y,
             y_proba,
@@ -293,7 +289,7 @@ class DecompositionDisplay(ModelsDisplay):
         known = any(part.interval("refinement") for part in parts)
         ax.set_xlabel(f"{unit}; whiskers: 95 % intervals" if known else unit)
         name_rows(ax, self.parts)
-        add_legend(ax, ncols=2 if len(bars) == 3 else 3, **LEGEND_ABOVE_RIGHT)
+        add_legend(ax, ncols=2 if len(bars) == 3 else 3)
 
     def _draw_plane(self, ax):
         parts = list(self.parts.values())
@@ -345,9 +341,8 @@ class DecompositionDisplay(ModelsDisplay):
             ylabel=f"discrimination {unit}".strip(),
         )
         caption = f"dotted: equal {escape_mathtext(loss.title)};"
-        caption += " " if inches[0] > TWO_LINE_TITLE_INCHES else "\n"
-        caption += f"{plane.uncertainty:.4g} by the class frequencies"
-        ax.set_title(caption, fontsize=9, pad=16)
+        caption += f"\n{plane.uncertainty:.4g} by the class frequencies"
+        ax.set_title(caption, fontsize=9, pad=12)
 
 
 def _draw_whiskers(ax, intervals, place, left):

@@ -10,7 +10,6 @@ from .._typing import ArrayLike, AxesLike, Estimator, Features, RandomStateLike,
 from ..groups import GradeCalibration, grade_calibration
 from ._base import (
     BAR_STYLE_OPTIONS,
-    LEGEND_ABOVE,
     CurveKwargs,
     Display,
     PlottedData,
@@ -206,6 +205,12 @@ class GradeDisplay(Display):
             "observed"
         ]
         name = bars.pop("label")
+        labels = [f"{name}, {_LABEL_BY_LIGHT[row.light]}" for row in rows]
+        # A label that begins with an underscore has no entry in the legend.
+        bars["label"] = [
+            "_" * (label in labels[:number]) + label
+            for number, label in enumerate(labels)
+        ]
         ax.bar(place, observed, 0.62, zorder=1, **bars)
         level = f"{100 * self.found.level:.0f} % interval of one grade"
         ax.vlines(
@@ -228,18 +233,6 @@ class GradeDisplay(Display):
         ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
         ax.set(ylabel="rate of events")
         ax.set_xlabel(f"grade (all together: p = {self.found.p_value:.2g})")
-        # The bars are one artist in several colours, so each colour needs its own entry
-        # in the legend.
-        handles, labels = ax.get_legend_handles_labels()
-        for light in [
-            light
-            for light in _COLOR_BY_LIGHT
-            if any(row.light == light for row in rows)
-        ]:
-            handles.append(ax.patches[[row.light for row in rows].index(light)])
-            labels.append(f"{name}, {_LABEL_BY_LIGHT[light]}")
-        add_legend(
-            ax, handles=handles, labels=labels, ncols=2, markerscale=0.6, **LEGEND_ABOVE
-        )
+        add_legend(ax, ncols=2, markerscale=0.6)
         ax.grid(axis="y", color=blend_color(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)

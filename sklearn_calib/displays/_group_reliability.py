@@ -23,7 +23,6 @@ from ..groups import GroupCalibration, GroupRow, group_calibration
 from ..metrics import ReliabilityCurve, reliability_curve, validate_predictions
 from ._base import (
     BAR_STYLE_OPTIONS,
-    LEGEND_ABOVE_RIGHT,
     CurveKwargs,
     Display,
     PlottedData,
@@ -346,7 +345,7 @@ default="isotonic"
         ax.set_yticklabels(names, fontsize=8, linespacing=1.05)
         level = f"({100 * self.found.level:.0f} % intervals, for all groups at once)"
         ax.set_xlabel(f"observed / expected events\n{level}", fontsize=9)
-        add_legend(ax, ncols=2, **LEGEND_ABOVE_RIGHT)
+        add_legend(ax, ncols=2)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="y", color=blend_color(ax, 0.93), zorder=0)

@@ -1,6 +1,5 @@
 """InstabilityDisplay: how much predictions change when a model is developed on other rows."""
 
-import textwrap
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,29 +7,31 @@ import numpy as np
 
 from .._typing import ArrayLike, AxesLike, Estimator, Features, RandomStateLike, Self
 from ..inference import Instability, InternalValidation, internal_validation
-from ._base import CurveKwargs, Display, PlottedData, blend_color, draw_unit_square
+from ._base import (
+    CurveKwargs,
+    Display,
+    PlottedData,
+    add_legend,
+    blend_color,
+    draw_unit_square,
+    is_small,
+)
 
 # The range of at most this many rows is drawn.
 _MAX_BARS = 300
 _MAX_CURVES = 100
-# Panels below this width get shorter titles.
-NARROW_PANEL_INCHES = 2.2
-# The width of a letter, relative to the font size.
-_LETTER_WIDTH_RATIO = 0.52
-#: Of each panel the labels of the axes, and the title of a small one.
+#: Of each panel the labels of the axes.
 _PANEL_TEXTS = (
     (
         "prediction of the model",
-        "prediction of the resampled models",
-        "resampled predictions",
+        "prediction of the\nresampled models",
     ),
-    ("prediction of the model", "mean absolute difference", "mean absolute difference"),
+    ("prediction of the model", "mean absolute difference"),
     (
         "prediction of the model",
-        "share of models that decide otherwise",
-        "share deciding otherwise",
+        "share of models that\ndecide otherwise",
     ),
-    ("prediction on the original rows", "observed, smoothed", "observed, smoothed"),
+    ("prediction on original rows", "observed, smoothed"),
 )
 # The window that smooths the ends of the ranges has 1 / 20 of the rows.
 _N_SMOOTHING_WINDOWS = 20
@@ -218,15 +219,17 @@ class InstabilityDisplay(Display):
         some = order[
             np.unique(np.linspace(0, len(order) - 1, _MAX_BARS).round().astype(np.intp))
         ]
-        predicted = found.predicted[some]
-        low = found.low[some]
-        high = found.high[some]
         draw_unit_square(ranges)
         several, one = self.styles_.values()
-        ranges.vlines(predicted, low, high, lw=0.7, **{"alpha": 0.35} | several)
-        label = f"{100 * found.level:.0f} % of the models" + ", smoothed" * (
-            not _is_narrow(ranges)
+        ranges.vlines(
+            found.predicted[some],
+            found.low[some],
+            found.high[some],
+            lw=0.7,
+            **{"alpha": 0.35} | several,
         )
+        models = "models" if is_small(ranges) else "the models, smoothed"
+        label = f"{100 * found.level:.0f} % of {models}"
         for end, name in zip(panels[0], (label, None), strict=True):
             ranges.plot(*end, lw=1.4, label=name, **one)
         mean = found.mean_absolute_error.mean()
@@ -247,58 +250,15 @@ class InstabilityDisplay(Display):
         draw_unit_square(curves)
         own, *others = panels[3]
         for number, other in enumerate(others):
-            label = (
-                None if number else "resampled" + " models" * (not _is_narrow(curves))
-            )
+            label = None if number else "resampled"
             curves.plot(*other, lw=0.7, label=label, **{"alpha": 0.3} | several)
-        label = "the model" + " itself" * (not _is_narrow(curves))
-        curves.plot(*own, lw=1.8, label=label, **one)
+        curves.plot(*own, lw=1.8, label="the model", **one)
         places = ("left", "left", "right" if found.threshold < 0.5 else "left", "left")
-        for ax, texts, place in zip(
+        for ax, (x_text, y_text), place in zip(
             (ranges, errors, decisions, curves), _PANEL_TEXTS, places, strict=True
         ):
-            ax.set(xlim=(-0.02, 1.02))
-            (_write_small_labels if _is_narrow(ax) else _write_labels)(
-                ax, place, *texts
-            )
-
-
-def _is_narrow(ax):
-    return ax.get_window_extent().width < NARROW_PANEL_INCHES * ax.figure.dpi
-
-
-def _write_labels(ax, place, x_text, y_text, _):
-    """Write the labels, in as many lines as needed, and the legend."""
-    from matplotlib.font_manager import FontProperties
-
-    size = FontProperties(size=ax.yaxis.label.get_size()).get_size_in_points()
-    height = 72 * ax.get_window_extent().height / ax.figure.dpi
-    lines = textwrap.wrap(y_text, max(int(height / (_LETTER_WIDTH_RATIO * size)), 8))
-    ax.set(xlabel=x_text, ylabel="\n".join(lines))
-    _add_legend(ax, place, "small")
-
-
-def _write_small_labels(ax, place, _, __, title):
-    """Write a title in place of a label on a small panel, with three ticks."""
-    ax.set_title(title, loc="left", fontsize="x-small", pad=3)
-    spec = ax.get_subplotspec()
-    if spec is None or spec.is_last_row():
-        ax.set_xlabel("prediction", fontsize="x-small", labelpad=1)
-    ax.tick_params(labelsize="x-small", pad=2)
-    ax.locator_params(nbins=3)
-    _add_legend(ax, place, "x-small", handlelength=1, borderpad=0, handletextpad=0.4)
-
-
-def _add_legend(ax, place, size, **options):
-    """Add a legend above the drawing, which stays visible."""
-    ax.legend(
-        loc=f"upper {place}",
-        fontsize=size,
-        framealpha=0.7,
-        edgecolor="none",
-        fancybox=False,
-        **options,
-    )
+            ax.set(xlim=(-0.02, 1.02), xlabel=x_text, ylabel=y_text)
+            add_legend(ax, loc=f"upper {place}", bbox_to_anchor=None)
 
 
 def _average_equal_predictions(place, values):

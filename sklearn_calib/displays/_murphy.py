@@ -22,7 +22,6 @@ from .._typing import (
 from ..decisions import NetBenefitDifference, decision_difference, validate_two_classes
 from ..exceptions import invalid_input
 from ._base import (
-    LEGEND_ABOVE,
     CurveKwargs,
     ModelsDisplay,
     PlottedData,
@@ -35,8 +34,6 @@ from ._base import (
 )
 
 _N_THRESHOLDS = 99
-# Below this width the entries of the legend are stacked.
-STACKED_LEGEND_INCHES = 4.2
 
 
 @dataclass(eq=False, repr=False)
@@ -235,8 +232,7 @@ class MurphyDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        models = name_models(estimator, name, type(estimator).__name__)
-        y_proba, labels = predict_models(cls, models, X, y, labels)
+        y_proba, labels = predict_models(cls, estimator, name, X, y, labels)
         return cls.from_predictions(
             y,
             y_proba,
@@ -301,10 +297,9 @@ class MurphyDisplay(ModelsDisplay):
             )
             y_label = f"difference of elementary scores\nbelow 0: {better or 'they are'} better"
         elif ax.get_ylim()[0] != 0:
-            ax.set_ylim(0, None)
+            ax.set_ylim(0, None, auto=None)
         ax.set(xlabel="threshold", ylabel=y_label)
-        narrow = ax.get_window_extent().width < STACKED_LEGEND_INCHES * ax.figure.dpi
-        add_legend(ax, ncols=1 if narrow else 2, **LEGEND_ABOVE)
+        add_legend(ax, ncols=2)
 
 
 def _scale_column(curve, name):

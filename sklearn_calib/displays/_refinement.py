@@ -10,14 +10,7 @@ from .._show import escape_mathtext
 from .._typing import CV, ArrayLike, AxesLike, Estimator, RecalibratorLike, Self
 from ..decomposition import RefinementCurve, refinement_curve
 from ..metrics import LossLike, get_loss
-from ._base import (
-    LEGEND_ABOVE_RIGHT,
-    CurveKwargs,
-    Display,
-    PlottedData,
-    add_legend,
-    blend_color,
-)
+from ._base import CurveKwargs, Display, PlottedData, add_legend, blend_color
 
 
 @dataclass(eq=False, repr=False)
@@ -188,4 +181,4 @@ class RefinementCurveDisplay(Display):
             f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement"
         )
         ax.plot([], [], "o", color=blend_color(ax, 0.3), label=label)
-        add_legend(ax, ncols=2, **LEGEND_ABOVE_RIGHT)
+        add_legend(ax, ncols=2)

@@ -152,8 +152,7 @@ class RegretDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        models = name_models(estimator, name, type(estimator).__name__)
-        y_proba, labels = predict_models(cls, models, X, y, labels)
+        y_proba, labels = predict_models(cls, estimator, name, X, y, labels)
         return cls.from_predictions(
             y,
             y_proba,
@@ -200,7 +199,7 @@ def draw_regret(ax: Axes, curves: list[tuple[RegretCurve, dict[str, Any]]]) -> N
         color = style["color"]
         low, high = curve.maximum_interval
         text = f"{style['label']}: largest {curve.maximum:.2g} at {curve.worst_threshold:.2f}"
-        text += f", {100 * curve.level:g} % interval {low:.2g} to {high:.2g}"
+        text += f",\n{100 * curve.level:g} % interval {low:.2g} to {high:.2g}"
         ax.plot(
             curve.threshold,
             curve.regret,
@@ -214,6 +213,5 @@ def draw_regret(ax: Axes, curves: list[tuple[RegretCurve, dict[str, Any]]]) -> N
         ax.plot(worst, curve.maximum, "o", color=color, ms=4)
         ax.plot([worst, worst], [low, high], color=color, lw=1, marker="_")
     ax.axhline(0, color=blend_color(ax, 0.2), lw=0.8)
-    low, high = ax.get_ylim()
-    ax.set(ylabel="regret", ylim=(low, high + 0.25 * (high - low)))
-    add_legend(ax, loc="upper right")
+    ax.set_ylabel("regret")
+    add_legend(ax)

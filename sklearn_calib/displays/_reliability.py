@@ -218,8 +218,7 @@ class ReliabilityDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        models = name_models(estimator, name, type(estimator).__name__)
-        y_proba, labels = predict_models(cls, models, X, y, labels, multilabel)
+        y_proba, labels = predict_models(cls, estimator, name, X, y, labels, multilabel)
         return cls.from_predictions(
             y,
             y_proba,
@@ -433,7 +432,7 @@ class ReliabilityDisplay(ModelsDisplay):
             if panel.histogram is not None:
                 panel.scale_histogram_axis()
                 self.histogram_axes_.append(panel.histogram)
-        add_legend(axes[0], loc="upper left")
+        add_legend(axes[0], loc="best", bbox_to_anchor=None)
 
 
 def _choose_bands(bands, models):
@@ -516,7 +515,8 @@ class _PanelLocator:
     """Place a square, its histogram and its labels inside the area of an axes.
 
     It is what matplotlib calls an axes locator: the layout of the figure chooses the
-    area, and this chooses the place of the square in it.
+    area, and this chooses the place of the square in it. If the square would be small,
+    a rectangle fills the area, and the labels are outside it as those of other axes.
     """
 
     def __init__(self, ax):
@@ -532,7 +532,9 @@ class _PanelLocator:
         labels = _TICK_LABEL_LINES * rcParams["font.size"] / 72
         below = 1 + _HISTOGRAM_GAP_FRACTION + _HISTOGRAM_HEIGHT_FRACTION
         side = min(area.width * width, (area.height * height - labels) / below)
-        side = max(side, 0.1)
+        if side < _SMALL_SIDE_INCHES:
+            bottom = area.y1 - area.height / below
+            return Bbox.from_extents(area.x0, bottom, area.x1, area.y1)
         left = area.x0 + (area.width - side / width) / 2
         slack = area.height - (below * side + labels) / height
         top = area.y1 - max(slack, 0.0) / 2
@@ -569,7 +571,8 @@ class Panel:
         is_new = find_scale(ax) is None
         self.alone = is_new and len(curves) == 1
         if is_new:
-            draw_unit_square(ax, aspect="equal")
+            # The locator of a histogram chooses the aspect.
+            draw_unit_square(ax, aspect="auto" if with_histogram else "equal")
             ax.lines[-1].set_label(_DIAGONAL_LABEL)
         # matplotlib's types know no columns of `stairs`
         self.histogram: Any = find_histogram(ax)
@@ -577,7 +580,8 @@ class Panel:
             self.histogram = self._add_histogram()
         lowest = ax if self.histogram is None else self.histogram
         if is_new:
-            self._write_labels(lowest)
+            lowest.set_xlabel("predicted probability")
+            ax.set_ylabel("observed frequency")
         if self.histogram is not None:
             for patch in self.histogram.patches:
                 # of the display before, which is no longer alone
@@ -598,19 +602,6 @@ class Panel:
         histogram.set(ylabel="share")
         histogram.spines[["top", "right"]].set_visible(False)
         return histogram
-
-    def _write_labels(self, lowest):
-        """Name the axes, in few and small letters if the panel is small."""
-        across = "predicted probability"
-        up = "observed frequency"
-        if self.ax.get_window_extent().width < _SMALL_SIDE_INCHES * self.ax.figure.dpi:
-            across = "predicted"
-            up = "observed"
-            for one in {self.ax, lowest}:
-                one.tick_params(labelsize="small")
-                one.yaxis.label.set_size("small")
-        lowest.set_xlabel(across)
-        self.ax.set_ylabel(up)
 
     def _set_log_odds_scale(self, curves):
         """Scale, limits and ticks, with space for these curves and for those drawn before."""

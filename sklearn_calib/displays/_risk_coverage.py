@@ -131,8 +131,7 @@ class RiskCoverageDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        models = name_models(estimator, name, type(estimator).__name__)
-        y_proba, labels = predict_models(cls, models, X, y, labels)
+        y_proba, labels = predict_models(cls, estimator, name, X, y, labels)
         return cls.from_predictions(
             y,
             y_proba,
@@ -157,7 +156,7 @@ class RiskCoverageDisplay(ModelsDisplay):
     _figure: ClassVar = {"figsize": (6.4, 4.2)}
 
     def _draw(self, ax):
-        before = ax.get_ylim()[1] / 1.6 if ax.lines else 0.0
+        before = ax.get_ylim()[1] if ax.lines else 0.0
         for curve, style in self._iter_styled_curves(ax):
             style["label"] = f"{style['label']}: area {curve.area:.3f}"
             ax.plot(curve.coverage, curve.risk, zorder=3, **style)
@@ -186,12 +185,11 @@ class RiskCoverageDisplay(ModelsDisplay):
                 )
         # the intervals of the first few rows reach up to 1
         curves = self.curves.values()
-        top = max(
-            before, *(curve.risk[curve.coverage >= 0.05].max() for curve in curves)
-        )
-        ax.set(xlim=(0, 1.01), ylim=(-0.02 * top, max(1.6 * top, 0.01)))
+        top = max(curve.risk[curve.coverage >= 0.05].max() for curve in curves)
+        top = max(before, 1.1 * top, 0.01)
+        ax.set(xlim=(0, 1.01), ylim=(-0.02 * top, top))
         ax.set(
             xlabel="coverage: share of rows answered",
             ylabel="error rate of the answers",
         )
-        add_legend(ax, loc="upper center")
+        add_legend(ax, ncols=2)

@@ -302,4 +302,4 @@ class NullDistributionDisplay(Display):
         }
         ax.axvline(found.statistic, lw=2, **line_options | self.styles_["statistic"])
         ax.set(xlabel=found.name.replace("_", " "), ylabel="replicates")
-        add_legend(ax)
+        add_legend(ax, ncols=2)

@@ -157,7 +157,10 @@ def encode_groups(groups: ArrayLike, n_rows: int) -> IntArray:
         raise invalid_input(
             expected=f"groups: one value for each of the {n_rows} rows",
             got=f"shape {values.shape}",
-            hint="Pass one column, such as the number of the patient",
+            hint=(
+                "Pass one column, such as the number of the patient; calibration_report "
+                "audits the groups of a table with by=table, or report.add_groups(table)"
+            ),
         )
     if values.dtype.kind == "O":
         values = np.array(
