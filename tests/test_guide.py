@@ -159,3 +159,14 @@ def test_examples_are_listed_on_the_pages_of_what_they_use(tmp_path):
     assert one.startswith("page\n\nExamples using One\n------------------\n")
     assert one.endswith(".. minigallery::\n\n   sklearn_calib.a.One.plot\n")
     assert two == "page"
+
+
+def test_a_card_of_the_first_page_leads_where_its_last_line_does():
+    first = (ROOT / "doc" / "index.rst").read_text(encoding="utf-8")
+    cards = first.split(".. grid-item-card::")[1:]
+    links = [
+        re.search(r":link: (\S+)\n\s+:link-type: doc\n", card)[1] for card in cards
+    ]
+    assert len(links) == 5
+    for card, link in zip(cards, links, strict=True):
+        assert f":doc:`{link}`" in card and (ROOT / "doc" / f"{link}.rst").exists()
