@@ -114,6 +114,7 @@ def test_summaries(rows):
         ("0.05,0.02", "expected grades with edges that increase, between 0 and 1"),
         ("2%", "Write 0.02 for 2%"),
         ("low", "expected edges or a file in --grades, got 'low'"),
+        ("grade", "a column of grades is --by COLUMN"),
         ("loans.csv", "expected grades in 'loans.csv', got no JSON"),
         (".", "expected grades in '.'"),
     ],

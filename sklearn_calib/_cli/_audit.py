@@ -226,5 +226,5 @@ def _parse_edge(text):
             expected="edges or a file in --grades",
             got=quoted(text),
             hint=suggest_plain_number(text)
-            or "Write for instance --grades 0.01,0.02,0.05",
+            or "Write for instance --grades 0.01,0.02,0.05; a column of grades is --by COLUMN",
         ) from None

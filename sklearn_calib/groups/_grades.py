@@ -79,7 +79,10 @@ class Grades(RenderableMixin):
 
     def _check_edges(self):
         edges = _to_label_list(self.edges)
-        hint = "Pass for instance [0.01, 0.02, 0.05]; 2 percent are 0.02"
+        hint = (
+            "Pass for instance [0.01, 0.02, 0.05]; 2 percent are 0.02. Grades that rows have "
+            "already are groups: group_calibration(y, p, {'grade': grades})"
+        )
         expected = "edges that increase, between 0 and 1"
         if isinstance(edges, str) or not isinstance(edges, Sequence):
             raise invalid_input(

@@ -352,6 +352,7 @@ def test_joining_loses_least():
         ([0.01, 0.01], None, "edges that increase"),
         ([0, 0.5], None, "edges that increase"),
         ([2, 5], None, "2 percent are 0.02"),
+        ([2, 1, 2, 1], None, "already are groups: group_calibration"),
         ([float("nan")], None, "edges that increase"),
         ([], None, "edges that increase"),
         ("0.1", None, "edges that increase"),
