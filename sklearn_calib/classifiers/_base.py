@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -68,19 +68,6 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
     _predict_label_proba: Callable[..., Any]
 
     response_method = "auto"
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Name what chooses a threshold to act at, which these classifiers have not."""
-            if name not in ("threshold", "threshold_"):
-                # Raises the error again that led here, such as that of a property.
-                return self.__getattribute__(name)
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}. Choose a threshold "
-                "by costs with sklearn_calib.decisions.CostSensitiveClassifier, by a measure "
-                "with sklearn.model_selection.TunedThresholdClassifierCV"
-            )
 
     def predict_proba(self, X: Features) -> Any:
         """Predict calibrated probabilities.

@@ -2,7 +2,7 @@
 
 import copy
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -275,6 +275,19 @@ class CalibratedModel(CalibratedClassifier):
         return self
 
     # Used after a fit to many labels.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Name in the error for a threshold what chooses one."""
+            if name not in ("threshold", "threshold_"):
+                # Raises the error again that led here, such as that of a property.
+                return self.__getattribute__(name)
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}. Choose a threshold "
+                "by costs with sklearn_calib.decisions.CostSensitiveClassifier, by a measure "
+                "with sklearn.model_selection.TunedThresholdClassifierCV"
+            )
+
     _predict_label_proba = predict_label_proba
 
     @available_if(every_recalibrator_has("partial_fit"))
