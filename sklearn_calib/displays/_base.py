@@ -368,7 +368,7 @@ def is_small(ax: Axes) -> bool:
 
 
 def _move_legend_inside(ax, legend_before):
-    """Move a legend above the axes into them, and make room for it above the curves."""
+    """Move a legend above the axes into them, and make space for it above the curves."""
     legend = ax.get_legend()
     if legend is None or _is_inside(legend):
         return
@@ -377,7 +377,7 @@ def _move_legend_inside(ax, legend_before):
         labels=[text.get_text() for text in legend.get_texts()], labelspacing=0.2,
         loc="upper right", bbox_to_anchor=None, borderaxespad=0,
     )  # fmt: skip
-    # Limits that matplotlib chose follow the curves and have no room for a legend.
+    # Limits that matplotlib chose follow the curves and have no space for a legend.
     if not _is_inside(legend_before) or ax.get_autoscaley_on():
         box = ax.get_legend().get_window_extent()
         share = min(box.height / ax.get_window_extent().height, _MAX_LEGEND_FRACTION)

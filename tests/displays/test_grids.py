@@ -113,7 +113,7 @@ def test_in_a_grid(name, layout):
         assert not one.padded(-2).overlaps(other.padded(-2))
 
 
-def test_later_curves_keep_the_room_of_the_legend():
+def test_later_curves_keep_the_space_of_the_legend():
     figure, axes = plt.subplots(2, 2)
     few = {"n_resamples": 1}
     tops = []
