@@ -46,6 +46,7 @@ def check_choice(
 
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether a value is a real number; True and a duration of numpy are not."""
+    # bool and timedelta64 are registered as real numbers.
     return isinstance(value, Real) and type(value).__name__ not in (
         "bool",
         "timedelta64",
@@ -58,11 +59,14 @@ def is_whole_number(value: object) -> TypeGuard[float]:
 
 
 def is_scalar_equal(value: object, known: object) -> bool:
-    """Return whether a value is this text or label; no array and no missing value is."""
-    try:  # an old numpy warns if an array is compared with a text
+    """Return whether a value is this text or label; arrays and missing values are not."""
+    try:
+        # An old numpy warns if an array is compared with a text.
         same: object = not getattr(value, "ndim", 0) and value == known
-    except (TypeError, ValueError):  # numbers of other libraries
+    except (TypeError, ValueError):
+        # Numbers of other libraries may not be comparable with a text.
         return False
+    # A comparison with pandas.NA gives NA.
     return type(same).__name__ in ("bool", "bool_") and bool(same)
 
 
@@ -133,14 +137,12 @@ def check_param_magnitudes(params: dict[str, Any]) -> None:
                 got=got,
                 hint="Pass float(...) of it",
             )
+        # A mean probability has bounds of its own, and an error score may be NaN.
         if name in ("mean", "error_score") or not is_number(value):
-            # a probability has bounds of its own, and NaN stands for a failed fit
             continue
         size = abs(float(value))
-        if not (
-            size in (0, math.inf)
-            or _MIN_PARAMETER_MAGNITUDE <= size <= _MAX_PARAMETER_MAGNITUDE
-        ):
+        in_range = _MIN_PARAMETER_MAGNITUDE <= size <= _MAX_PARAMETER_MAGNITUDE
+        if size not in (0, math.inf) and not in_range:
             bounds = f"{_MIN_PARAMETER_MAGNITUDE:g} to {_MAX_PARAMETER_MAGNITUDE:g}"
             raise invalid_input(
                 name,
@@ -152,12 +154,12 @@ def check_param_magnitudes(params: dict[str, Any]) -> None:
 
 def _is_python_or_numpy_number(number):
     """Return whether the number is of Python or numpy and, if it is whole, has 64 bits."""
-    known = type(number).__module__ in ("builtins", "numpy")
-    known &= isinstance(number, bool) or is_number(number)
-    return known and (not isinstance(number, int) or abs(number) < 2**63)
+    is_usual = type(number).__module__ in ("builtins", "numpy")
+    is_usual &= isinstance(number, bool) or is_number(number)
+    return is_usual and (not isinstance(number, int) or abs(number) < 2**63)
 
 
-#: The squares of these are still numbers.
+#: The squares of numbers in this range are neither 0 nor infinite.
 _MIN_PARAMETER_MAGNITUDE = 1e-100
 _MAX_PARAMETER_MAGNITUDE = 1e100
 
@@ -175,7 +177,7 @@ def check_bool(value: object, name: str) -> bool:
 
 
 def check_jobs(n_jobs: object) -> None:
-    """Raise ValueError unless it is None or a whole number that can be one of processes."""
+    """Raise ValueError unless `n_jobs` is None or a possible number of processes."""
     is_count = is_whole_number(n_jobs) and 0 < abs(n_jobs) < _MAX_PROCESSES
     if n_jobs is not None and not is_count:
         raise invalid_input(
@@ -206,8 +208,9 @@ def import_optional(module: str, extra: str) -> Any:
         return import_module(module)
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
+        # The package is installed, but a dependency of it is missing.
         if (error.name or package).partition(".")[0] != package:
-            raise  # the package is there, and something of its own is missing
+            raise
         raise invalid_input(
             package,
             expected=package,

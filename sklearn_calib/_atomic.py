@@ -8,7 +8,7 @@ from typing import Any
 
 @contextmanager
 def restore_if_raised(instance: object) -> Iterator[None]:
-    """Leave an object as it was before if anything is raised inside, an interruption too."""
+    """Restore an object if anything is raised inside, also an interruption."""
     before = copy.deepcopy(vars(instance))
     try:
         yield
@@ -22,8 +22,8 @@ def restore_if_raised(instance: object) -> Iterator[None]:
 def atomic_fit(model: Any) -> Iterator[Any]:
     """Yield an unfitted copy, whose state replaces that of the estimator once it is complete.
 
-    Threads that predict meanwhile see the attributes of before, all of them. After an
-    error or an interruption nothing half-fitted looks fitted.
+    Threads that predict meanwhile read all attributes of the previous fit. After an error
+    or an interruption the estimator is not fitted, rather than fitted in part.
     """
     new = object.__new__(type(model))
     new.__dict__ = {**vars(model)}
@@ -44,11 +44,12 @@ def atomic_fit(model: Any) -> Iterator[Any]:
 
 
 def _delete_fitted_attributes(model):
-    """Drop what a fit has learned; private attributes belong to the class."""
+    """Delete the attributes that a fit has set; private ones belong to the class."""
     vars(model).pop("_derived", None)
-    learned = {
+    fitted = {
         name for name in vars(model) if name.endswith("_") and not name.startswith("_")
     }
-    if learned:  # before its first fit a model has none
-        for name in learned.difference(model._get_param_names()):
+    # Listing the parameters takes time, which a first fit does not need.
+    if fitted:
+        for name in fitted.difference(model._get_param_names()):
             delattr(model, name)

@@ -25,10 +25,10 @@ class BaseMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if not hasattr(
-            getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"
-        ):
-            return tags  # a model of another library in a FrozenEstimator
+        model = getattr(self.estimator, "estimator", self.estimator)
+        # A FrozenEstimator may hold a model of another library, which has no tags.
+        if not hasattr(model, "__sklearn_tags__"):
+            return tags
         inner = get_tags(self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan

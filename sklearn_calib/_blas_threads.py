@@ -1,8 +1,8 @@
-"""How many threads of BLAS work on a table of rows.
+"""Limits on the number of threads of BLAS for a table of rows.
 
 OpenBLAS shares a product of 100 x 100 numbers between two threads. The second one then
-spins for some 20 ms in the hope of more, and if the other core is busy the first waits
-for it: a fit that calls BLAS a thousand times took fifteen times as long
+spins for some 20 ms in case of further products, and if the other core is busy the
+first waits for it: a fit that calls BLAS a thousand times took fifteen times as long
 (``benchmarks/threads``).
 """
 
@@ -15,15 +15,16 @@ from threadpoolctl import ThreadpoolController
 
 #: Entries of a table up to which BLAS does not share a product between threads.
 MAX_UNTHREADED_ENTRIES = 2048
-#: Classes from which a second thread pays: for two classes it does not, even with a
-#: million rows.
+#: From this number of classes on a second thread saves time; for two classes it does not,
+#: even with a million rows.
 MIN_THREADED_CLASSES = 200
 
 
 class _SingleBlasThread:
-    """One thread of BLAS in the block: the first that enters sets it, the last that leaves ends it.
+    """A context with one thread of BLAS, which several threads may enter at once.
 
-    10 us, and 2 ms the first time.
+    The first thread that enters sets the limit, and the last one that leaves removes it.
+    It takes 10 us, and 2 ms the first time.
     """
 
     def __init__(self) -> None:

@@ -11,8 +11,8 @@ def clone_by_value(estimator: Any) -> Any:
     """Clone an estimator, also if its constructor copies what it is given.
 
     scikit-learn requires a parameter to be the same object afterwards; CatBoost copies
-    ``cat_features``. Here equal parameters will do, at any depth. RuntimeError if they
-    differ.
+    ``cat_features``. Here equal parameters are enough, at any depth. Raises RuntimeError
+    if they differ.
     """
     try:
         return clone(estimator)
@@ -26,12 +26,13 @@ def clone_from_copied_params(estimator: Any) -> Any:
     for name, value in estimator.get_params(deep=False).items():
         params[name] = _copy_param(value)
     cloned = type(estimator)(**params)
-    kept = cloned.get_params(deep=False)
+    stored = cloned.get_params(deep=False)
     for name in params:
-        if name not in kept or not _is_equal(kept[name], params[name]):
+        if name not in stored or not _is_equal(stored[name], params[name]):
             raise RuntimeError(
                 f"the constructor of {type(estimator).__name__} changes {name}"
             )
+    # Private attributes that scikit-learn's own `clone` copies too.
     for name in ("_metadata_request", "_skl_callbacks", "_sklearn_output_config"):
         if hasattr(estimator, name):
             setattr(cloned, name, copy.copy(getattr(estimator, name)))
@@ -46,7 +47,8 @@ def _copy_param(value):
     own_clone = getattr(type(value), "__sklearn_clone__", None)
     if own_clone in (None, BaseEstimator.__sklearn_clone__):
         return clone_from_copied_params(value)
-    return clone(value)  # a FrozenEstimator returns itself
+    # A clone of a FrozenEstimator is itself.
+    return clone(value)
 
 
 def _is_equal(one, other):

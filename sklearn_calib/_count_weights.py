@@ -30,6 +30,9 @@ def are_counts(weight: FloatArray) -> bool:
 
 
 def _mark_whole_weights(weight):
-    """Return which weights are whole numbers up to rounding; a light row is not an absent one."""
+    """Return which weights are whole numbers up to rounding.
+
+    A weight of 1e-7 is not rounded to 0, which would be an absent row.
+    """
     near = np.rint(weight)
     return abs(weight - near) <= _COUNT_TOLERANCE * (near > 0)

@@ -60,9 +60,9 @@ def make_random_state(random_state: RandomStateLike) -> np.random.RandomState:
 
 
 def check_seed(random_state: RandomStateLike) -> None:
-    """Reject what is not a `random_state`, without drawing from it."""
-    known = (np.integer, np.random.RandomState, np.random.Generator)
-    if random_state is not None and not isinstance(random_state, known):
+    """Reject an invalid `random_state`, without drawing from a valid one."""
+    types = (np.integer, np.random.RandomState, np.random.Generator)
+    if random_state is not None and not isinstance(random_state, types):
         make_generator(random_state)
 
 
@@ -85,7 +85,7 @@ def spawn_generators(
 def mix_bits(key: AnyArray) -> AnyArray:
     """Mix the bits of unsigned 64-bit numbers (the last steps of splitmix64).
 
-    Different numbers give keys that are as good as drawn at random.
+    Different numbers give keys that can be used as random numbers.
     """
     for shift, factor in _SPLITMIX_ROUNDS:
         key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
@@ -127,8 +127,8 @@ def draw_cluster_counts(n_groups: int, rng: np.random.Generator) -> FloatArray:
 
     Rao, Wu (1988), "Resampling inference with complex survey data", section 2.
     """
-    drawn = np.bincount(rng.integers(0, n_groups, n_groups - 1), minlength=n_groups)
-    return drawn.astype(np.float64) * (n_groups / (n_groups - 1))
+    counts = np.bincount(rng.integers(0, n_groups, n_groups - 1), minlength=n_groups)
+    return counts.astype(np.float64) * (n_groups / (n_groups - 1))
 
 
 class CellBinomialSampler:
@@ -152,7 +152,8 @@ class CellBinomialSampler:
     def __init__(self, rows: IntArray, chance: FloatArray, *, of_rows: bool) -> None:
         self.rows = rows
         self.few = int(rows.sum()) <= MIN_ROWS_PER_CELL * len(rows)
-        self._given = chance
+        # The chance of a label 1, of each row (`of_rows`) or of each cell.
+        self._chance = chance
         self._of_rows = of_rows
 
     @cached_property
@@ -163,7 +164,7 @@ class CellBinomialSampler:
     @cached_property
     def _row_probabilities(self):
         """Return the probability of each row."""
-        return self._given if self._of_rows else self._given[self._row_cells]
+        return self._chance if self._of_rows else self._chance[self._row_cells]
 
     @cached_property
     def _cell_starts(self):
@@ -173,37 +174,41 @@ class CellBinomialSampler:
     def _cell_ranges(self):
         """Return the smallest and the largest probability of the rows of each cell."""
         ends = np.minimum, np.maximum
-        return [end.reduceat(self._given, self._cell_starts) for end in ends]
+        return [end.reduceat(self._chance, self._cell_starts) for end in ends]
 
     def draw_ones(
         self, rng: np.random.Generator, weight: FloatArray | None = None
     ) -> AnyArray:
         """Draw how many labels are 1 in each cell, or their summed weight."""
         if weight is None and not self.few:
-            return (
-                self._draw_counts(rng)
-                if self._of_rows
-                else rng.binomial(self.rows, self._given)
-            )
-        hit = rng.random(len(self._row_probabilities)) < self._row_probabilities
-        return np.bincount(
-            self._row_cells, hit if weight is None else hit * weight, len(self.rows)
-        )
+            if self._of_rows:
+                return self._draw_counts(rng)
+            return rng.binomial(self.rows, self._chance)
+        ones = rng.random(len(self._row_probabilities)) < self._row_probabilities
+        if weight is not None:
+            ones = ones * weight
+        return np.bincount(self._row_cells, ones, len(self.rows))
 
     def _draw_counts(self, rng):
+        """Draw the number of ones in cells whose rows have slightly different chances.
+
+        A row has a one if a uniform number is below its chance. Numbers below the
+        smallest chance of the cell, and above the largest, decide without the row; only
+        the few between them need one.
+        """
         low, high = self._cell_ranges
         ones = rng.binomial(self.rows, low)
         between = (high - low) / np.where(low < 1, 1 - low, 1)
-        open_ = rng.binomial(self.rows - ones, np.minimum(between, 1))
-        cell = np.repeat(np.arange(len(open_)), open_)
-        row = self._cell_starts[cell] + self._draw_positions(open_, rng)
+        n_undecided = rng.binomial(self.rows - ones, np.minimum(between, 1))
+        cell = np.repeat(np.arange(len(n_undecided)), n_undecided)
+        row = self._cell_starts[cell] + self._draw_positions(n_undecided, rng)
         u = low[cell] + rng.random(len(cell)) * (high - low)[cell]
-        return ones + np.bincount(
-            cell[u < self._row_probabilities[row]], minlength=len(ones)
-        )
+        is_one = u < self._row_probabilities[row]
+        return ones + np.bincount(cell[is_one], minlength=len(ones))
 
     def _draw_positions(self, numbers, rng):
         """Draw different rows of each cell with equal probabilities, as positions in the cells."""
+        # A single row is any row; several rows of a cell are drawn without replacement.
         places = rng.integers(0, np.repeat(self.rows, numbers))
         ends = numbers.cumsum()
         for c in np.flatnonzero(numbers > 1):
@@ -241,10 +246,11 @@ def draw_partial_weight(
 ) -> FloatArray:
     """Draw the weight of `some` of `counts` rows without replacement.
 
-    See `compute_weight_moments`.
+    `moments` are those of `compute_weight_moments`. The share of the weight is a beta variable
+    with the mean and the variance of such draws.
     """
     mean, variance, equal = moments
-    drawn = np.where(some < counts, some * mean, weight)
+    weight_drawn = np.where(some < counts, some * mean, weight)
     if not equal:
         split = (variance > 0) & (some > 0) & (some < counts)
         n = counts[split]
@@ -253,5 +259,5 @@ def draw_partial_weight(
         share = rng.beta(size * k / n, size * (n - k) / n)
         # The draws go down to 1e-300; a share near 1 is rounded to 1 in the same way.
         share[share < _MIN_WEIGHT_FRACTION] = 0.0
-        drawn[split] = weight[split] * share
-    return drawn
+        weight_drawn[split] = weight[split] * share
+    return weight_drawn

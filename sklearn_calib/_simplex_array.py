@@ -38,7 +38,8 @@ class SimplexArray(np.ndarray):
     """
 
     _log: FloatArray | None = None
-    _absent: AnyArray | None = None  # of bool: options that a row does not have
+    # A bool array: options that a row does not have.
+    _absent: AnyArray | None = None
 
     def __array_finalize__(self, obj: object) -> None:
         self._log = self._absent = None
@@ -51,12 +52,14 @@ class SimplexArray(np.ndarray):
 
     def __getitem__(self, key: Any) -> Any:
         rows = np.asarray(self)[key]
+        # A selection of columns is no longer a distribution.
         if np.ndim(rows) != 2 or rows.shape[1] != self.shape[1]:
-            return rows  # one column, or some
-        absent, log = (
-            None if part is None else part[key] for part in (self._absent, self._log)
-        )
-        return rows if absent is log is None else attach_log_proba(rows, log, absent)
+            return rows
+        if self._absent is self._log is None:
+            return rows
+        absent = None if self._absent is None else self._absent[key]
+        log = None if self._log is None else self._log[key]
+        return attach_log_proba(rows, log, absent)
 
     def copy(self, order: Any = "C") -> FloatArray:
         copied = np.array(self, order=order)
@@ -153,12 +156,10 @@ def compute_masked_log_proba(proba: FloatArray) -> FloatArray:
 
 
 def compute_log_losses(proba: AnyArray, at: Any = ...) -> FloatArray:
-    """Return -log(max(p, 2.2e-16)) in nats, from 0 to 36.04: of all entries, or of some.
+    """Return -log(max(p, 2.2e-16)) in nats, from 0 to 36.04, of the entries `at`.
 
-    `at` is the index of those.
-
-    The one definition for every log loss that the package reports. Fits have floors of
-    their own.
+    Every log loss that the package reports is defined here. Fits have floors of their
+    own.
     """
     exact = get_exact_log(proba)
     if exact is not None:
@@ -219,7 +220,7 @@ def apply_softmax(logits: AnyArray) -> FloatArray:
         z = logits[block]
         p = proba[block]
         lp = log[block]
-        # the transposed copy makes the maximum fast
+        # numpy computes the maximum faster along the first axis of a contiguous array.
         top = np.ascontiguousarray(z.T).max(axis=0)[:, None]
         np.exp(np.subtract(z, top, out=lp, dtype=np.float64), out=p)
         total = p @ np.ones(p.shape[1])
@@ -236,11 +237,11 @@ def iter_row_blocks(table: Any, entries: int = _CACHE_BLOCK_ENTRIES) -> Iterator
 
 def stack_rows(blocks: Sequence[FloatArray]) -> FloatArray:
     """Stack canonical arrays, and their logarithms if every block has them."""
-    plain = np.vstack([np.asarray(block) for block in blocks])
-    logs = [log for block in blocks if (log := get_exact_log(block)) is not None]
-    return (
-        attach_log_proba(plain, np.vstack(logs)) if len(logs) == len(blocks) else plain
-    )
+    proba = np.vstack([np.asarray(block) for block in blocks])
+    if not all(map(has_exact_log, blocks)):
+        return proba
+    logs: list[Any] = [get_exact_log(block) for block in blocks]
+    return attach_log_proba(proba, np.vstack(logs))
 
 
 def take_columns(proba: FloatArray, columns: IntArray) -> FloatArray:
@@ -249,9 +250,9 @@ def take_columns(proba: FloatArray, columns: IntArray) -> FloatArray:
     A row's old columns must all be kept. New columns have probability 0.
     """
     columns = np.asarray(columns)
-    plain = np.where(columns >= 0, np.asarray(proba)[..., columns], 0.0)
+    widened = np.where(columns >= 0, np.asarray(proba)[..., columns], 0.0)
     log = get_exact_log(proba)
     if log is None:
-        return plain
+        return widened
     lowest = np.minimum(log.min(axis=-1, keepdims=True), np.log(SMALLEST_PROBABILITY))
-    return attach_log_proba(plain, np.where(columns >= 0, log[..., columns], lowest))
+    return attach_log_proba(widened, np.where(columns >= 0, log[..., columns], lowest))

@@ -29,7 +29,7 @@ except ImportError:  # pragma: no cover - a later scikit-learn may move it
         return get_config().get("enable_metadata_routing", False)
 
 
-#: Parameters with which learners take an evaluation set, and what belongs to its rows.
+#: Parameters for an evaluation set of a learner, and for columns of its rows.
 _EVAL_SET_PARAMETERS = (
     "eval_set", "eval_X", "eval_y", "X_val", "y_val", "sample_weight_val",
     "sample_weight_eval_set", "base_margin_eval_set", "eval_sample_weight", "eval_init_score",
@@ -41,16 +41,15 @@ def check_method_params(
 ) -> dict[str, Any]:
     """Select rows of parameters with one entry per row of X; others stay complete.
 
-    scikit-learn itself goes by the length alone: ``eval_X`` of as many rows as X would
-    be cut.
+    scikit-learn itself decides by the length alone: it would select rows of an
+    ``eval_X`` with as many rows as X.
     """
-    whole = {
-        name: params[name]
-        for name in params
-        if name.rpartition("__")[2] in _EVAL_SET_PARAMETERS
-    }
-    others = {name: value for name, value in params.items() if name not in whole}
-    return {**_check_method_params(X, params=others, indices=indices), **whole}
+    others = dict(params)
+    eval_sets = {}
+    for name in params:
+        if name.rpartition("__")[2] in _EVAL_SET_PARAMETERS:
+            eval_sets[name] = others.pop(name)
+    return {**_check_method_params(X, params=others, indices=indices), **eval_sets}
 
 
 def fit_isotonic_shares(share: AnyArray, mass: AnyArray) -> AnyArray:
@@ -77,9 +76,9 @@ def get_array_namespace(values: Any) -> Any:
         return None
     if not get_config().get("array_api_dispatch", False):
         return None
-    if not (hasattr(values, "device") and hasattr(values, "dtype")) or hasattr(
-        values, "iloc"
-    ):
+    is_array = hasattr(values, "device") and hasattr(values, "dtype")
+    # A table of pandas may have a device too.
+    if not is_array or hasattr(values, "iloc"):
         return None
     xp = get_namespace(values)[0]
     return None if any(name in xp.__name__ for name in ("numpy", "jax")) else xp

@@ -29,27 +29,27 @@ def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
     if wanted in by_letters:
         return by_letters[wanted]
     if len(wanted) > 1:
-        for has in (str.startswith, str.endswith):
-            found = [letters for letters in by_letters if has(letters, wanted)]
-            if found:
-                return by_letters[min(found, key=len)]
+        for is_part in (str.startswith, str.endswith):
+            matches = [letters for letters in by_letters if is_part(letters, wanted)]
+            if matches:
+                return by_letters[min(matches, key=len)]
         for other in names:
-            initials = "".join(
-                word[:1] for word in re.split(r"[\W_]+", other)
-            ).casefold()
-            # scorers begin with "neg_", which has no counterpart in a measure's initials
-            given = wanted.removeprefix("neg")
-            if initials.endswith(given) and len(given) >= len(initials) - 1:
+            words = re.split(r"[\W_]+", other)
+            initials = "".join(word[:1] for word in words).casefold()
+            # Scorers begin with "neg_", which the initials of a measure do not have.
+            short = wanted.removeprefix("neg")
+            if initials.endswith(short) and len(short) >= len(initials) - 1:
                 return other
     close = get_close_matches(wanted, by_letters, 1)
     if close:
         return by_letters[close[0]]
-    inside = [
-        x for x in by_letters if min(len(x), len(wanted)) > 1 and x[0] == wanted[0]
-    ]
-    inside = [
-        x for x in inside if _is_subsequence(x, wanted) or _is_subsequence(wanted, x)
-    ]
+    inside = []
+    for letters in by_letters:
+        is_short = min(len(letters), len(wanted)) < 2
+        if is_short or letters[0] != wanted[0]:
+            continue
+        if _is_subsequence(letters, wanted) or _is_subsequence(wanted, letters):
+            inside.append(letters)
     return by_letters[max(inside, key=len)] if inside else None
 
 
@@ -61,9 +61,10 @@ def _normalise_letters(name):
 
 
 def _is_subsequence(short, text):
-    """Return whether the letters of `short` stand in `text` in this order."""
-    rest = iter(text)
-    return all(letter in rest for letter in short)
+    """Return whether `text` has the letters of `short` in this order, with others between."""
+    # `in` moves the iterator on, so that each letter is searched after the last one.
+    remaining = iter(text)
+    return all(letter in remaining for letter in short)
 
 
 def suggest_name(

@@ -1,4 +1,4 @@
-"""Names of types: what users pass, what they get back. Nothing heavy is imported for them."""
+"""Names of the types of arguments and results; heavy packages are not imported for them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol, TypeAlias, TypeVar
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self as Self  # type checkers include it
 else:
     Axes = Self = Any
-    DataFrame = "pd.DataFrame"  # so it stands in signatures
-    # numpy's is 270 letters of help() per parameter
+    # Signatures show this text.
+    DataFrame = "pd.DataFrame"
+    # The type of numpy has 270 letters for each parameter in `help`.
     ArrayLike = NewType("ArrayLike", object)
     ArrayLike.__module__ = "numpy.typing"
 
@@ -34,7 +35,7 @@ RandomStateLike: TypeAlias = int | np.random.Generator | np.random.RandomState |
 
 
 class Splitter(Protocol):
-    """What ``KFold`` and its relatives have in common."""
+    """The interface of ``KFold`` and other splitters."""
 
     def split(self, X: Any, y: Any = ..., groups: Any = ...) -> Iterator[Any]: ...
 
@@ -56,7 +57,7 @@ AxesLike: TypeAlias = Axes | Sequence[Axes] | AnyArray
 #: Called from time to time with the number of finished parts and of all.
 Progress: TypeAlias = Callable[[int, int], object]
 
-#: A decorator returns what it was given, as far as its caller can see.
+#: For type checkers a decorator returns a function of the same type.
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 __all__ = [

@@ -10,7 +10,7 @@ from .exceptions import CalibrationWarning, StructuredMessage, make_message_fiel
 
 @contextmanager
 def ignore_calibration_warnings() -> Iterator[None]:
-    """Ignore each `CalibrationWarning`, if what it is about is a fact here and not a mistake."""
+    """Ignore each `CalibrationWarning`, for data that are possible here and not a mistake."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         yield
@@ -36,8 +36,8 @@ def warn_calibration(
         argument, expected=expected, got=got, hint=hint, sentence=sentence
     )
     if estimator is not None:
-        named = estimator if isinstance(estimator, str) else type(estimator).__name__
-        fields["estimator"] = named
+        name = estimator if isinstance(estimator, str) else type(estimator).__name__
+        fields["estimator"] = name
     message.set_fields(**fields)
     emit_warning(message if category is None else category(str(message)))
 
@@ -57,8 +57,8 @@ _LIBRARY_PACKAGES = {__name__.partition(".")[0], "sklearn"}
 def _find_caller_level():
     """Return the `stacklevel` of the first frame that belongs to the user.
 
-    Frames of scikit-learn do not: it wraps methods, and calls them in searches and
-    pipelines.
+    Frames of scikit-learn are skipped too: it wraps methods, and calls them in searches
+    and pipelines.
     """
     level = 1
     frame = sys._getframe(1)

@@ -39,9 +39,12 @@ class StructuredMessage(Exception):
     expected = value = hint = source = ""
     row: int | None = None
     column: int | None = None
-    estimator = ""  # the class whose fit warns, which a pipeline hides
-    sentence = ""  # replaces "expected ..., got ..." if that form does not fit
-    remark = ""  # a sentence after the others
+    # The class whose fit warns, which a pipeline would hide.
+    estimator = ""
+    # It replaces "expected ..., got ..." if that form does not fit.
+    sentence = ""
+    # A sentence after the others.
+    remark = ""
 
     def set_fields(self, **fields: Any) -> None:
         """Change some fields and write the text again."""
@@ -50,7 +53,8 @@ class StructuredMessage(Exception):
 
     def format_text(self, show_argument: bool = True) -> str:
         """Return the text; the command line shows neither arguments nor classes."""
-        if not self.expected:  # a message of another kind
+        # A message that was made from a text has no fields.
+        if not self.expected:
             return str(self)
         place = self._format_place(show_argument)
         text = f"expected {self.expected}, got {self.value}{place}."
@@ -123,9 +127,9 @@ def _make_error_class(error):
 
 
 def _make_error(error, fields):
-    made = _make_error_class(error)()
-    made.set_fields(**fields)
-    return made
+    instance = _make_error_class(error)()
+    instance.set_fields(**fields)
+    return instance
 
 
 def invalid_input(
@@ -155,16 +159,17 @@ def invalid_input(
 
 def invalid_combination(argument: str, other: str, *, hint: str) -> InvalidInputError:
     """Return the error to raise about two arguments that exclude each other."""
-    expected = f"{argument} without {other}"
-    sentence = f"{argument} and {other} cannot be combined"
-    fields = make_message_fields(
-        argument, expected=expected, got="both", hint=hint, sentence=sentence
+    return invalid_input(
+        argument,
+        expected=f"{argument} without {other}",
+        got="both",
+        hint=hint,
+        sentence=f"{argument} and {other} cannot be combined",
     )
-    return _make_error(ValueError, fields)
 
 
-#: How numpy 2 writes a scalar, such as ``np.str_('good')``; messages show it as Python
-#: does.
+#: The form in which numpy 2 writes a scalar, such as ``np.str_('good')``; messages show it
+#: as Python does.
 _NUMPY_SCALAR_PATTERN = re.compile(
     r"\bnp\.(?:(?:str_|bytes_|u?int\d+|float\d+)\((b?'[^']*'|b?\"[^\"]*\"|[-+.\w]*)\)"
     r"|(True|False)_\b)"
@@ -191,7 +196,7 @@ def add_error_context(
     source: str = "",
     row: Callable[[int], int] | None = None,
 ) -> Iterator[None]:
-    """Add to errors that pass what they do not have yet: their argument, their file.
+    """Add to errors raised inside the argument and the file, if they have none yet.
 
     Parameters
     ----------

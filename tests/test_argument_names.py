@@ -216,8 +216,8 @@ def methods():
             for argument, parameter in [
                 *inspect.signature(function).parameters.items()
             ][1:]:
-                flags = "only_later", "_goes_on"
-                free = {*FREE, *flags, *(OF_MODEL if name in OF_FEATURES else ())}
+                of_model = OF_MODEL if name in OF_FEATURES else ()
+                free = {*FREE, "only_later", *of_model}
                 if parameter.kind is not parameter.VAR_KEYWORD and argument not in free:
                     yield name, method, argument
 

@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -378,21 +379,24 @@ class _Backwards(Exception):
 
 
 def _add_rows(rows, batches, options):
-    from ..monitoring import TIME_ORDER_HINT, CalibrationMonitor
+    from ..monitoring import TIME_ORDER_HINT, CalibrationMonitor, continue_batch
 
     found = _load_state(options, again=True) or CalibrationMonitor(
         classes=batches.classes, **_collect_settings(options)
     )
+    soft = bool(options.soft_labels)
+    update = partial(found.update, only_later=True)
     began = False
     for batch in rows:
+        time = None if batch.time is None else batch.time.to_numpy()
         try:
-            how = {"soft_labels": bool(options.soft_labels), "_goes_on": began}
-            time = None if batch.time is None else batch.time.to_numpy()
-            found.update(batch.labels, batch.scores, time=time, only_later=True, **how)
+            update(batch.labels, batch.scores, time=time, soft_labels=soft)
         except InvalidInputError as error:
             if began and error.hint == TIME_ORDER_HINT:  # it runs backwards
                 raise _Backwards from error
             error.set_fields(source=name_files(batches.files))
             raise
         began = True
+        # Further tables may begin at the time at which the one before ended.
+        update = partial(continue_batch, found)
     return found

@@ -51,9 +51,9 @@ class DecidingClassifier(BaseMetaClassifier):
 
     def _predict_ordered_proba(self, estimator, X, classes):
         """Predict probabilities, with columns in the order of `classes`."""
-        known = estimator.classes_
-        proba = read_proba(estimator.predict_proba(X), n_classes=len(known))
-        return align_columns(proba, known, classes)
+        own_classes = estimator.classes_
+        proba = read_proba(estimator.predict_proba(X), n_classes=len(own_classes))
+        return align_columns(proba, own_classes, classes)
 
     @property
     def _is_frozen(self):
@@ -71,14 +71,16 @@ class DecidingClassifier(BaseMetaClassifier):
             )
         # The columns of a frozen estimator are those of its own classes, of which `y`
         # may lack some.
-        known = getattr(self.estimator, "classes_", None) if self._is_frozen else None
-        if self._is_frozen and known is None:
+        fitted_classes = (
+            getattr(self.estimator, "classes_", None) if self._is_frozen else None
+        )
+        if self._is_frozen and fitted_classes is None:
             raise invalid_input(
                 expected="a fitted classifier with classes_ in the FrozenEstimator",
                 got=type(self.estimator.estimator).__name__,
                 hint="Fit it first; give a model of another library to CalibratedModel",
             )
-        classes, codes = read_labels(y, classes=known, input_name="y")
+        classes, codes = read_labels(y, classes=fitted_classes, input_name="y")
         check_two_or_more_classes(
             classes, "There is nothing to decide; check the selection of the rows"
         )
@@ -92,7 +94,7 @@ class DecidingClassifier(BaseMetaClassifier):
 
     def _fit_estimator(self, X, y, params):
         """Fit a clone of the estimator; a FrozenEstimator stays as it is."""
-        # A frozen estimator is returned by clone as it is, with its fit.
+        # `clone` returns a frozen estimator unchanged, with its fit.
         estimator = clone_by_value(self.estimator)
         if not self._is_frozen:
             estimator.fit(X, y, **params)
@@ -238,12 +240,12 @@ default=None
         check_same_index(X, y, sample_weight)
         classes, codes = self._check_estimator(y)
         actions = canonical_actions(self.actions, classes)
-        given = self.costs if costs is None else costs
+        cost_source = self.costs if costs is None else costs
         table = None
         # A function of X is only called in `predict`, with the new rows.
-        if not callable(given):
+        if not callable(cost_source):
             rows = len(codes)
-            table = canonical_costs(given, classes, n_rows=rows, actions=actions)
+            table = canonical_costs(cost_source, classes, n_rows=rows, actions=actions)
         params = self._route_params(sample_weight=sample_weight, **fit_params)
         self._store_classes(self._fit_estimator(X, y, params), classes)
         # Costs of each row belong to the rows of `fit`; prediction needs those of the
@@ -316,12 +318,8 @@ default=None
         proba, table = self._predict_with_costs(X, costs, "score")
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         weight = canonical_weight(sample_weight, len(codes))
-        return -float(
-            np.average(
-                get_costs(table, codes, choose_best_actions(proba, table)),
-                weights=weight,
-            )
-        )
+        paid = get_costs(table, codes, choose_best_actions(proba, table))
+        return -float(np.average(paid, weights=weight))
 
     @property
     def threshold_(self) -> float:
@@ -336,8 +334,8 @@ default=None
             )
         # The expected costs (1 - p) c_01 + p c_11 and (1 - p) c_00 + p c_10 of the two
         # actions are equal at this p (Elkan, 2001).
-        against = table[0, 1] - table[0, 0]
-        return float(against / (against + table[1, 0] - table[1, 1]))
+        false_alarm = table[0, 1] - table[0, 0]
+        return float(false_alarm / (false_alarm + table[1, 0] - table[1, 1]))
 
     def _predict_with_costs(self, X, costs, method):
         """Predict probabilities, and select the costs that apply to their rows."""
@@ -351,9 +349,9 @@ default=None
         proba = np.asarray(self.predict_proba(X))
         if costs is None and self.costs_ is not None:
             return proba, self.costs_
-        given = self.costs(X) if costs is None else costs
-        n_rows = len(proba)
-        actions = self.actions_
-        return proba, canonical_costs(
-            given, self.classes_, n_rows=n_rows, actions=actions
+        if costs is None:
+            costs = self.costs(X)
+        table = canonical_costs(
+            costs, self.classes_, n_rows=len(proba), actions=self.actions_
         )
+        return proba, table

@@ -24,9 +24,9 @@ def canonical_costs(
     None is a cost of 1 for each error. `actions` are the names of the actions; without
     them there may be any number. Raises ValueError for another shape, missing or
     infinite costs, fewer than two actions, and costs under which an action never costs
-    less than another one. Costs that differ by row may hold such actions, since another
-    row may need them. Of a DataFrame rows named after the classes, and columns named
-    after the actions, come into their order.
+    less than another one. Costs that differ by row may have such actions, since another
+    row may need them. If the rows of a DataFrame are named after the classes, and its
+    columns after the actions, they are put into that order.
     """
     n_classes = len(classes)
     # Without costs each error costs 1, so the cheapest action is the most probable
@@ -71,9 +71,10 @@ def canonical_costs(
 
 
 def _check_no_dominated(table, names):
-    for one, name in enumerate(names):
+    """Reject a table in which some action never costs less than another one."""
+    for column, name in enumerate(names):
         for other, better in enumerate(names):
-            if one != other and (table[:, other] <= table[:, one]).all():
+            if column != other and (table[:, other] <= table[:, column]).all():
                 raise invalid_input(
                     "costs",
                     expected="costs under which each action can be the cheaper one of any two",
@@ -107,12 +108,12 @@ def canonical_actions(
 
 def make_name_array(names: Sequence[object]) -> AnyArray:
     """Return names in an array that keeps their types: numbers beside text stay numbers."""
-    # numpy would convert numbers beside text to text.
     if len({type(name) for name in names}) == 1:
         return np.asarray(names)
-    kept = np.empty(len(names), dtype=object)
-    kept[:] = list(names)
-    return kept
+    # `numpy.asarray` would convert numbers beside text to text.
+    array = np.empty(len(names), dtype=object)
+    array[:] = list(names)
+    return array
 
 
 def validate_two_classes(
@@ -150,6 +151,7 @@ def canonical_thresholds(thresholds: ArrayLike | None) -> FloatArray:
             got=f"shape {table.shape}",
             hint="Pass a list of probabilities",
         )
+    # NaN is outside too.
     outside = ~((table > 0) & (table < 1))
     if outside.any():
         raise invalid_input(

@@ -1,7 +1,6 @@
 """Decision curves: the net benefit of acting on a prediction, at every threshold of action."""
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -146,20 +145,21 @@ class DecisionCurve(RenderableMixin):
         table = _collect_arrays(self)
         over = _collect_arrays(self.over_all)
         table["over_all"] = over.pop("difference")
-        table |= {
-            f"over_all_{name}": over[name] for name in over if name != "threshold"
-        }
+        # Both have the same thresholds.
+        del over["threshold"]
+        table |= {f"over_all_{name}": over[name] for name in over}
         for name in ("standardised", "net_benefit_untreated", "interventions_avoided"):
             table[name] = getattr(self, name)
         return pd.DataFrame(table)
 
     def _make_sections(self):
-        everybody = self.treat_all[_choose_positions(self.threshold)]
-        cells = zip(_format_cells(self, self.net_benefit), everybody, strict=True)
-        table = Table(
-            [*_make_header("net benefit", self.level), "act on all"],
-            [[*line, f"{other:.4f}"] for line, other in cells],
-        )
+        """Return one section with the curve and acting on all at some thresholds."""
+        treat_all = self.treat_all[_choose_positions(self.threshold)]
+        rows = _format_cells(self, self.net_benefit)
+        for row, benefit in zip(rows, treat_all, strict=True):
+            row.append(f"{benefit:.4f}")
+        header = [*_make_header("net benefit", self.level), "act on all"]
+        table = Table(header, rows)
         note = f"prevalence {self.prevalence:.4g}; {_describe_shown_thresholds(self.threshold)}"
         return [Section(tables=[table], notes=[note])]
 
@@ -170,15 +170,13 @@ def _make_header(name, level):
 
 
 def _format_cells(curve, values):
-    return [
-        [
-            f"{curve.threshold[i]:.4g}",
-            f"{values[i]:.4f}",
-            _format_interval(curve.low[i], curve.high[i]),
-            _format_interval(curve.band_low[i], curve.band_high[i]),
-        ]
-        for i in _choose_positions(curve.threshold)
-    ]
+    """Return threshold, value, interval and band as text, at some thresholds."""
+    rows = []
+    for i in _choose_positions(curve.threshold):
+        interval = _format_interval(curve.low[i], curve.high[i])
+        band = _format_interval(curve.band_low[i], curve.band_high[i])
+        rows.append([f"{curve.threshold[i]:.4g}", f"{values[i]:.4f}", interval, band])
+    return rows
 
 
 def _format_interval(low, high):
@@ -196,7 +194,7 @@ def _describe_shown_thresholds(threshold):
     return f"{count} of {len(threshold)} thresholds; to_frame() has all columns"
 
 
-def _collect_arrays(curve: Any) -> dict[str, FloatArray]:
+def _collect_arrays(curve):
     """Return the fields of a dataclass that are arrays."""
     values = {field.name: getattr(curve, field.name) for field in fields(curve)}
     return {
@@ -329,7 +327,7 @@ def decision_curve(
 
     # The interval and the band of the curve, and those of its difference to acting on
     # all, use draws of one generator one after the other.
-    own = _collect_arrays(compare(None))
+    arrays = _collect_arrays(compare(None))
     regret = None
     if recalibrated is not None:
         regret = regret_curve(
@@ -344,8 +342,8 @@ def decision_curve(
             pos_label=pos_label,
         )
     return DecisionCurve(
-        net_benefit=own.pop("difference"),
-        **own,
+        net_benefit=arrays.pop("difference"),
+        **arrays,
         treat_all=kernel.treat_all_rows(),
         over_all=compare("all"),
         acted=kernel.get_acted_fraction(0),
@@ -417,17 +415,17 @@ def decision_difference(
     True
     """
     table = _check_arguments(thresholds, level, prevalence, n_resamples)
-    charged = np.asarray([to_float_or_nan(harm) for harm in np.ravel(harms)])
-    if charged.shape != (2,) or not np.isfinite(charged).all():
+    harm_of_model = np.asarray([to_float_or_nan(harm) for harm in np.ravel(harms)])
+    if harm_of_model.shape != (2,) or not np.isfinite(harm_of_model).all():
         raise invalid_input(
             expected="harms as two numbers",
             got=repr(harms),
             hint="Pass those of the first and the second",
         )
-    _, first = validate_two_classes(
+    _, first_problem = validate_two_classes(
         y_true, first_proba, sample_weight, labels, pos_label, input_name="first_proba"
     )
-    (second,) = validate_predictions(
+    (second_problem,) = validate_predictions(
         y_true,
         second_proba,
         sample_weight,
@@ -435,17 +433,20 @@ def decision_difference(
         pos_label,
         input_name="second_proba",
     ).problems()
-    _check_sampled(first.hit, prevalence)
-    scores = [first.score, second.score]
-    kernel = NetBenefit(scores, first.hit, first.weight, table, prevalence)
+    _check_sampled(first_problem.hit, prevalence)
+    scores = [first_problem.score, second_problem.score]
+    kernel = NetBenefit(
+        scores, first_problem.hit, first_problem.weight, table, prevalence
+    )
     # A constant harm of each test shifts the difference; it has no variance.
-    harm = float(charged[1] - charged[0])
+    harm = float(harm_of_model[1] - harm_of_model[0])
     return _compare_benefits(
         1, 0, kernel, table, level, n_resamples, make_generator(random_state), harm
     )
 
 
 def _check_arguments(thresholds, level, prevalence, n_resamples):
+    """Check the options of both functions, and return the thresholds."""
     check_level(level)
     if prevalence is not None:
         check_between(
@@ -460,8 +461,8 @@ def _check_arguments(thresholds, level, prevalence, n_resamples):
     return canonical_thresholds(thresholds)
 
 
-def _check_sampled(hit, prevalence):
-    if prevalence is not None and len(np.unique(hit)) < 2:
+def _check_sampled(outcome, prevalence):
+    if prevalence is not None and len(np.unique(outcome)) < 2:
         raise invalid_input(
             expected="rows of both classes with prevalence=",
             got="rows of one class only",
@@ -470,15 +471,15 @@ def _check_sampled(hit, prevalence):
 
 
 def _compare_benefits(first, second, kernel, table, level, n_resamples, rng, harm):
-    """Compare two net benefits (or one with 0), less the harm."""
-    found = kernel.compare_models(first, second)
-    found = found._replace(mean=found.mean - harm)
+    """Return the difference of two net benefits (or of one to 0), less the harm."""
+    benefit = kernel.compare_models(first, second)
+    benefit = benefit._replace(mean=benefit.mean - harm)
     # The band holds for all thresholds at once: the critical value is the quantile of
     # the largest standardised deviation of a normal vector with this covariance.
-    together = draw_critical_value(found.covariance, level, n_resamples, rng)
+    critical = draw_critical_value(benefit.covariance, level, n_resamples, rng)
     intervals = [
-        *found.find_interval(ndtri((1 + level) / 2)),
-        *found.find_interval(together, exact=True),
+        *benefit.find_interval(ndtri((1 + level) / 2)),
+        *benefit.find_interval(critical, exact=True),
     ]
-    error = np.sqrt(np.diag(found.covariance))
-    return NetBenefitDifference(table, found.mean, error, *intervals, level)
+    error = np.sqrt(np.diag(benefit.covariance))
+    return NetBenefitDifference(table, benefit.mean, error, *intervals, level)

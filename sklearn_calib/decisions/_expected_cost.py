@@ -126,14 +126,14 @@ default=None
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label
     )
-    given = canonical_weight(sample_weight, np.shape(y_true)[0])
-    table = canonical_costs(costs, predictions.classes, n_rows=len(given))
-    # Predictions are without the rows of weight 0.
+    row_weight = canonical_weight(sample_weight, np.shape(y_true)[0])
+    table = canonical_costs(costs, predictions.classes, n_rows=len(row_weight))
+    # The predictions no longer have the rows of weight 0.
     if table.ndim == 3:
-        table = table[given > 0]
+        table = table[row_weight > 0]
     proba = np.asarray(predictions.proba)
-    chosen = choose_best_actions(proba, table)
-    paid = get_costs(table, predictions.codes, chosen)
+    actions = choose_best_actions(proba, table)
+    paid = get_costs(table, predictions.codes, actions)
     # The promise of a row is the expected cost of the action that is taken, under its
     # own probabilities.
     believed = compute_expected_costs(proba, table).min(axis=1)
@@ -141,16 +141,15 @@ default=None
     share = predictions.weight / predictions.weight.sum()
     # The interval does not assume calibration: it uses the spread between rows.
     error = float(np.sqrt(share**2 @ (believed - paid - difference) ** 2))
-    by_class = (
-        table[:, chosen].T
-        if table.ndim == 2
-        else table[np.arange(len(proba)), :, chosen]
-    )
-    # The test does: under calibration the variance of the paid cost follows from the
+    # What the action of each row costs in each class, of shape (n_samples, n_classes).
+    if table.ndim == 2:
+        cost_by_class = table[:, actions].T
+    else:
+        cost_by_class = table[np.arange(len(proba)), :, actions]
+    # The test does assume it: the variance of the paid cost then follows from the
     # probabilities.
-    statistic = _standardise(
-        difference, compute_mean_moments(proba, by_class, share)[1]
-    )
+    _, deviation = compute_mean_moments(proba, cost_by_class, share)
+    statistic = _standardise(difference, deviation)
     half = float(ndtri((1 + level) / 2)) * error
     return ExpectedCost(
         realised=predictions.mean(paid),
@@ -166,10 +165,7 @@ default=None
 
 
 def _standardise(difference, deviation):
-    """Divide a difference by its standard deviation.
-
-    Infinite if it should be 0 and is not.
-    """
+    """Divide a difference by its standard deviation; infinite if only that is 0."""
     if deviation > 0:
         return float(difference / deviation)
     return 0.0 if difference == 0 else float(np.copysign(np.inf, difference))

@@ -1,4 +1,4 @@
-"""Performance without labels: what calibrated probabilities expect of themselves."""
+"""Performance without labels: the metrics to expect if probabilities are calibrated."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -82,21 +82,19 @@ class ExpectedMetrics(RenderableMixin):
             infinite if a metric differs that could not.
         """
         if name not in self.realised:
-            raise invalid_input(
-                expected=(
-                    f"one of {', '.join(self.realised) or 'no metric, since there were no labels'}"
-                ),
-                got=repr(name),
-                hint=suggest_name(name, self.realised)
-                if self.realised
-                else "Pass y_true= to expected_metrics",
-            )
+            names = "no metric, since there were no labels"
+            hint = "Pass y_true= to expected_metrics"
+            if self.realised:
+                names = ", ".join(self.realised)
+                hint = suggest_name(name, self.realised)
+            raise invalid_input(expected=f"one of {names}", got=repr(name), hint=hint)
         gap = self.realised[name] - getattr(self, name)
         deviation = self.standard_deviations[name]
         # A deviation of 0 means that the metric is certain, such as the accuracy if all
         # probabilities are 0 or 1.
         if deviation > 0 or np.isnan(gap):
             return float(gap / deviation)
+        # Rounding must not make such a metric infinitely different.
         return 0.0 if abs(gap) < 1e-12 else float(np.copysign(np.inf, gap))
 
     def to_frame(self) -> DataFrame:
@@ -236,21 +234,21 @@ def expected_metrics(
     values = _compute_row_values(proba, predicted, costs, classes)
     # Metrics that are means over rows have exact moments: labels of different rows are
     # independent given the scores.
-    found = {
+    moments = {
         name: kernels.compute_mean_moments(proba, rows, share)
         for name, rows in values.items()
     }
     realised = {}
     if codes is not None:
         # The realised value takes the entry of the true label of each row.
-        own = np.arange(len(codes)), codes
-        realised = {name: float(share @ rows[own]) for name, rows in values.items()}
+        places = np.arange(len(codes)), codes
+        realised = {name: float(share @ rows[places]) for name, rows in values.items()}
     if proba.shape[1] == 2:
         score = proba[:, positive]
         acts = predicted == positive
         # Precision, recall and AUC are ratios, whose moments are those of their linear
         # part.
-        found |= _compute_event_metrics(score, score, acts, share)
+        moments |= _compute_event_metrics(score, score, acts, share)
         if codes is not None:
             # With labels in the place of probabilities the same formulas give the
             # realised values.
@@ -262,11 +260,14 @@ def expected_metrics(
     # Each row counts in the column of its prediction, divided among the true classes by
     # its probabilities.
     np.add.at(confusion.T, predicted, proba * weight[:, None])
-    means = {name: value for name, (value, _) in found.items()}
+    means = {name: value for name, (value, _) in moments.items()}
+    # The metrics of the positive class do not exist for more than two classes.
     return ExpectedMetrics(
         **{"precision": None, "recall": None, "auc": None, **means},
         confusion=confusion * unit,
-        standard_deviations={name: deviation for name, (_, deviation) in found.items()},
+        standard_deviations={
+            name: deviation for name, (_, deviation) in moments.items()
+        },
         realised=realised,
     )
 
@@ -299,8 +300,9 @@ def _find_positive(classes, pos_label):
             got=f"{len(classes)}",
             hint="Leave pos_label out, or pass one class against the others",
         )
-    hint = "Name one of the labels; without y_true pass labels= too"
-    return find_positive_index(classes, pos_label, hint)
+    return find_positive_index(
+        classes, pos_label, "Name one of the labels; without y_true pass labels= too"
+    )
 
 
 def _predict_classes(proba, threshold, positive):

@@ -1,4 +1,4 @@
-"""What decisions cost, and how confidence orders errors, as measures with scorers."""
+"""Costs of decisions, and the order of errors by confidence, as measures with scorers."""
 
 from typing import TYPE_CHECKING
 
@@ -71,13 +71,8 @@ def expected_cost_score(
     0.4
     """
     table = canonical_costs(costs, predictions.classes)
-    return predictions.mean(
-        get_costs(
-            table,
-            predictions.codes,
-            choose_best_actions(np.asarray(predictions.proba), table),
-        )
-    )
+    actions = choose_best_actions(np.asarray(predictions.proba), table)
+    return predictions.mean(get_costs(table, predictions.codes, actions))
 
 
 @measure(range=(0.0, 1.0), in_report=False, poolable=True)
@@ -171,10 +166,11 @@ def calibration_decision_loss(
     0.5
     """
     cells = problem.cells
-    kept = cells.mass > 0  # of resampled weights
-    score = cells.score[kept]
-    mass = cells.mass[kept]
-    hits = cells.hits[kept]
+    # Resampled weights may leave cells empty.
+    is_filled = cells.mass > 0
+    score = cells.score[is_filled]
+    mass = cells.mass[is_filled]
+    hits = cells.hits[is_filled]
     # The best rule that does not reverse the order of the scores acts on the isotonic
     # rates; the loss against it is what recalibration gains.
     rate = fit_isotonic_shares(hits / mass, mass)
@@ -182,6 +178,5 @@ def calibration_decision_loss(
     # The regret is linear in the threshold between the scores and rates, so its maximum
     # is at an end of a piece.
     ends = np.append(breaks[:-1], breaks[1:])
-    return maximise_decision_loss(
-        ends, np.tile(intercept, 2) + np.tile(slope, 2) * ends
-    )[0]
+    regret = np.tile(intercept, 2) + np.tile(slope, 2) * ends
+    return maximise_decision_loss(ends, regret)[0]

@@ -83,13 +83,11 @@ class RegretCurve:
             Exact, in the unit of the loss.
         """
         rule = get_loss(loss, 2)
-        without, event = rule.compute_label_losses(
-            np.column_stack([1 - self.breaks, self.breaks])
-        ).T
-        # the weights w of the thresholds c: the loss of an event falls at the rate (1 -
-        # c) w
-        # Each piece integrates a line over the weights w, with partial losses in place
-        # of an antiderivative, so the sum is exact.
+        proba = np.column_stack([1 - self.breaks, self.breaks])
+        without, event = rule.compute_label_losses(proba).T
+        # A proper loss has a weight w(c) for each threshold c: the loss of an event falls
+        # at the rate (1 - c) w, and that of a non-event rises at the rate c w. So the
+        # losses are antiderivatives, and the integral of each linear piece is exact.
         pieces = -self.intercept * np.diff(event)
         return float(pieces.sum() + (self.intercept + self.slope) @ np.diff(without))
 
@@ -111,7 +109,7 @@ class RegretCurve:
         """Return the largest regret over all thresholds t, if a false alarm costs t, a miss 1 - t.
 
         In units of the larger of these two costs (V-shaped losses bounded by 1) it is
-        more, at most twice as much. `maximum_interval` has its uncertainty; as the
+        larger, at most twice as large. `maximum_interval` is its interval; as the
         largest of many numbers that vary by chance it is biased upwards, which the
         lower end allows for.
         """
@@ -261,9 +259,9 @@ def regret_curve(
             sample_weight=predictions.weight,
             classes=np.arange(2),
         )
-        other = predictions.with_proba(better_proba)
+        better_predictions = predictions.with_proba(better_proba)
     else:
-        other = validate_predictions(
+        better_predictions = validate_predictions(
             y_true,
             recalibrated,
             sample_weight,
@@ -271,14 +269,12 @@ def regret_curve(
             pos_label,
             input_name="recalibrated",
         )
-    better = other.problems()[0]
+    better = better_predictions.problems()[0]
     breaks, intercept, slope = compute_regret_pieces(
         problem.score, better.score, problem.hit, problem.weight
     )
-    brier, log = (
-        loss.evaluate(predictions) - loss.evaluate(other)
-        for loss in (brier_loss, log_loss)
-    )
+    brier = brier_loss.evaluate(predictions) - brier_loss.evaluate(better_predictions)
+    log = log_loss.evaluate(predictions) - log_loss.evaluate(better_predictions)
     # The interval of the maximum follows from the band: if the whole curve lies in the
     # band, its maximum lies between the maxima of the edges.
     edges = _simulate_band(
@@ -286,40 +282,45 @@ def regret_curve(
     )
     unknown = 0.0, 0.0
     curve = RegretCurve(breaks, intercept, slope, brier, log, unknown, unknown, level)
-    largest, worst = (  # between two thresholds of the band the regret may be more
-        (float(min(found, low)), float(max(found, high)))
-        for found, low, high in (
-            (curve.maximum, *(max(edge.max(), 0.0) for _, edge in edges)),
-            (
-                curve.decision_loss,
-                *(maximise_decision_loss(*edge)[0] for edge in edges),
-            ),
-        )
+    maxima = [max(edge.max(), 0.0) for _, edge in edges]
+    maximum = _extend_interval(curve.maximum, *maxima)
+    losses = [maximise_decision_loss(*edge)[0] for edge in edges]
+    decision_loss = _extend_interval(curve.decision_loss, *losses)
+    return replace(
+        curve, maximum_interval=maximum, decision_loss_interval=decision_loss
     )
-    return replace(curve, maximum_interval=largest, decision_loss_interval=worst)
+
+
+def _extend_interval(value, low, high):
+    """Return an interval that also contains the value.
+
+    The band has only some thresholds, and between two of them the regret may be larger.
+    """
+    return float(min(value, low)), float(max(value, high))
 
 
 def _simulate_band(problem, better, level, n_resamples, rng):
-    """Lower and upper edge for the regret at all thresholds together, each as (threshold, edge)."""
+    """Return the lower and the upper edge of the band for the regret.
+
+    Each is a pair of arrays, thresholds and edge; the band holds for all thresholds
+    together.
+    """
     values = np.unique(np.concatenate([problem.score, better.score]))
     # Evenly spaced ranks of the distinct predictions.
-    place = (
-        np.linspace(0, len(values) - 1, min(len(values), _N_BAND_POINTS))
-        .round()
-        .astype(int)
-    )
+    ranks = np.linspace(0, len(values) - 1, min(len(values), _N_BAND_POINTS))
+    values = values[ranks.round().astype(int)]
     # The regret jumps at each prediction, since rows at the threshold are acted on: the
     # next float is the other side.
-    table = np.unique(np.concatenate([values[place], np.nextafter(values[place], 1)]))
+    table = np.unique(np.concatenate([values, np.nextafter(values, 1)]))
     table = table[(table > 0) & (table < 1)]
-    if not len(table):  # certain predictions, the same
+    # If all predictions are 0 or 1, recalibration changes no decision.
+    if not len(table):
         return [(np.zeros(1), np.zeros(1))] * 2
-    scores = [problem.score, better.score]
-    found = NetBenefit(scores, problem.hit, problem.weight, table).compare_models(1, 0)
-    critical = draw_critical_value(found.covariance, level, n_resamples, rng)
-    return [
-        # The net benefit is in units of true positives; the regret counts a miss as 1 -
-        # t.
-        (table, (1 - table) * edge)
-        for edge in found.find_interval(critical, exact=True)
-    ]
+    kernel = NetBenefit(
+        [problem.score, better.score], problem.hit, problem.weight, table
+    )
+    difference = kernel.compare_models(1, 0)
+    critical = draw_critical_value(difference.covariance, level, n_resamples, rng)
+    # The net benefit is in units of true positives; the regret counts a miss as 1 - t.
+    low, high = difference.find_interval(critical, exact=True)
+    return (table, (1 - table) * low), (table, (1 - table) * high)

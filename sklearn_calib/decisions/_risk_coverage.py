@@ -158,11 +158,9 @@ def risk_coverage_curve(
     reached = np.cumsum(mass)
     wrong = np.cumsum(errors)
     # Kish's number of rows: the interval is that of so many rows of equal weight.
-    squares = (
-        mass
-        if (predictions.weight == 1).all()
-        else pool_prediction_errors(predictions, predictions.weight**2)[1]
-    )
+    squares = mass
+    if not (predictions.weight == 1).all():
+        _, squares, _ = pool_prediction_errors(predictions, predictions.weight**2)
     rows = reached**2 / np.cumsum(squares)
     # Rounding of cumulative sums may exceed 1.
     risk = np.minimum(wrong / reached, 1.0)
@@ -183,12 +181,16 @@ def risk_coverage_curve(
 def pool_prediction_errors(
     predictions: Predictions, weight: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Pool rows by the largest probability, with other weights if they are passed."""
     problem = predictions.problems("confidence")[0]
     weight = problem.weight if weight is None else weight
     return pool_errors(replace(problem, hit=1 - problem.hit, weight=weight))
 
 
 def pool_errors(problem: BinaryProblem) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Pool rows, whose event is an error, by confidence: the largest, mass and errors first."""
+    """Pool rows, whose event is an error, by confidence.
+
+    Return the confidence of each level, the highest first, its mass and its errors.
+    """
     cells = problem.cells
     return merge_confidence_levels(cells.score, cells.mass, cells.hits)

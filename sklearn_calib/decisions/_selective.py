@@ -33,7 +33,7 @@ from ._risk_coverage import pool_errors
 
 
 class Cutoff(NamedTuple):
-    """Where the rows, or those of a group, are answered."""
+    """The threshold from which rows, or those of a group, are answered, and its estimates."""
 
     threshold: float
     coverage: float
@@ -248,7 +248,7 @@ class SelectiveClassifier(DecidingClassifier):
                 got=repr(self.abstain_label),
                 hint="Leave it out, or choose another word",
             )
-        given = None if groups is None else _check_row_groups(groups, len(codes))
+        group_names = None if groups is None else _check_row_groups(groups, len(codes))
         weight = canonical_weight(fit_params.get("sample_weight"), len(codes))
         estimator = self.estimator
         rows = slice(None)
@@ -259,10 +259,10 @@ class SelectiveClassifier(DecidingClassifier):
             rng = make_random_state(self.random_state)
             # The bound holds for rows that the classifier was not fitted to, so a part
             # is held out.
-            division = StratifiedShuffleSplit(
+            splitter = StratifiedShuffleSplit(
                 1, test_size=self.calibration_size, random_state=rng
             )
-            ((train, rows),) = division.split(codes, codes)
+            ((train, rows),) = splitter.split(codes, codes)
             params = check_method_params(
                 X, params=self._route_params(**fit_params), indices=train
             )
@@ -272,8 +272,10 @@ class SelectiveClassifier(DecidingClassifier):
             estimator = self._fit_estimator(part, classes[codes[train]], params)
         proba = self._predict_ordered_proba(estimator, held_out, classes)
         check_same_length(codes[rows], proba)
-        own = None if given is None else given[rows]
-        self._choose_thresholds(np.asarray(proba), codes[rows], weight[rows], own)
+        held_out_groups = None if group_names is None else group_names[rows]
+        self._choose_thresholds(
+            np.asarray(proba), codes[rows], weight[rows], held_out_groups
+        )
         self._store_classes(estimator, classes)
         return self
 
@@ -304,9 +306,8 @@ class SelectiveClassifier(DecidingClassifier):
         if label.dtype.kind in "iu" and self.classes_.dtype.kind in "iuf":
             # Integers beside an integer label stay a numeric array, so that comparisons
             # with `y` work.
-            names = names.astype(
-                np.promote_types(self.classes_.dtype, np.min_scalar_type(label))
-            )
+            kind = np.promote_types(self.classes_.dtype, np.min_scalar_type(label))
+            names = names.astype(kind)
         return names[np.where(answered, chosen, len(self.classes_))]
 
     def score(
@@ -335,13 +336,13 @@ class SelectiveClassifier(DecidingClassifier):
     def _answer_rows(self, X, groups, method):
         """Return the position of the largest probability of each row and whether it is answered."""
         proba = np.asarray(self.predict_proba(X))
-        least = self._look_up_thresholds(groups, len(proba))
-        return proba.argmax(axis=1), _reaches_threshold(proba.max(axis=1), least)
+        threshold = self._look_up_thresholds(groups, len(proba))
+        return proba.argmax(axis=1), _reaches_threshold(proba.max(axis=1), threshold)
 
     def _look_up_thresholds(self, groups, n_samples):
         """Return the threshold of each row, or the one of all rows."""
-        known = getattr(self, "thresholds_", None)
-        if known is None:
+        threshold_by_group = getattr(self, "thresholds_", None)
+        if threshold_by_group is None:
             if groups is not None:
                 raise invalid_input(
                     expected="rows without groups, as in fit",
@@ -355,29 +356,31 @@ class SelectiveClassifier(DecidingClassifier):
                 got="none",
                 hint="Pass groups",
             )
-        given = _check_row_groups(groups, n_samples)
-        names = list(dict.fromkeys(given.tolist()))
-        new = [name for name in names if name not in known]
-        if new:
-            rows = int(np.isin(given, np.array(new, dtype=given.dtype)).sum())
+        row_groups = _check_row_groups(groups, n_samples)
+        names = list(dict.fromkeys(row_groups.tolist()))
+        unseen = [name for name in names if name not in threshold_by_group]
+        if unseen:
+            rows = int(
+                np.isin(row_groups, np.array(unseen, dtype=row_groups.dtype)).sum()
+            )
             warn_calibration(
                 expected="groups that fit has seen",
-                got=f"{_join_names(new)} in {rows} rows",
+                got=f"{_join_names(unseen)} in {rows} rows",
                 hint="These rows are abstained from. Fit with rows of these groups",
                 estimator=self,
             )
         # Rows of a group that `fit` did not have are not answered: there is no
         # guarantee for them.
-        return np.array([known.get(name, np.inf) for name in given.tolist()])
+        return np.array(
+            [threshold_by_group.get(name, np.inf) for name in row_groups.tolist()]
+        )
 
     def _check_arguments(self):
-        names = ["delta", "calibration_size"] + ["max_risk"] * (
-            self.max_risk is not None
-        )
-        for name in names:
-            hint = (
-                "Pass for instance 0.05" if name == "max_risk" else "Leave the default"
-            )
+        """Reject parameters outside their range, and two that exclude each other."""
+        hints = {"delta": "Leave the default", "calibration_size": "Leave the default"}
+        if self.max_risk is not None:
+            hints["max_risk"] = "Pass for instance 0.05"
+        for name, hint in hints.items():
             check_between(
                 "?",
                 getattr(self, name),
@@ -411,47 +414,46 @@ class SelectiveClassifier(DecidingClassifier):
         """Set the threshold, or that of each group."""
         error = (proba.argmax(axis=1) != codes).astype(float)
         confidence = proba.max(axis=1)
+        # Attributes of an earlier fit, with groups or without, must not remain.
         for name in ("threshold_", *(f"{part}s_" for part in Cutoff._fields)):
             vars(self).pop(name, None)
-        whole: dict[Hashable, Any] = {None: slice(None)}
+        rows_by_group: dict[Hashable, Any] = {None: slice(None)}
         if groups is not None:
-            whole = {name: groups == name for name in dict.fromkeys(groups.tolist())}
-        found = {}
-        for name, rows in whole.items():
-            # Bonferroni: all groups hold their rate together with probability 1 -
-            # delta.
-            delta = self.delta / len(whole)
-            found[name] = self._choose_threshold(
+            names = dict.fromkeys(groups.tolist())
+            rows_by_group = {name: groups == name for name in names}
+        # Bonferroni: all groups hold their rate together with probability 1 - delta.
+        delta = self.delta / len(rows_by_group)
+        cutoffs = {}
+        for name, rows in rows_by_group.items():
+            cutoffs[name] = self._choose_threshold(
                 confidence[rows], error[rows], weight[rows], delta
             )
-        self._warn_no_threshold(found, len(codes))
+        self._warn_no_threshold(cutoffs, len(codes))
         answered = np.zeros(len(codes), dtype=bool)
-        for name, rows in whole.items():
-            answered[rows] = _reaches_threshold(confidence[rows], found[name].threshold)
+        for name, rows in rows_by_group.items():
+            threshold = cutoffs[name].threshold
+            answered[rows] = _reaches_threshold(confidence[rows], threshold)
         counted = weight if self.coverage is not None else np.ones(len(codes))
         estimates = _measure_answers(answered, error, counted, self.delta)
         self.coverage_, self.risk_, self.coverage_interval_ = estimates
         # The bounds of the groups hold together, hence so does their maximum.
-        self.risk_bound_ = max(one.risk_bound for one in found.values())
+        self.risk_bound_ = max(cutoff.risk_bound for cutoff in cutoffs.values())
         if groups is None:
-            self.threshold_ = found[None].threshold
+            self.threshold_ = cutoffs[None].threshold
             return
         for part in Cutoff._fields:
-            setattr(
-                self,
-                f"{part}s_",
-                {key: getattr(one, part) for key, one in found.items()},
-            )
+            values = {name: getattr(cutoff, part) for name, cutoff in cutoffs.items()}
+            setattr(self, f"{part}s_", values)
 
     def _choose_threshold(self, confidence, error, weight, delta):
         """Choose the threshold for some rows, with its coverage, risk and bound."""
         # Weights do not enter the guarantee: the exact binomial bound is one of counts.
         counted = np.ones(len(error))
         if self.coverage is not None:
-            kept = weight > 0
-            confidence = confidence[kept]
-            error = error[kept]
-            counted = weight[kept]
+            has_weight = weight > 0
+            confidence = confidence[has_weight]
+            error = error[has_weight]
+            counted = weight[has_weight]
         if not len(error):
             return Cutoff(np.inf, 0.0, np.nan, 1.0, (0.0, 1.0))
         rows = BinaryProblem(confidence, error, np.ones(len(error)))
@@ -464,31 +466,30 @@ class SelectiveClassifier(DecidingClassifier):
             # each step with a bound at a part of delta.
             count, bound = find_largest_coverage(mass, errors, risk, delta)
         else:
-            share = pool_errors(replace(rows, weight=counted))[1]
+            _, share, _ = pool_errors(replace(rows, weight=counted))
             reached = np.cumsum(share) / share.sum()
-            count = min(
-                # The smallest coverage of at least the requested share; the slack
-                # absorbs rounding of the cumulative sum.
-                int(np.searchsorted(reached, self.coverage - 1e-12)) + 1,
-                len(level),
-            )
-            bound = float(
-                compute_upper_bound(errors[:count].sum(), mass[:count].sum(), delta)
-            )
+            # The smallest coverage of at least the requested share; the slack absorbs
+            # rounding of the cumulative sum.
+            count = int(np.searchsorted(reached, self.coverage - 1e-12)) + 1
+            count = min(count, len(level))
+            n_errors = errors[:count].sum()
+            bound = float(compute_upper_bound(n_errors, mass[:count].sum(), delta))
         threshold = float(level[count - 1]) if count else np.inf
-        # If all calibration rows are answered, so are new rows of a lower confidence.
-        if count == len(level):  # the bound is that of answering always
+        # If all calibration rows are answered, the bound is that of answering always, so
+        # new rows of a lower confidence are answered too.
+        if count == len(level):
             threshold = 0.0
         answered = _reaches_threshold(confidence, threshold)
-        part, risk, interval = _measure_answers(answered, error, counted, delta)
-        return Cutoff(threshold, part, risk, bound, interval)
+        coverage, risk, interval = _measure_answers(answered, error, counted, delta)
+        return Cutoff(threshold, coverage, risk, bound, interval)
 
-    def _warn_no_threshold(self, found, n_samples):
-        none = [name for name, one in found.items() if one.threshold == np.inf]
+    def _warn_no_threshold(self, cutoffs, n_samples):
+        """Warn of groups (or all rows) for which no threshold has a small enough bound."""
+        none = [name for name in cutoffs if cutoffs[name].threshold == np.inf]
         if not none:
             return
         risk = 0.05 if self.max_risk is None else self.max_risk
-        groups = "" if None in found else f" in the groups {_join_names(none)}"
+        groups = "" if None in cutoffs else f" in the groups {_join_names(none)}"
         warn_calibration(
             expected="confident rows with an error rate that is surely small enough",
             got=f"no bound of at most max_risk={risk:g} on {n_samples} rows{groups}",
@@ -501,10 +502,7 @@ class SelectiveClassifier(DecidingClassifier):
 
 
 def _reaches_threshold(confidence, threshold):
-    """Return whether rows are answered.
-
-    Confidences are rounded before they are compared.
-    """
+    """Return whether rows are answered."""
     # Probabilities of one row in another batch may differ in the last bits; rounding
     # keeps it on one side of the threshold.
     return np.round(confidence, CONFIDENCE_DIGITS) >= np.round(
@@ -515,7 +513,7 @@ def _reaches_threshold(confidence, threshold):
 def _measure_answers(answered, error, counted, delta):
     """Compute the share of answered rows, their error rate, and an interval for new rows.
 
-    See Notes of the class.
+    `counted` is the weight with which rows count; see Notes of the class.
     """
     total = float(counted.sum())
     mass = float(counted @ answered)
@@ -528,17 +526,18 @@ def _measure_answers(answered, error, counted, delta):
 
 def _check_row_groups(groups, n_samples):
     """Return the group of each row, none of which is missing."""
-    given = np.asarray(groups)
-    if given.shape != (n_samples,):
+    names = np.asarray(groups)
+    if names.shape != (n_samples,):
         raise invalid_input(
             expected=f"one group for each of the {n_samples} rows",
-            got=f"shape {given.shape}",
+            got=f"shape {names.shape}",
             hint="Pass one column",
         )
     # Other types, such as dates and categories, are compared as Python objects.
-    given = given.astype(object) if given.dtype.kind not in "biufUS" else given
+    names = names.astype(object) if names.dtype.kind not in "biufUS" else names
+    # NaN and NaT do not equal themselves.
     missing = np.array(
-        [one is None or one != one for one in given.tolist()], dtype=bool
+        [name is None or name != name for name in names.tolist()], dtype=bool
     )
     if missing.any():
         raise invalid_input(
@@ -547,7 +546,7 @@ def _check_row_groups(groups, n_samples):
             hint="Name a group of its own for these rows",
             row=missing.argmax(),
         )
-    return given
+    return names
 
 
 def _join_names(names):

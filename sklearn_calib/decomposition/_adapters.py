@@ -50,18 +50,19 @@ def as_eval_metric(
     'temperature_refinement_log_loss'
     """
     check_choice("library", library, ("xgboost", "lightgbm"))
-    known = {
-        name: one
-        for name, one in all_metrics().items()
-        if not one.spec.greater_is_better
-    }
-    if not isinstance(measure, str) or measure not in known:
-        raise unknown_name_error("a measure", measure, list(known))
-    scorer = known[measure].scorer(**options)
+    # The libraries minimise their evaluation metric.
+    minimised = {}
+    for name, function in all_metrics().items():
+        if not function.spec.greater_is_better:
+            minimised[name] = function
+    if not isinstance(measure, str) or measure not in minimised:
+        raise unknown_name_error("a measure", measure, list(minimised))
+    scorer = minimised[measure].scorer(**options)
 
     def evaluate(y_true, y_score, sample_weight=None):
-        # xgboost.train and lightgbm.train give predictions first, and then their own
-        # data
+        """Return the measure in the form that the library expects."""
+        # The classes of scikit-learn's kind pass labels and scores. `xgboost.train` and
+        # `lightgbm.train` pass predictions first, and then their own data object.
         is_data = hasattr(y_score, "get_label")
         if is_data:
             data = y_score
@@ -71,14 +72,15 @@ def as_eval_metric(
         score = np.asarray(y_score)
         y = np.asarray(y_true)
         labels = np.arange(2 if score.ndim == 1 else score.shape[1])
-        given = {"labels": labels, **scorer._kwargs}
+        arguments = {"labels": labels, **scorer._kwargs}
+        # Labels that are not whole numbers are shares of the second class.
         if (y == np.floor(y)).all():
             y = y.astype(int)
         else:
-            given["soft_labels"] = True
+            arguments["soft_labels"] = True
         if sample_weight is not None and len(sample_weight):
-            given["sample_weight"] = sample_weight
-        value = scorer._score_func(y, score, **given)
+            arguments["sample_weight"] = sample_weight
+        value = scorer._score_func(y, score, **arguments)
         if library == "lightgbm":
             return measure, value, False
         return (measure, value) if is_data else value

@@ -70,8 +70,8 @@ def smooth_frequencies(
     if is_scalar_equal(smoother, "cox"):
         method = PlattScaling(smooth_targets=False)
     elif isinstance(smoother, str) and smoother not in all_recalibrators():
-        known = ("loess", "cox", *all_recalibrators())
-        raise unknown_name_error("a smoother", smoother, known)
+        names = ("loess", "cox", *all_recalibrators())
+        raise unknown_name_error("a smoother", smoother, names)
     else:
         method = resolve_recalibrator(smoother, input_name="smoother")
     # The distance from the identity would be 0 for all predictions.
@@ -81,12 +81,11 @@ def smooth_frequencies(
             got="Identity, whose curve is the predictions, so that every index is 0",
             hint="Leave smoother out, or take 'cox' or 'spline'",
         )
-    given, points = (
-        np.column_stack([1 - score, score]) for score in (problem.score, cells.score)
-    )
-    labels = problem.hit.astype(np.intp)
     # Fitted to the rows, evaluated at the distinct scores.
-    mapped = map_new_rows(method, given, labels, problem.weight, points)[:, 1]
+    proba = np.column_stack([1 - problem.score, problem.score])
+    points = np.column_stack([1 - cells.score, cells.score])
+    labels = problem.hit.astype(np.intp)
+    mapped = map_new_rows(method, proba, labels, problem.weight, points)[:, 1]
     return np.clip(mapped, 0.0, 1.0)
 
 
@@ -159,10 +158,9 @@ def calibration_indices(
     table = np.array(
         [compute_problem_indices(problem, smoother) for problem in problems]
     )
-    return CalibrationIndices(
-        # The mean over classes, weighted by their shares.
-        *([problem.share for problem in problems] @ table).tolist()
-    )
+    # The mean over classes, weighted by their shares.
+    means = [problem.share for problem in problems] @ table
+    return CalibrationIndices(*means.tolist())
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)

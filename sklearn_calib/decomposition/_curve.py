@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -163,19 +163,16 @@ def refinement_curve(
     True
     """
     rule = get_loss(loss)
-    evaluate = (
-        _evaluate_temperature_stage
-        if _is_plain_temperature(recalibrator) and cv is None
-        else None
-    )
+    is_temperature = _is_plain_temperature(recalibrator) and cv is None
     predictions = None
     start = None
     rows = slice(None)
     table = []
-    several = (
+    # An array without dimensions has `__iter__`, but cannot be iterated.
+    is_series = (
         isinstance(staged_proba, Iterable) and getattr(staged_proba, "ndim", 1) > 0
     )
-    if isinstance(staged_proba, str) or not several:
+    if isinstance(staged_proba, str) or not is_series:
         raise invalid_input(
             expected="staged_proba, one table for each stage",
             got=repr(staged_proba)[:60],
@@ -187,38 +184,45 @@ def refinement_curve(
             got=repr(stages)[:60],
             hint="Leave it out for 1, 2, ...",
         )
-    for number, given in enumerate(staged_proba):
-        proba = read_proba(given, kind=kind, input_name=f"staged_proba[{number}]")
+    for number, stage_proba in enumerate(staged_proba):
+        proba = read_proba(stage_proba, kind=kind, input_name=f"staged_proba[{number}]")
         if predictions is None:
-            how: dict[str, Any] = {"labels": labels, "pos_label": pos_label}
-            how["validate"] = partial(read_proba, kind=kind)
-            how["input_name"] = "staged_proba[0]"
-            everyone = validate_predictions(y_true, given, check_order=False, **how)
-            predictions = validate_predictions(y_true, given, sample_weight, **how)
+            validate = partial(
+                validate_predictions,
+                y_true,
+                stage_proba,
+                labels=labels,
+                pos_label=pos_label,
+                validate=partial(read_proba, kind=kind),
+                input_name="staged_proba[0]",
+            )
+            all_rows = validate(check_order=False)
+            predictions = validate(sample_weight=sample_weight)
             rule.check_classes(len(predictions.classes))
-            kept = canonical_weight(sample_weight, len(everyone.codes)) > 0
+            is_weighted = canonical_weight(sample_weight, len(all_rows.codes)) > 0
             # Standard errors need losses of all stages at once: of many rows every k-th
             # one is kept.
             rows = slice(None, None, -(-len(predictions.codes) // _STANDARD_ERROR_ROWS))
             weight = predictions.weight / predictions.weight.sum()
         else:
             proba = read_proba(proba, n_classes=len(predictions.classes))
-            check_same_length(everyone.codes, proba)
-            check_same_index(y_true, given, sample_weight)
-            proba = reorder_columns(proba, given, predictions.classes)
-            proba = orient_single_column(proba, given, predictions.positive)
-            predictions = predictions.with_proba(proba if kept.all() else proba[kept])
+            check_same_length(all_rows.codes, proba)
+            check_same_index(y_true, stage_proba, sample_weight)
+            proba = reorder_columns(proba, stage_proba, predictions.classes)
+            proba = orient_single_column(proba, stage_proba, predictions.positive)
+            predictions = predictions.with_proba(
+                proba if is_weighted.all() else proba[is_weighted]
+            )
         risk = float(
             weight @ rule.compute_row_losses(predictions.proba, predictions.codes)
         )
-        if evaluate:
-            criterion, refinement, losses, start = evaluate(
+        if is_temperature:
+            criterion, refinement, losses, start = _evaluate_temperature_stage(
                 predictions, rule, start, rows
             )
         else:
-            losses = rule.compute_row_losses(
-                _recalibrate(predictions, recalibrator, cv), predictions.codes
-            )
+            recalibrated = _recalibrate(predictions, recalibrator, cv)
+            losses = rule.compute_row_losses(recalibrated, predictions.codes)
             criterion = refinement = float(weight @ losses)
             losses = losses[rows]
         table.append((risk, refinement, criterion, losses.astype(np.float32)))
@@ -232,34 +236,39 @@ def _evaluate_temperature_stage(predictions, loss, start, rows):
     weight = predictions.weight
     # Labels smoothed by 1 / (n + 1): a perfect fit would have an infinite inverse
     # temperature and a loss of 0, and all such stages would be equal.
-    smooth = fit_temperature(
+    fit_to_smoothed = fit_temperature(
         z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_STAGES_COMPILED
     )
-    inside = smooth.beta if smooth.status == "inside" else None
+    inside = fit_to_smoothed.beta if fit_to_smoothed.status == "inside" else None
     # The last optimum is near the next one.
-    plain = fit_temperature(z, codes, weight, start=inside, n_fits=_MIN_STAGES_COMPILED)
+    fit_to_labels = fit_temperature(
+        z, codes, weight, start=inside, n_fits=_MIN_STAGES_COMPILED
+    )
     if loss.is_likelihood:
-        some = canonical_proba(smooth.beta * z[rows], kind="logits")
+        proba = canonical_proba(fit_to_smoothed.beta * z[rows], kind="logits")
         return (
-            smooth.loss,
-            plain.loss,
-            loss.compute_row_losses(some, codes[rows]),
+            fit_to_smoothed.loss,
+            fit_to_labels.loss,
+            loss.compute_row_losses(proba, codes[rows]),
             inside,
         )
-    losses = [
-        loss.compute_row_losses(canonical_proba(fit.beta * z, kind="logits"), codes)
-        for fit in (smooth, plain)
-    ]
+    # Another loss than the one that the fits minimise.
+    losses = []
+    for fit in (fit_to_smoothed, fit_to_labels):
+        proba = canonical_proba(fit.beta * z, kind="logits")
+        losses.append(loss.compute_row_losses(proba, codes))
     means = [float(weight @ row / weight.sum()) for row in losses]
     return *means, losses[0][rows], inside
 
 
 def _build_curve(table, stages, weight, loss, unit):
+    """Build the curve from (risk, refinement, criterion, losses of some rows) of each stage."""
     if not table or (stages is not None and len(stages) != len(table)):
+        expected = "at least one stage"
+        if table:
+            expected = f"{len(stages)} stages, as in stages="
         raise invalid_input(
-            expected="at least one stage"
-            if not table
-            else f"{len(stages)} stages, as in stages=",
+            expected=expected,
             got=f"{len(table)} arrays of scores",
             hint="Pass an iterable with one array of scores per stage",
         )
@@ -270,12 +279,14 @@ def _build_curve(table, stages, weight, loss, unit):
         # Paired with the best stage: differences vary less than the losses.
         difference = losses - best
         center = weight @ difference / weight.sum()
-        # sum of w^2 d^2 over all rows, estimated from these
-        errors.append(np.sqrt((weight**2) @ (difference - center) ** 2 / weight.sum()))
+        # The sum of w^2 d^2 over all rows, estimated from these.
+        variance = (weight**2) @ (difference - center) ** 2 / weight.sum()
+        errors.append(np.sqrt(variance))
+    stage = np.arange(1, len(table) + 1)
+    if stages is not None:
+        stage = np.asarray(stages, dtype=int)
     return RefinementCurve(
-        stage=np.arange(1, len(table) + 1)
-        if stages is None
-        else np.asarray(stages, dtype=int),
+        stage=stage,
         risk=risk,
         refinement=refinement,
         calibration=risk - refinement,

@@ -179,12 +179,8 @@ def decompose_loss(
         y_true, y_proba, sample_weight, labels, pos_label
     )
     if features is None:
-        return decompose_predictions(
-            predictions,
-            loss,
-            "temperature" if recalibrator is None else recalibrator,
-            cv,
-        )
+        recalibrator = "temperature" if recalibrator is None else recalibrator
+        return decompose_predictions(predictions, loss, recalibrator, cv)
     recalibrator = "auto" if recalibrator is None else recalibrator
     return decompose_by_features(predictions, features, loss, recalibrator, cv)
 
@@ -214,9 +210,8 @@ def decompose_predictions(
         fit = fit_temperature(
             log_proba(predictions.proba), predictions.codes, predictions.weight
         )
-    refined = rule.compute_row_losses(
-        _recalibrate(predictions, recalibrator, cv, fit), predictions.codes
-    )
+    recalibrated = _recalibrate(predictions, recalibrator, cv, fit)
+    refined = rule.compute_row_losses(recalibrated, predictions.codes)
     frequencies = np.bincount(
         predictions.codes, weights=w, minlength=len(predictions.classes)
     )
@@ -224,6 +219,7 @@ def decompose_predictions(
     blind = rule.compute_label_losses(frequencies[None].astype(float))[0][
         predictions.codes
     ]
+    # Equations 1 and 2 of Berta, Holzmueller, Jordan, Bach (2025), row by row.
     rows = {
         "risk": risk,
         "calibration": risk - refined,
@@ -242,9 +238,8 @@ def decompose_predictions(
         laws |= compute_temperature_sampling_errors(
             predictions, fit.beta, w, squares, rule, risk, blind, laws["uncertainty"]
         )
-    errors = {
-        name: laws[name].standard_error if name in laws else None for name in LOSS_TERMS
-    }
+    errors = dict.fromkeys(LOSS_TERMS)
+    errors |= {name: law.standard_error for name, law in laws.items()}
     return LossDecomposition(
         **values, standard_errors=errors, loss=loss, _sampling_errors=laws
     )
@@ -346,8 +341,9 @@ def refinement_error(
         )
     in_sample = _uses_one_temperature_fit(rule, recalibrator, cv, label_smoothing)
     validate: Callable[..., FloatArray] = partial(read_proba, kind=kind)
+    # The fit only needs differences of logits, so the softmax is not computed.
     if in_sample and kind == "logits":
-        validate = canonical_logits  # differences are all that is needed: no softmax
+        validate = canonical_logits
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, validate=validate
     )
@@ -365,22 +361,27 @@ def refinement_error(
 def _compute_refinement(
     predictions, rule, recalibrator="temperature", cv=None, smooth=False, start=None
 ) -> float:
-    """Compute `refinement_error` of `Predictions`; `smooth` is its `label_smoothing`."""
+    """Compute `refinement_error` of `Predictions`; `smooth` is its `label_smoothing`.
+
+    The risk after the best recalibration, equation 3 of Berta, Holzmueller, Jordan, Bach
+    (2025).
+    """
     if _uses_one_temperature_fit(rule, recalibrator, cv, smooth):
         return fit_temperature_in_sample(predictions, smooth, start).loss
-    plain = _is_plain_temperature(recalibrator)
+    is_temperature = _is_plain_temperature(recalibrator)
     rule.check_classes(len(predictions.classes))
-    if plain and cv is None:  # of another loss than the one that was minimised
+    # Two cases have fast forms whose parts resamples share: a temperature (with another
+    # loss than the one that it minimises), and isotonic calibration of two classes.
+    if is_temperature and cv is None:
         return compute_loss_after_temperature(predictions, rule)
-    if (
-        is_scalar_equal(recalibrator, "isotonic")
-        and cv is None
-        and len(predictions.classes) == 2
-    ):
+    is_isotonic = (
+        is_scalar_equal(recalibrator, "isotonic") and len(predictions.classes) == 2
+    )
+    if is_isotonic and cv is None:
         return compute_isotonic_loss(predictions, rule)
-    if plain:
+    if is_temperature:
         predictions = raise_zeros_to_floor(predictions)
-    if plain and rule.is_likelihood:
+    if is_temperature and rule.is_likelihood:
         fold = _assign_folds(predictions, cv)
         value = None
         if fold is not None:
@@ -394,19 +395,15 @@ def _compute_refinement(
             )
         if value is not None:
             return value
-    refined = rule.compute_row_losses(
-        _recalibrate(predictions, recalibrator, cv), predictions.codes
-    )
+    recalibrated = _recalibrate(predictions, recalibrator, cv)
+    refined = rule.compute_row_losses(recalibrated, predictions.codes)
     return float(predictions.weight @ refined / predictions.weight.sum())
 
 
 def _uses_one_temperature_fit(loss, recalibrator, cv, label_smoothing):
-    """Return whether one temperature fit gives the value.
-
-    Otherwise reject label smoothing.
-    """
+    """Return whether one temperature fit gives the value; if not, reject label smoothing."""
     in_sample = (
-        _is_plain_temperature(recalibrator) and loss.is_likelihood and cv is None
+        loss.is_likelihood and cv is None and _is_plain_temperature(recalibrator)
     )
     if check_bool(label_smoothing, "label_smoothing") and not in_sample:
         raise invalid_input(
@@ -478,8 +475,8 @@ def _recalibrate(predictions, recalibrator, cv, fit=None):
     weight = predictions.weight
     classes = predictions.classes
     if _is_plain_temperature(recalibrator) and cv is None:
-        # the exact limit also if every label is an arg max, without the fallback of
-        # the class
+        # The exact limit, also if every label is an arg max: `TemperatureScaling` itself
+        # returns a finite temperature then.
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
         return canonical_proba(fit.beta * log_proba(proba), kind="logits")
 

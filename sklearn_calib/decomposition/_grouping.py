@@ -74,13 +74,12 @@ def decompose_by_features(
     if not has_enough_rows_for_features(predictions):
         raise _too_few_rows_error(predictions)
     folds = make_row_folds(predictions, _N_FOLDS if cv is None else cv)
-    fold, recalibrated, (mapped, used), gains = _correct_by_features(
+    fold, recalibrated, (mapped, corrected), gains = _correct_by_features(
         predictions, columns, rule, recalibrator, folds
     )
     w = predictions.weight / predictions.weight.sum()
-    frequencies = np.bincount(predictions.codes, w, len(predictions.classes)).astype(
-        float
-    )
+    counts = np.bincount(predictions.codes, w, len(predictions.classes))
+    frequencies = counts.astype(float)
     blind = rule.compute_label_losses(frequencies[None])[0][predictions.codes]
     risk = rule.compute_row_losses(predictions.proba, predictions.codes)
     by_map = {
@@ -88,14 +87,14 @@ def decompose_by_features(
         "refinement": mapped,
         "sharpness": blind - mapped,
         # Gain of the trees beyond the recalibrated probabilities.
-        "grouping": mapped - used,
-        "irreducible": used,
+        "grouping": mapped - corrected,
+        "irreducible": corrected,
     }
     laws = {"risk": estimate_mean_sampling_error(risk, w, w**2)}
-    laws |= {
-        name: _estimate_fold_sampling_error(losses, fold, w, fading=name == "grouping")
-        for name, losses in by_map.items()
-    }
+    for name, losses in by_map.items():
+        laws[name] = _estimate_fold_sampling_error(
+            losses, fold, w, fading=name == "grouping"
+        )
     laws["uncertainty"] = compute_uncertainty_sampling_error(
         blind, frequencies, w, w**2, rule
     )
@@ -121,42 +120,42 @@ def decompose_by_features(
 def _estimate_fold_sampling_error(losses, fold, w, fading=False):
     """Estimate the law of a mean of rows, each of which is judged by the maps of its own fold.
 
-    Of two folds each trains the maps that judge the other. If nothing is to be
-    gained, that is all that varies, and it enters twice: the variance is up to two
-    times that of independent rows. How much of it there is shows in how the maps of the
-    folds differ, of which those of two share three quarters of their rows: what varies
-    is sums of four folds, and what differs, of two.
+    `losses` has shape (n_folds, n_samples): those of all rows by the maps of each fold.
 
-    Trees agree on what is clearly there, and have seen the rows on which they are
-    compared, so what differs is too much for them if the gain is many errors from 0;
-    `fading` lets it go there.
+    Each of two folds trains the maps that judge the other. If nothing is to be gained,
+    the mean varies only by this dependence, which enters twice: the variance is up to
+    two times that of independent rows. Its size is estimated by the differences between
+    the maps of the folds, two of which share three quarters of their rows: the mean
+    varies by sums of four folds, and the differences by sums of two.
+
+    Trees agree on large gains, and have seen the rows on which they are compared, so
+    their differences overstate the dependence if the gain is many errors from 0;
+    `fading` reduces it there.
     """
     # Rounding must not look like a gain.
     losses = np.where(np.abs(losses) < LOSS_TOLERANCE, 0.0, losses)
-    own = losses[fold, np.arange(len(fold))]
-    law = estimate_mean_sampling_error(own, w, w**2)
+    held_out = losses[fold, np.arange(len(fold))]
+    law = estimate_mean_sampling_error(held_out, w, w**2)
     # How much the maps of other folds differ on the same row: rows train each other's
     # maps.
-    apart = ((losses - own) ** 2).sum(axis=0) / (len(losses) - 1)
-    twice = min(MAX_VARIANCE_FACTOR * float(w**2 @ apart), law.variance)
+    spread = ((losses - held_out) ** 2).sum(axis=0) / (len(losses) - 1)
+    dependence = min(MAX_VARIANCE_FACTOR * float(w**2 @ spread), law.variance)
     # Far from 0 the error is that of independent rows to first order.
     if fading and law.estimate:
-        twice *= min(
-            1.0,
-            ndtri(1 - GAIN_SIGNIFICANCE_LEVEL) ** 2 * law.variance / law.estimate**2,
-        )
-    return replace(law, variance=law.variance + twice)
+        quantile = ndtri(1 - GAIN_SIGNIFICANCE_LEVEL)
+        dependence *= min(1.0, quantile**2 * law.variance / law.estimate**2)
+    return replace(law, variance=law.variance + dependence)
 
 
 def has_enough_rows_for_features(predictions: "Predictions") -> bool:
     """Return whether there are enough rows to measure gains."""
     counts = np.bincount(predictions.codes)
-    return (
-        counts.sum() >= MIN_FEATURE_ROWS and (counts >= MIN_ROWS_PER_CLASS).sum() >= 2
-    )
+    n_classes = (counts >= MIN_ROWS_PER_CLASS).sum()
+    return counts.sum() >= MIN_FEATURE_ROWS and n_classes >= 2
 
 
 def _too_few_rows_error(predictions):
+    """Return the error for too few rows."""
     n_rows = len(predictions.codes)
     counts = np.bincount(predictions.codes)
     expected = (
@@ -175,7 +174,7 @@ def read_feature_columns(
 ) -> dict[Any, AnyArray]:
     """Return the checked columns of features by name, for the rows of the predictions.
 
-    Rows of weight 0, which predictions do not hold, are left out.
+    Rows of weight 0, which predictions do not have, are left out.
     """
     check_same_index(features, first=predictions.index)
     columns = read_group_columns(features, predictions.n_given, "features")
@@ -206,9 +205,9 @@ def make_row_folds(
 ) -> list[tuple[AnyArray, AnyArray]]:
     """Return folds that test each row exactly once.
 
-    Those of a number are not stratified: with the classes as frequent among the rows of
-    a fit as among those that judge it, a fit of these frequencies looks better than it
-    is, by 1 / n nats.
+    A number makes folds that are not stratified: if the classes are as frequent in the
+    rows of a fit as in those that judge it, a fit of these frequencies looks better than
+    it is, by 1 / n nats.
     """
     if isinstance(cv, Integral):
         cv = KFold(int(cv), shuffle=True, random_state=0)
@@ -237,11 +236,11 @@ def _correct_by_features(predictions, columns, rule, recalibrator, folds):
         In which each row was tested.
     recalibrated : ndarray of shape (n_samples, n_classes)
     losses : two ndarrays of shape (n_folds, n_samples)
-        Of recalibrated probabilities, and of those by the features too. They have one
-        row for the maps of each fold, of all rows: those they have not seen, and the
-        others.
+        Losses of recalibrated probabilities, and of those that the features correct
+        too. Each row has those of all samples by the maps of one fold, also of the
+        samples that these were fitted to.
     gains : dict of column to float
-        What the trees were made of.
+        The gains of the splits of the trees.
     """
     proba = predictions.proba
     codes = predictions.codes
@@ -249,33 +248,33 @@ def _correct_by_features(predictions, columns, rule, recalibrator, folds):
     numbers = np.arange(len(predictions.classes))
     gains = dict.fromkeys(columns, 0.0)
     fold = np.empty(len(codes), dtype=np.intp)
-    maps: list[list[FloatArray]] = [[], []]
+    all_mapped: list[FloatArray] = []
+    all_corrected: list[FloatArray] = []
     for number, (train, test) in enumerate(folds):
-        given: dict[str, Any] = {"classes": numbers, "sample_weight": weight[train]}
-        # a constant prediction is a fact here, not a mistake
+        options: dict[str, Any] = {"classes": numbers, "sample_weight": weight[train]}
         # The trees are fitted to recalibrated rows of the same folds, so that their
-        # gain is beyond recalibration.
+        # gain is beyond recalibration. A constant prediction is a result, not a mistake.
         with ignore_calibration_warnings():
             method = resolve_recalibrator(recalibrator)
-            fit_recalibrator(method, proba[train], codes[train], **given)
+            fit_recalibrator(method, proba[train], codes[train], **options)
             mapped = predict_proba_aligned(method, proba, numbers)
             trees = MulticalibratedScores()
-            chosen = {name: column[train] for name, column in columns.items()}
-            trees.fit(mapped[train], codes[train], groups=chosen, **given)
-            used = trees.predict_proba(mapped, groups=columns)
+            train_columns = {name: column[train] for name, column in columns.items()}
+            trees.fit(mapped[train], codes[train], groups=train_columns, **options)
+            corrected = trees.predict_proba(mapped, groups=columns)
         fold[test] = number
-        for name in gains:
-            gains[name] += sum(
-                part.feature_gains_[name]
-                for part in getattr(trees, "one_vs_rest_", [trees])
-            )
-        maps[0].append(mapped)
-        maps[1].append(used)
-    recalibrated = np.stack(maps[0])[fold, np.arange(len(codes))]
-    losses = [
-        np.stack([rule.compute_row_losses(one, codes) for one in found])
-        for found in maps
-    ]
+        # Several classes have one set of trees each.
+        for part in getattr(trees, "one_vs_rest_", [trees]):
+            for name in gains:
+                gains[name] += part.feature_gains_[name]
+        all_mapped.append(mapped)
+        all_corrected.append(corrected)
+    recalibrated = np.stack(all_mapped)[fold, np.arange(len(codes))]
+    losses = []
+    for maps in (all_mapped, all_corrected):
+        losses.append(
+            np.stack([rule.compute_row_losses(proba, codes) for proba in maps])
+        )
     return fold, recalibrated, losses, gains
 
 
@@ -291,12 +290,12 @@ def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | Non
 
     The truth is moved, up or down with equal chances, along the log-odds of the class
     with the largest probability, and a feature determines which: the gain is the value
-    of this feature beyond the mean of both. Of the log loss the trees lose up to
-    `_TREE_OVERFITTING_COST` over the number of rows. Measured with 1000 rows in nine
-    laws, each of 25 to 40 draws: 9 to 10 if a step, a line or three or eight categories
-    were missed, 14 to 16 for a quarter of the rows and a square, 18 and 20 with 8 % of
-    positives and with 20 columns, 21 with five categories; the rest is a reserve. Of
-    another loss they lose the same share of the gain.
+    of this feature beyond the mean of both. The trees lose up to
+    `_TREE_OVERFITTING_COST` over the number of rows of the log loss. Measured with 1000
+    rows in nine laws, each of 25 to 40 draws: 9 to 10 if a step, a line or three or
+    eight categories were missed, 14 to 16 for a quarter of the rows and a square, 18 and
+    20 with 8 % of positives and with 20 columns, 21 with five categories; the rest is a
+    reserve. Of another loss they lose the same share of the gain.
     """
     # Kish's number of rows.
     rows = 1 / float(w @ w)
@@ -306,43 +305,44 @@ def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | Non
     # The missed feature moves the log-odds of the most probable class up or down with
     # equal chances.
     top = np.eye(log.shape[1])[np.asarray(log).argmax(axis=1)]
+    # The number of standard errors of a gain that is found with that power.
     needed = ndtri(1 - GAIN_SIGNIFICANCE_LEVEL) + ndtri(DETECTION_POWER)
     nats = LogLoss()
 
     def gain_and_deviation(move, rule=rule):
-        moved = [np.asarray(apply_softmax(log + sign * move * top)) for sign in (-1, 1)]
+        """Return the mean and the standard deviation of the gain of a row."""
+        down = np.asarray(apply_softmax(log - move * top))
+        up = np.asarray(apply_softmax(log + move * top))
         # Without the feature the best prediction is the mean of both.
-        without = rule.compute_label_losses((moved[0] + moved[1]) / 2)
-        gains = [without - rule.compute_label_losses(one) for one in moved]
-        first, second = (
-            float(
-                w
-                @ sum(
-                    np.einsum("ij,ij->i", p, g**k)
-                    for p, g in zip(moved, gains, strict=True)
-                )
-            )
-            / 2
-            for k in (1, 2)
-        )
-        return first, np.sqrt(max(second - first**2, 0.0))
+        without = rule.compute_label_losses((down + up) / 2)
+        gain_down = without - rule.compute_label_losses(down)
+        gain_up = without - rule.compute_label_losses(up)
+        moments = []
+        for power in (1, 2):
+            row_sums = np.einsum("ij,ij->i", down, gain_down**power)
+            row_sums += np.einsum("ij,ij->i", up, gain_up**power)
+            moments.append(float(w @ row_sums) / 2)
+        mean, square = moments
+        return mean, np.sqrt(max(square - mean**2, 0.0))
 
-    def is_seen(move):
+    def is_detected(move):
         gain, deviation = gain_and_deviation(move)
         # Trees find a feature only if its gain exceeds their own overfitting.
-        known = rows * gain_and_deviation(move, nats)[0]
-        if known <= _TREE_OVERFITTING_COST:
+        gained_nats = rows * gain_and_deviation(move, nats)[0]
+        if gained_nats <= _TREE_OVERFITTING_COST:
             return False
-        return (1 - _TREE_OVERFITTING_COST / known) * gain * np.sqrt(
-            rows
-        ) > needed * deviation
+        fraction_left = 1 - _TREE_OVERFITTING_COST / gained_nats
+        return fraction_left * gain * np.sqrt(rows) > needed * deviation
 
-    if not is_seen(MAX_FEATURE_SHIFT):
+    if not is_detected(MAX_FEATURE_SHIFT):
         return None
     low = 0.0
     high = MAX_FEATURE_SHIFT
     # The gain grows with the size of the move.
     while high - low > 1e-3 * high:
         half = (low + high) / 2
-        low, high = (low, half) if is_seen(half) else (half, high)
+        if is_detected(half):
+            high = half
+        else:
+            low = half
     return gain_and_deviation(high)[0]

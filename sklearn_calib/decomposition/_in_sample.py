@@ -1,7 +1,6 @@
 """Refinement in sample by temperature scaling and by isotonic calibration, and a fit for new rows.
 
-What depends on the predictions alone, their logarithms and order, is made once for all
-resamples.
+The logarithms and the order of the predictions are computed once for all resamples.
 """
 
 from typing import TYPE_CHECKING
@@ -28,20 +27,21 @@ _MIN_RESAMPLE_FITS = 10
 def raise_zeros_to_floor(predictions: "Predictions") -> "Predictions":
     """Return predictions whose exact zeros count as in `TemperatureScaling` of all rows.
 
-    One floor for all folds: half the smallest positive probability of all rows.
+    All folds have the same floor: half the smallest positive probability of all rows.
     """
     proba = _clip_zeros(predictions.proba)
     return predictions if proba is predictions.proba else predictions.with_proba(proba)
 
 
 def _clip_zeros(proba):
-    if has_exact_log(proba):  # nothing is raised; no pass to learn from where to
+    # Exact logarithms have no zeros to raise, so the pass for the floor is saved.
+    if has_exact_log(proba):
         return proba
     # The same floor as a fit of `TemperatureScaling` would learn.
-    changed = clip_to_floor(proba, estimate_floor(proba))
-    return (
-        proba if changed is proba else canonical_proba(np.log(changed), kind="logits")
-    )
+    clipped = clip_to_floor(proba, estimate_floor(proba))
+    if clipped is proba:
+        return proba
+    return canonical_proba(np.log(clipped), kind="logits")
 
 
 def fit_temperature_in_sample(
@@ -77,9 +77,9 @@ def compute_isotonic_loss(predictions: "Predictions", loss: "ProperLoss") -> flo
     mass = np.bincount(place, predictions.weight, n)
     ones = np.bincount(place, predictions.weight * predictions.codes, n)
     # Resamples may lack some scores.
-    kept = mass > 0
-    mass = mass[kept]
-    ones = ones[kept]
+    is_filled = mass > 0
+    mass = mass[is_filled]
+    ones = ones[is_filled]
     p = fit_isotonic_shares(ones / mass, mass)
     without, event = np.ascontiguousarray(
         loss.compute_label_losses(np.column_stack([1 - p, p])).T
@@ -102,9 +102,11 @@ def map_new_rows(
 ) -> FloatArray:
     """Recalibrate new rows with a map that is fitted to others."""
     classes = np.arange(proba.shape[1])
-    given = None if (weight == 1).all() else weight  # for methods without weights
-    with ignore_calibration_warnings():  # one class, or one score, is a fact here
+    # Equal weights are not passed, since some methods do not take weights.
+    row_weight = None if (weight == 1).all() else weight
+    # Rows of one class, or of one score, are possible in a fold.
+    with ignore_calibration_warnings():
         fitted = fit_recalibrator(
-            method, proba, codes, classes=classes, sample_weight=given
+            method, proba, codes, classes=classes, sample_weight=row_weight
         )
         return predict_proba_aligned(fitted, new, classes)

@@ -1,8 +1,8 @@
 """How far the terms of a decomposition may be from their values in the population.
 
 A term is, to first order, a mean of one number for each row, its influence; the
-variance of that mean is the sum of the squared influences, with squared weights. Two
-things go beyond it.
+variance of that mean is the sum of the squared influences, with squared weights. There
+are two corrections to this.
 
 Bias. The refinement in sample is too low, because the temperature was fitted on the
 same rows: by 1 / (2 n) for the log loss.
@@ -10,10 +10,10 @@ same rows: by 1 / (2 n) for the log loss.
 Degenerate points. On calibrated rows the calibration term is a product of two small
 numbers: the temperature's distance from 1, and the mean slope of the loss on the way
 there. If all labels cost the same, as equally frequent ones do, the uncertainty has
-no slope. All influences vanish there, and the second order is all there is: its
-variance is that of a product of two normal variables, or of a sum of k - 1 squares.
-Near calibrated rows the labels are draws from the probabilities, so both orders can be
-had from these.
+no slope. All influences vanish there, and only the second order remains: its variance
+is that of a product of two normal variables, or of a sum of k - 1 squares. Near
+calibrated rows the labels are draws from the probabilities, from which both orders can
+be computed.
 """
 
 from dataclasses import dataclass
@@ -32,20 +32,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SamplingError:
-    """What is known about the error of an estimated term.
+    """The distribution of the error of an estimated term.
 
-    Near its degenerate point, a distance q from it, the variance is `curved` + `slope`
-    q; far from it, `variance`.
+    At a small distance q from its degenerate point the variance is `curved` + `slope` q;
+    far from it, `variance`.
     """
 
     estimate: float
-    variance: float  # of first order
+    # The variance of first order.
+    variance: float
     skewness: float = 0.0
     bias: float = 0.0
-    curved: float = 0.0  # variance at the degenerate point, of second order
+    # The variance at the degenerate point, which is of second order.
+    curved: float = 0.0
     slope: float = 0.0
-    origin: float = 0.0  # the degenerate point
-    lowest: float = -np.inf  # the term's bounds in the population
+    # The degenerate point.
+    origin: float = 0.0
+    # The bounds of the term in the population.
+    lowest: float = -np.inf
     highest: float = np.inf
 
     @property
@@ -59,39 +63,34 @@ class SamplingError:
         center = self.estimate - self.bias
         if not self.curved:
             error = np.sqrt(self.variance)
-            low, high = (
-                center - error * _invert_hall(x, self.skewness) for x in (z, -z)
-            )
+            low = center - error * _invert_hall(z, self.skewness)
+            high = center - error * _invert_hall(-z, self.skewness)
         else:
             x = center - self.origin
             distance = abs(self.estimate - self.origin)
-            slope = (
-                min(self.slope, self.variance / distance)
-                if distance > 0
-                else self.slope
-            )
+            # A variance that is linear in the distance from the degenerate point, and
+            # agrees with the first order at the estimate if that is far from it.
+            slope = self.slope
+            if distance > 0:
+                slope = min(slope, self.variance / distance)
             constant = max(
                 self.curved, self.variance - slope * distance - 3 * self.curved
             )
             low = self.origin - _solve_largest_root(-x, z**2, constant, slope)
             high = self.origin + _solve_largest_root(x, z**2, constant, slope)
-        low, high = (
-            float(np.clip(end, self.lowest, self.highest)) for end in (low, high)
-        )
+        low, high = np.clip([low, high], self.lowest, self.highest).tolist()
         return low, high
 
 
 def _invert_hall(x, g):
-    """Invert Hall's transformation of a Student ratio of skewness `g`.
-
-    Return x if g is 0.
-    """
+    """Invert Hall's transformation of a Student ratio of skewness `g` (x if that is 0)."""
     return x if abs(g) < 1e-8 else 3 / g * (np.cbrt(1 + g * (x - g / 6)) - 1)
 
 
 def _solve_largest_root(x, z2, curved, slope):
     """Return the largest q around x with (x - q)^2 <= z2 (curved + slope |q|)."""
-    side = 1 if x >= 0 or x**2 <= z2 * curved else -1  # of 0 that q is on
+    # The side of 0 on which q lies.
+    side = 1 if x >= 0 or x**2 <= z2 * curved else -1
     half = x + side * z2 * slope / 2
     return half + np.sqrt(half**2 - x**2 + z2 * curved)
 
@@ -116,15 +115,13 @@ def compute_uncertainty_sampling_error(
 ) -> SamplingError:
     """Compute the law of the loss of the class frequencies.
 
-    Degenerate if all labels cost the same.
-
-    There it is its top less a half of the sum of l_i x_i^2, with independent normal
-    x_i. Their coefficients l_i are the eigenvalues of the loss's curvature times the
-    multinomial covariance, of which the sum and the sum of squares are had from the
-    slopes towards each label.
+    It is degenerate if all labels cost the same. There it is its maximum less half of
+    the sum of l_i x_i^2, with independent normal x_i. The coefficients l_i are the
+    eigenvalues of the loss's curvature times the multinomial covariance; their sum and
+    the sum of their squares follow from the slopes towards each label.
     """
-    # size: one over the number of rows
     k = len(frequencies)
+    # One over Kish's number of rows.
     size = float(squares.sum())
     even = loss.get_undecided_prediction(k)
     towards = loss.slope(np.tile(even, (k, 1)), np.eye(k) / even - 1)
@@ -165,8 +162,8 @@ def compute_temperature_sampling_errors(
     total = w @ information
     bend = w @ cross
     refined = fitted - (w @ slope) * score / total
-    # second order, for labels drawn from the recalibrated probabilities: u is the error
-    # of beta, v that of the loss's mean slope between 1 and beta
+    # The second order, for labels drawn from the recalibrated probabilities: u is the
+    # error of beta, v that of the loss's mean slope between 1 and beta.
     uu = squares @ information / total**2
     vv = squares @ spread
     uv = squares @ cross / total
@@ -184,7 +181,8 @@ def compute_temperature_sampling_errors(
         "refinement": SamplingError(
             float(w @ fitted),
             _compute_moments(refined, w, squares)[0],
-            bias=-float(bias),  # too low by as much
+            # Calibration and refinement add up to the risk, which has no bias.
+            bias=-float(bias),
             lowest=loss.range[0],
         ),
         "sharpness": SamplingError(
@@ -198,9 +196,9 @@ def compute_temperature_sampling_errors(
 def _compute_derivatives(predictions, beta, loss):
     """Compute the quantities of each row at `beta` that the laws need.
 
-    Its loss, the slope of its log loss and of its loss in beta; and for a label drawn
-    from the recalibrated row the variance of the former slope, the covariance of both
-    (which is the second derivative of the expected loss), and the variance of the
+    They are its loss, the slope of its log loss and of its loss in beta; and for a label
+    drawn from the recalibrated row the variance of the former slope, the covariance of
+    both (which is the second derivative of the expected loss), and the variance of the
     latter.
     """
     codes = predictions.codes
@@ -208,12 +206,13 @@ def _compute_derivatives(predictions, beta, loss):
     log = log_proba(predictions.proba)
     proba = canonical_proba(beta * log, kind="logits")
     p = np.asarray(proba)
+    # The derivatives of the recalibrated log-probabilities and probabilities in beta.
     d = log - np.einsum("ij,ij->i", p, log)[:, None]
-    moved = p * d  # the derivative of p
-    information = np.einsum("ij,ij->i", moved, d)
+    derivative = p * d
+    information = np.einsum("ij,ij->i", derivative, d)
     score = -d[rows, codes]
     slopes = loss.slope(proba, d)
-    cross = -np.einsum("ij,ij->i", moved, slopes)
+    cross = -np.einsum("ij,ij->i", derivative, slopes)
     spread = np.einsum("ij,ij->i", p * slopes, slopes)
     return (
         loss.compute_row_losses(proba, codes),
@@ -234,7 +233,8 @@ def _compute_moments(
     equal.
     """
     centred = rows - w @ rows
-    left = 1.0 - float(squares.sum())
+    # (n - 1) / n for n rows of equal weight: the correction for the estimated mean.
+    factor = 1.0 - float(squares.sum())
     total = float(squares @ centred**2)
     skewness = float((squares**2 / w) @ centred**3) / total**1.5 if total > 0 else 0.0
-    return (total / left if left > 0 else np.inf), skewness
+    return (total / factor if factor > 0 else np.inf), skewness

@@ -98,9 +98,9 @@ class LossDecomposition:
     def action(self) -> Action | None:
         """Return "recalibrate", "retrain", "both" or "neither", according to the gains.
 
-        None without features or without intervals. A gain counts as found where the
-        lower end of its 90 % interval is above 0: each by chance in at most 5 % of the
-        samples in which there is nothing to be gained.
+        None without features or without intervals. A gain counts as found if the lower
+        end of its 90 % interval is above 0, which happens by chance in at most 5 % of
+        the samples in which there is nothing to be gained.
         """
         if self.grouping is None or not self._sampling_errors:
             return None
@@ -150,35 +150,35 @@ class LossDecomposition:
         rows = f"{self.n_rows:,} rows"
         number = len(self.feature_gains or ())
         columns = "the feature" if number == 1 else f"the {number} features"
-        mapped = f"by {self._format_term('calibration', level)}"
-        used = f"A model that used {self._describe_columns()} better would lower "
-        least = f"by at least {self._format_term('grouping', level)}"
-        unseen = f"in {rows} a gain of any size would hardly have been found"
+        by_map = f"by {self._format_term('calibration', level)}"
+        better_use = f"A model that used {self._describe_columns()} better would lower "
+        at_least = f"by at least {self._format_term('grouping', level)}"
+        undetected = f"in {rows} a gain of any size would hardly have been found"
         if self.minimum_detectable is not None:
-            seen = _format_number(self.minimum_detectable, self.minimum_detectable)
-            unseen = (
-                f"with {rows}, a gain of {seen} by a single feature would have been found with "
+            smallest = _format_number(self.minimum_detectable, self.minimum_detectable)
+            undetected = (
+                f"with {rows}, a gain of {smallest} by a single feature would have been found with "
                 f"probability {100 * DETECTION_POWER:.0f} % or more"
             )
         if self.action == "both":
             return (
-                f"Recalibrate and retrain: recalibration lowers the {loss} {mapped}. {used}"
-                f"it further, {least}."
+                f"Recalibrate and retrain: recalibration lowers the {loss} {by_map}. {better_use}"
+                f"it further, {at_least}."
             )
         if self.action == "retrain":
             return (
-                f"Retrain: a{used[1:]}the {loss} {least}. These rows show no gain from "
+                f"Retrain: a{better_use[1:]}the {loss} {at_least}. These rows show no gain from "
                 f"recalibration ({self._format_term('calibration', level)})."
             )
         if self.action == "recalibrate":
             return (
-                f"Recalibrate: this lowers the {loss} {mapped}. A gain from a better use of "
-                f"{columns} was not found; {unseen}."
+                f"Recalibrate: this lowers the {loss} {by_map}. A gain from a better use of "
+                f"{columns} was not found; {undetected}."
             )
         return (
             f"Neither: the rows show no gain in {loss} from recalibration "
             f"({self._format_term('calibration', level)}), and none from a better use of "
-            f"{columns}; {unseen}."
+            f"{columns}; {undetected}."
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -228,20 +228,18 @@ class LossDecomposition:
 
     def _format_term(self, term, level):
         low, high = self._sampling_errors[term].invert_variance(level)
-        low, middle, high = (
-            _format_number(x, (high - low) / 2)
-            for x in (low, self._sampling_errors[term].estimate, high)
-        )
-        return f"{middle} ({100 * level:.0f} % interval {low} to {high})"
+        width = (high - low) / 2
+        middle = _format_number(self._sampling_errors[term].estimate, width)
+        ends = f"{_format_number(low, width)} to {_format_number(high, width)}"
+        return f"{middle} ({100 * level:.0f} % interval {ends})"
 
     def _describe_columns(self):
-        named = [
-            name for name, share in (self.feature_gains or {}).items() if share >= 0.1
-        ]
-        *first, last = [plain(name, 40) for name in named[:_MAX_NAMED_COLUMNS]] or [
-            "the features"
-        ]
-        return f"{', '.join(first)} and {last}" if first else last
+        shares = (self.feature_gains or {}).items()
+        important = [plain(name, 40) for name, share in shares if share >= 0.1]
+        if not important:
+            return "the features"
+        *others, last = important[:_MAX_NAMED_COLUMNS]
+        return f"{', '.join(others)} and {last}" if others else last
 
     def without_intervals(self) -> "LossDecomposition":
         """Return the same terms without standard errors and intervals."""

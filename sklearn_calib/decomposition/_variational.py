@@ -1,6 +1,5 @@
 """Calibration errors without bins: how much better than the predictions a recalibrated score is."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -42,7 +41,6 @@ _MULTICLASS_MODES = (*MULTICLASS_REDUCTIONS, "canonical")
 _ERROR_DIRECTIONS = ("over", "under")
 # Recalibrated probabilities that differ by less are equal to the given ones.
 PROBA_TOLERANCE = 1e-12
-_FoldIndices = list[tuple[IntArray, IntArray]]
 
 
 class VariationalInterval(NamedTuple):
@@ -71,15 +69,19 @@ class VariationalInterval(NamedTuple):
 
 
 class _VariationalInput(NamedTuple):
-    """The objects of calibration: predictions, and what was to be predicted."""
+    """One problem whose calibration is measured: predictions and labels."""
 
     proba: FloatArray
     codes: IntArray
     weight: FloatArray
-    key: IntArray  # numbers from 0, equal for rows of one prediction
-    compared: slice  # classes
-    rows: AnyArray | slice  # of the predictions
-    recalibrator: str  # if none is given
+    # Numbers from 0, equal for rows with the same prediction.
+    key: IntArray
+    # The classes whose probabilities are compared.
+    compared: slice
+    # The rows of the predictions that this problem has.
+    rows: AnyArray | slice
+    # The recalibrator, unless the caller passes one.
+    recalibrator: str
 
     def compute_residual(self, rows: AnyArray | slice) -> FloatArray:
         """Compute labels less predictions, for some rows in the compared classes."""
@@ -87,7 +89,7 @@ class _VariationalInput(NamedTuple):
         return (truth - self.proba[rows])[:, self.compared]
 
 
-def _make_binary_input(problem: "BinaryProblem") -> _VariationalInput:
+def _make_binary_input(problem):
     proba = np.column_stack([1 - problem.score, problem.score])
     return _VariationalInput(
         proba,
@@ -100,10 +102,11 @@ def _make_binary_input(problem: "BinaryProblem") -> _VariationalInput:
     )
 
 
-def _make_vector_input(predictions: "Predictions") -> _VariationalInput:
+def _make_vector_input(predictions):
+    """Return the problem of whole vectors of probabilities."""
     weight = predictions.weight
     if predictions.items is None:
-        # the default method counts weights: only ratios of fractions matter
+        # The default method counts weights, so fractions are scaled to numbers of rows.
         weight = weight * get_rows_per_weight(weight)
     return _VariationalInput(
         np.asarray(predictions.proba),
@@ -138,24 +141,23 @@ def _compute_terms(question, rows, recalibrated, norm, direction):
     score = question.proba[rows][:, question.compared]
     gap = recalibrated[:, question.compared] - score
     gap[np.abs(gap) < PROBA_TOLERANCE] = 0.0
-    t = np.einsum(
-        "ij,ij->i",
-        compute_dual_unit_vectors(gap, norm),
-        question.compute_residual(rows),
-    )
+    residual = question.compute_residual(rows)
+    t = np.einsum("ij,ij->i", compute_dual_unit_vectors(gap, norm), residual)
     if direction is not None:
-        of_top = gap[np.arange(len(gap)), score.argmax(axis=1)]
-        t[~(of_top < 0) if direction == "over" else ~(of_top > 0)] = 0.0
+        top_gap = gap[np.arange(len(gap)), score.argmax(axis=1)]
+        is_counted = top_gap < 0 if direction == "over" else top_gap > 0
+        t[~is_counted] = 0.0
     return t
 
 
 def _predict_test_rows(recalibrator, question, train, test):
     """Predict some rows with a fit to others."""
-    if not len(train):  # of a predicted class that is in one fold alone
+    # All rows of a predicted class can be in one fold; they stay as they are then.
+    if not len(train):
         return question.proba[test]
-    proba, codes, weight = (
-        one[train] for one in (question.proba, question.codes, question.weight)
-    )
+    proba = question.proba[train]
+    codes = question.codes[train]
+    weight = question.weight[train]
     method = question.recalibrator if recalibrator is None else recalibrator
     unfitted = resolve_recalibrator(method)
     return map_new_rows(unfitted, proba, codes, weight, question.proba[test])
@@ -165,30 +167,27 @@ def _estimate_error(question, norm, recalibrator, cv, direction):
     """Average the terms, each computed by a fit to other rows."""
     weight = question.weight / question.weight.sum()
     pairs = _make_folds(question, cv)
-    if not pairs:  # one prediction for all rows: its frequency is all there is
+    # With one prediction for all rows, recalibration can only replace it by the
+    # frequencies of the labels.
+    if not pairs:
         rows = slice(None)
         recalibrated = question.proba.copy()
         recalibrated[:, question.compared] += weight @ question.compute_residual(rows)
-        return float(
-            weight @ _compute_terms(question, rows, recalibrated, norm, direction)
-        )
+        terms = _compute_terms(question, rows, recalibrated, norm, direction)
+        return float(weight @ terms)
     total = 0.0
     for train, test in pairs:
         recalibrated = _predict_test_rows(recalibrator, question, train, test)
-        total += weight[test] @ _compute_terms(
-            question, test, recalibrated, norm, direction
-        )
+        terms = _compute_terms(question, test, recalibrated, norm, direction)
+        total += weight[test] @ terms
     return float(total)
 
 
-def _make_folds(question, cv) -> _FoldIndices:
-    """Return pairs of rows (train, test) that test each row once.
+def _make_folds(question, cv):
+    """Return pairs of rows (train, test) that test each row once; [] for one prediction.
 
-    None for a single prediction.
-
-    An int deals whole predictions: rows of equal `key` stay together, so that the folds
-    depend neither on the order of the rows nor on whether equal rows are counted or
-    repeated.
+    A number of folds keeps rows of equal `key` together, so that the folds depend
+    neither on the order of the rows nor on whether equal rows are counted or repeated.
     """
     n = len(question.codes)
     key = question.key
@@ -203,24 +202,24 @@ def _make_folds(question, cv) -> _FoldIndices:
         k = min(check_count(cv, "cv", 2, hint="Pass cv=5"), distinct)
         if k == 1:
             return []
+        # Each k neighbouring predictions are assigned to the k folds in random order.
         rng = np.random.default_rng(0)
-        dealt = np.argsort(rng.random((-(-distinct // k), k)), axis=1).ravel()[
-            :distinct
-        ]
-        fold = np.unique(dealt, return_inverse=True)[1].ravel()[key]
+        n_rounds = -(-distinct // k)
+        assigned = np.argsort(rng.random((n_rounds, k)), axis=1).ravel()[:distinct]
+        fold = np.unique(assigned, return_inverse=True)[1].ravel()[key]
         return [
             (np.flatnonzero(fold != j), np.flatnonzero(fold == j))
             for j in range(fold.max() + 1)
         ]
-    # pairs of all rows
+    # Pairs of index arrays refer to all rows; a problem may have only some of them.
     if not hasattr(cv, "split") and not isinstance(question.rows, slice):
         cv = [
             tuple(np.flatnonzero(np.isin(question.rows, part)) for part in pair)
             for pair in cv
         ]
         cv = [pair for pair in cv if len(pair[1])]
-    found = make_folds(question.codes, cv)
-    pairs = [(np.arange(n)[train], np.arange(n)[test]) for train, test in found]
+    folds = make_folds(question.codes, cv)
+    pairs = [(np.arange(n)[train], np.arange(n)[test]) for train, test in folds]
     tested = np.bincount(np.concatenate([test for _, test in pairs]), minlength=n)
     if (tested != 1).any():
         raise invalid_input(
@@ -239,15 +238,15 @@ def _number_distinct_rows(proba):
 
 
 def _check_options(norm, recalibrator, direction):
+    """Check the options, and return the norm as a float."""
     if not is_number(norm) or not norm >= 1:
         raise invalid_input(
             expected="norm from 1 to infinity",
             got=repr(norm),
             hint="Pass 1, 2 or float('inf')",
         )
-    if direction is not None and (
-        not isinstance(direction, str) or direction not in _ERROR_DIRECTIONS
-    ):
+    is_known = isinstance(direction, str) and direction in _ERROR_DIRECTIONS
+    if direction is not None and not is_known:
         raise unknown_name_error("direction", direction, (None, *_ERROR_DIRECTIONS))
     if is_scalar_equal(recalibrator, "identity") or isinstance(recalibrator, Identity):
         raise invalid_input(
@@ -430,8 +429,9 @@ def variational_calibration_interval(
     True
     """
     check_level(level)
-    if multiclass not in (known := ("auto", *_MULTICLASS_MODES)):
-        raise unknown_name_error("multiclass", multiclass, known)
+    modes = ("auto", *_MULTICLASS_MODES)
+    if multiclass not in modes:
+        raise unknown_name_error("multiclass", multiclass, modes)
     norm = _check_options(norm, recalibrator, direction)
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label
@@ -456,11 +456,12 @@ def variational_calibration_interval(
     w = weight / weight.sum()
     law = estimate_mean_sampling_error(t, w, w**2)
     low, high = law.invert_variance(level)
-    bound = (
-        law.invert_variance(2 * level - 1)[0]
-        if level > 0.5
-        else law.invert_variance(1 - 2 * level)[1]
-    )
+    # A one-sided bound is the end of a two-sided interval; below a level of 0.5 it is
+    # above the estimate.
+    if level > 0.5:
+        bound, _ = law.invert_variance(2 * level - 1)
+    else:
+        _, bound = law.invert_variance(1 - 2 * level)
     error = float(law.standard_error or 0.0)
     return VariationalInterval(value, low, high, max(bound, 0.0), error, float(level))
 
@@ -470,10 +471,8 @@ def _compute_sequential_terms(
 ):
     """Compute terms by fits to earlier folds, and their weights.
 
-    The first fold has none.
-
-    The problems of "classwise" are about the same rows, whose terms are averaged: one
-    order of the folds for all.
+    The first fold has no terms. The problems of "classwise" have the same rows, whose
+    terms are averaged, so they share the folds and their order.
     """
     if multiclass == "canonical":
         questions = [_make_vector_input(predictions)]
@@ -484,36 +483,39 @@ def _compute_sequential_terms(
     if multiclass == "classwise":
         key = _number_distinct_rows(np.asarray(predictions.proba))
         questions = [question._replace(key=key) for question in questions]
-    found = []
+    all_terms = []
+    all_weights = []
     for question in questions:
-        like = questions[0] if multiclass == "classwise" else question
-        if multiclass == "classwise" and not isinstance(cv, int | np.integer):
-            like = like._replace(codes=predictions.codes)
-        parts = [
-            *_iter_progressive_terms(
-                question, _make_folds(like, cv), recalibrator, norm, direction
-            )
-        ]
-        found.append([np.concatenate(part) for part in zip(*parts, strict=True)])
+        source = question
+        if multiclass == "classwise":
+            source = questions[0]
+            # A splitter may stratify by the labels: those of all classes.
+            if not isinstance(cv, int | np.integer):
+                source = source._replace(codes=predictions.codes)
+        parts = _iter_progressive_terms(
+            question, _make_folds(source, cv), recalibrator, norm, direction
+        )
+        terms, weights = zip(*parts, strict=True)
+        all_terms.append(np.concatenate(terms))
+        all_weights.append(np.concatenate(weights))
     if multiclass == "classwise":
-        return np.mean([t for t, _ in found], axis=0), found[0][1]
-    t, weight = (np.concatenate(part) for part in zip(*found, strict=True))
-    return t, weight
+        return np.mean(all_terms, axis=0), all_weights[0]
+    return np.concatenate(all_terms), np.concatenate(all_weights)
 
 
-def _iter_progressive_terms(
-    question, pairs, recalibrator, norm, direction
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Iterate over the terms and weights of each fold but the first."""
+def _iter_progressive_terms(question, pairs, recalibrator, norm, direction):
+    """Iterate over the terms and weights of each fold except the first."""
     n = len(question.codes)
-    if not pairs:  # one prediction for all rows, which are divided as they come
+    # With one prediction for all rows, the folds are every fifth row.
+    if not pairs:
         pairs = [(None, np.arange(j, n, 5)) for j in range(min(n, 5))]
+    # A single fold has no terms, which callers can still concatenate.
     yield np.empty(0), np.empty(0)
-    seen = pairs[0][1]
+    earlier_rows = pairs[0][1]
     for _, test in pairs[1:]:
-        recalibrated = _predict_test_rows(recalibrator, question, seen, test)
+        recalibrated = _predict_test_rows(recalibrator, question, earlier_rows, test)
         yield (
             _compute_terms(question, test, recalibrated, norm, direction),
             question.weight[test],
         )
-        seen = np.concatenate([seen, test])
+        earlier_rows = np.concatenate([earlier_rows, test])

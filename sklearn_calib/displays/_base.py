@@ -1,5 +1,6 @@
-"""Display: what all displays share."""
+"""Display: the base of all displays, and functions that several of them use."""
 
+import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -59,22 +60,25 @@ _MATPLOTLIB_OPTION_HINTS = {
 def _suggest_option_names(method):
     """Wrap a method so that the error on an unknown option names what to write."""
     parameters = signature(method).parameters
-    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values()):
+    kinds = [parameter.kind for parameter in parameters.values()]
+    if Parameter.VAR_KEYWORD in kinds:
         return method
-    known = [*parameters][1:]  # without the class
+    # The first parameter is the class, or the display.
+    names = [*parameters][1:]
 
     @wraps(method)
     def call_with_suggestions(cls, *args, **options):
+        """Call the method, or raise an error about the first unknown option."""
         for name, value in options.items():
-            if name in known:
+            if name in names:
                 continue
             hint = _MATPLOTLIB_OPTION_HINTS.get(name)
-            if name in cls._styled and "curve_kwargs" in known:
+            if name in cls._styled and "curve_kwargs" in names:
                 hint = f"Pass curve_kwargs={{{name!r}: {value!r}}}"
             if hint is None:
-                raise unknown_name_error("an option", name, known, error=TypeError)
+                raise unknown_name_error("an option", name, names, error=TypeError)
             raise invalid_input(
-                expected=f"an option among {', '.join(known)}",
+                expected=f"an option among {', '.join(names)}",
                 got=repr(name),
                 hint=hint,
                 error=TypeError,
@@ -128,22 +132,21 @@ class Display:
     axes_: AnyArray
     ax_: Axes
     styles_: dict[str, dict[str, Any]]
-    _styled: ClassVar[tuple[str, ...]] = LINE_STYLE_OPTIONS  # the options of a curve
-    _look: ClassVar[
-        dict[str, dict[str, Any]]
-    ] = {}  # of the curves, if they are always the same
-    _figure: ClassVar[
-        dict[str, Any]
-    ] = {}  # of ``plt.subplots``, if it is always the same
+    # The options that `curve_kwargs` may contain.
+    _styled: ClassVar[tuple[str, ...]] = LINE_STYLE_OPTIONS
+    # The default styles of the curves, if these are always the same.
+    _look: ClassVar[dict[str, dict[str, Any]]] = {}
+    # The arguments of ``plt.subplots``, if these are always the same.
+    _figure: ClassVar[dict[str, Any]] = {}
 
-    def __init_subclass__(cls, **given: Any) -> None:
-        super().__init_subclass__(**given)
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
         # Subclasses get the suggestions without a decorator of their own.
-        for name, made in [*vars(cls).items()]:
-            if name.startswith("from_") and isinstance(made, classmethod):
-                setattr(cls, name, classmethod(_suggest_option_names(made.__func__)))
+        for name, member in [*vars(cls).items()]:
+            if name.startswith("from_") and isinstance(member, classmethod):
+                setattr(cls, name, classmethod(_suggest_option_names(member.__func__)))
             if name == "plot":
-                cls.plot = _suggest_option_names(made)  # type: ignore[method-assign]
+                cls.plot = _suggest_option_names(member)  # type: ignore[method-assign]
 
     def get_plotted_data(self) -> PlottedData:
         """Return the plotted data as numbers.
@@ -193,40 +196,37 @@ class Display:
         """Return the curves that can be styled, with their default styles by name."""
         return self._look
 
-    def _resolve_styles(self, given):
-        """Return the style of each curve: the default, updated by `given`."""
+    def _resolve_styles(self, curve_kwargs):
+        """Return the style of each curve: the default, updated by `curve_kwargs`."""
         curves = self._curves()
         # One mapping styles all curves; a list has one per curve.
-        several = (
-            [given or {}] * len(curves) if isinstance(given, Mapping | None) else given
-        )
-        fit = isinstance(several, list | tuple) and len(several) == len(curves)
-        fit = fit and all(isinstance(one, Mapping) for one in several)
-        if not fit or (given and not curves):
-            hint = (
-                f"The curves are {', '.join(map(str, curves))}"
-                if curves
-                else "Leave it out"
-            )
+        styles = curve_kwargs
+        if isinstance(curve_kwargs, Mapping | None):
+            styles = [curve_kwargs or {}] * len(curves)
+        fit = isinstance(styles, list | tuple) and len(styles) == len(curves)
+        fit = fit and all(isinstance(style, Mapping) for style in styles)
+        if not fit or (curve_kwargs and not curves):
+            hint = "Leave it out"
+            if curves:
+                hint = f"The curves are {', '.join(map(str, curves))}"
             raise invalid_input(
                 "curve_kwargs",
                 expected=f"a dict or a list of {len(curves)} dicts as curve_kwargs",
-                got=repr(given)[:200],
+                got=repr(curve_kwargs)[:200],
                 hint=hint,
             )
-        for name in (
-            name for one in several for name in one if name not in self._styled
-        ):
-            raise unknown_name_error(
-                "an option of curve_kwargs", name, self._styled, error=TypeError
-            )
+        for option in itertools.chain(*styles):
+            if option not in self._styled:
+                raise unknown_name_error(
+                    "an option of curve_kwargs", option, self._styled, error=TypeError
+                )
         return {
-            name: curves[name] | dict(one)
-            for name, one in zip(curves, several, strict=True)
+            name: curves[name] | dict(style)
+            for name, style in zip(curves, styles, strict=True)
         }
 
     def _draw_on_axes(self, axes, curve_kwargs=None, **options):
-        """Draw on the axes or on new ones; returns the display itself."""
+        """Draw on the axes or on new ones, and return the display itself."""
         self.styles_ = self._resolve_styles(curve_kwargs)
         is_given = axes is not None
         if not is_given:
@@ -451,22 +451,21 @@ def blend_color(ax: Axes, share: float) -> tuple[float, ...]:
     # A transparent background shows the one behind it.
     ground = next(color for color in grounds if color[3] > 0)
     ink = to_rgb(rcParams["text.color"])
-    return tuple(
-        (1 - share) * a + share * b for a, b in zip(ink, ground[:3], strict=True)
-    )
+    pairs = zip(ink, ground[:3], strict=True)
+    return tuple((1 - share) * a + share * b for a, b in pairs)
 
 
 def set_log_odds_scale(
     ax: Axes, axis: LogitAxis, which: Literal["x", "both"] = "both"
 ) -> LogitAxis:
-    """Put the horizontal axis, or both, on log-odds; all that was drawn moves along.
+    """Put the horizontal axis, or both, on log-odds, also for curves that are drawn already.
 
     Parameters
     ----------
     ax : matplotlib Axes
     axis : LogitAxis
-        What is to be shown; what the axes show already is added if they are on
-        log-odds.
+        The range to show; the range of the axes is added if they are on log-odds
+        already.
     which : {"x", "both"}
 
     Returns
@@ -474,22 +473,24 @@ def set_log_odds_scale(
     axis : LogitAxis
         The axis that shows both.
     """
-    # A display that was drawn on the same axes before: the new limits contain both.
+    # If a display was drawn on the same axes before, the new limits contain both.
     if ax.get_xscale() == "function":
         ends = ax.xaxis.get_transform().transform(np.array([1e-300, 1 - 1e-16]))
-        left, right = ax.get_xlim()
-        axis = axis.merge_axes(LogitAxis(ends[0], ends[1], left < 0, right > 1))
+        x_low, x_high = ax.get_xlim()
+        axis = axis.merge_axes(LogitAxis(ends[0], ends[1], x_low < 0, x_high > 1))
     box: Any = ax.get_window_extent()
     length = box.width if which == "x" else min(box.width, box.height)
     ticks = axis.place_ticks(_TICK_CHARACTERS_PER_INCH * length / ax.figure.dpi)
     for name in ("x", "y") if which == "both" else ("x",):
-        one = getattr(ax, f"{name}axis")
+        matplotlib_axis = getattr(ax, f"{name}axis")
         getattr(ax, f"set_{name}scale")(
             "function", functions=(axis, axis.invert_position)
         )
         getattr(ax, f"set_{name}lim")(axis.axis_limits)
-        one.set_ticks([p for p, _ in ticks], labels=[text for _, text in ticks])
-        one.set_ticks([], minor=True)
+        matplotlib_axis.set_ticks(
+            [p for p, _ in ticks], labels=[text for _, text in ticks]
+        )
+        matplotlib_axis.set_ticks([], minor=True)
     ax.tick_params(axis=which, labelsize="small")
     return axis
 
@@ -504,7 +505,7 @@ def draw_bands(ax: Axes, x: FloatArray, level: float, color: Any, *ends: Any) ->
 
 def get_next_color(ax: Axes) -> Any:
     """Return the colour of the next line on these axes."""
-    # matplotlib has no public call for the next colour of the cycle.
+    # matplotlib has no public function for the next colour of the cycle.
     (line,) = ax.plot([], [])
     line.remove()
     return line.get_color()

@@ -112,11 +112,12 @@ class CalibratingFunctionDisplay(Display):
         """
         if not isinstance(recalibrators, dict):
             recalibrators = {str(name): name for name in recalibrators}
-        known = {"sample_weight": sample_weight, "classes": classes}
-        known = {key: value for key, value in known.items() if value is not None}
+        # Some methods do not take weights, so None is not passed.
+        options = {"sample_weight": sample_weight, "classes": classes}
+        options = {key: value for key, value in options.items() if value is not None}
         fitted = {
-            name: resolve_recalibrator(one).fit(y_proba, y_true, **known)
-            for name, one in recalibrators.items()
+            name: resolve_recalibrator(method).fit(y_proba, y_true, **options)
+            for name, method in recalibrators.items()
         }
         return cls.from_recalibrators(
             fitted,
@@ -195,8 +196,8 @@ class CalibratingFunctionDisplay(Display):
                         "Draw one class against the rest: fit on its column and y == label"
                     ),
                 )
-            both = np.column_stack([1 - scores, scores])
-            functions[name] = np.asarray(fitted.predict_proba(both))[:, 1]
+            columns = np.column_stack([1 - scores, scores])
+            functions[name] = np.asarray(fitted.predict_proba(columns))[:, 1]
         curve = None
         if y_true is not None and y_proba is not None:
             [curve] = reliability_curve(
@@ -232,6 +233,7 @@ class CalibratingFunctionDisplay(Display):
         }
 
     def _draw(self, *axes):
+        """Draw each map over the observed frequencies and the truth, if these are known."""
         for ax, (name, values) in zip(axes, self.functions.items(), strict=True):
             style = {"linewidth": 1.6} | self.styles_[name]
             draw_unit_square(

@@ -239,16 +239,19 @@ class DecompositionDisplay(ModelsDisplay):
     def _curves(self):
         if self.kind == "plane":
             return {name: {"label": escape_mathtext(name, 24)} for name in self.parts}
-        rest = ("irreducible", "grouping") if self._is_split() else ("refinement",)
+        remaining_terms = (
+            ("irreducible", "grouping") if self._is_split() else ("refinement",)
+        )
         return {
             name: {"alpha": 0.75} | _BAR_STYLE_BY_TERM[name]
-            for name in (*rest, "calibration")
+            for name in (*remaining_terms, "calibration")
         }
 
     def _is_split(self):
         return all(part.grouping is not None for part in self.parts.values())
 
     def _draw(self, ax):
+        """Draw bars of the terms with whiskers, or the plane."""
         check_choice("kind", self.kind, _DISPLAY_KINDS)
         if self.kind == "plane":
             self._draw_plane(ax)
@@ -262,10 +265,10 @@ class DecompositionDisplay(ModelsDisplay):
         best = loss.range[0]
         unit = escape_mathtext(loss.label)
         bars = [("refinement", refinement - best, best, 0.12)]
-        if self._is_split():  # what remains, and what the features gain
-            remains, gained = np.array(
-                [(part.irreducible, part.grouping) for part in parts]
-            ).T
+        # With features the refinement is split: what remains, and what they gain.
+        if self._is_split():
+            remains = np.array([part.irreducible for part in parts])
+            gained = np.array([part.grouping for part in parts])
             bars = [
                 ("irreducible", remains - best, best, 0.2),
                 ("grouping", gained, remains, 0.0),
@@ -273,25 +276,25 @@ class DecompositionDisplay(ModelsDisplay):
         bars.append(("calibration", calibration, refinement, -0.12))
         for term, width, left, above in bars:
             ax.barh(place, width, 0.6, left=left, **self.styles_[term])
-            # Differences have intervals of their own length, which start where the bar
-            # starts.
-            is_loss = term in ("refinement", "irreducible")  # and no difference of two
+            # Losses have whiskers at their values. Calibration and grouping are
+            # differences of two losses: their whiskers begin where the bar begins.
+            is_loss = term in ("refinement", "irreducible")
             ends = [part.interval(term) for part in parts]
             _draw_whiskers(ax, ends, place + above, 0.0 if is_loss else left)
-        label = "class frequencies alone"
         ax.axvline(
             parts[0].uncertainty,
             color=blend_color(ax, 0.35),
             ls="--",
             lw=1,
-            label=label,
+            label="class frequencies alone",
         )
-        known = any(part.interval("refinement") for part in parts)
-        ax.set_xlabel(f"{unit}; whiskers: 95 % intervals" if known else unit)
+        has_intervals = any(part.interval("refinement") for part in parts)
+        ax.set_xlabel(f"{unit}; whiskers: 95 % intervals" if has_intervals else unit)
         name_rows(ax, self.parts)
         add_legend(ax, ncols=2 if len(bars) == 3 else 3)
 
     def _draw_plane(self, ax):
+        """Draw each model as a named point, and lines of equal loss."""
         parts = list(self.parts.values())
         x, y = self._compute_plane_points()
         plane = LossPlane.from_points(x, y, parts[0].uncertainty)
@@ -299,16 +302,16 @@ class DecompositionDisplay(ModelsDisplay):
         ax.axvline(0, color=blend_color(ax, 0.5), lw=0.8, zorder=1)
         for value, (across, up) in plane.iter_loss_lines():
             ax.plot(across, up, color=blend_color(ax, 0.55), lw=0.9, ls=":", zorder=1)
-            given = {
+            text_options = {
                 "fontsize": 8,
                 "color": blend_color(ax, 0.35),
                 "textcoords": "offset points",
             }
             if up[1] < plane.y_limits[1]:
-                given |= {"ha": "left", "va": "center", "xytext": (3, 0)}
+                text_options |= {"ha": "left", "va": "center", "xytext": (3, 0)}
             else:
-                given |= {"ha": "center", "va": "bottom", "xytext": (0, 2)}
-            ax.annotate(f"{value:.4g}", (across[1], up[1]), **given)
+                text_options |= {"ha": "center", "va": "bottom", "xytext": (0, 2)}
+            ax.annotate(f"{value:.4g}", (across[1], up[1]), **text_options)
         # Labels are placed in inches, since the plane has two units.
         box = ax.get_window_extent()
         inches = box.width / ax.figure.dpi, box.height / ax.figure.dpi
@@ -331,11 +334,9 @@ class DecompositionDisplay(ModelsDisplay):
                 zorder=4,
             )
         loss = get_loss(parts[0].loss)
-        unit = (
-            escape_mathtext(loss.label[loss.label.find("[") :])
-            if "[" in loss.label
-            else ""
-        )
+        unit = ""
+        if "[" in loss.label:
+            unit = escape_mathtext(loss.label[loss.label.find("[") :])
         ax.set(
             xlabel=f"miscalibration {unit}".strip(),
             ylabel=f"discrimination {unit}".strip(),
@@ -347,9 +348,8 @@ class DecompositionDisplay(ModelsDisplay):
 
 def _draw_whiskers(ax, intervals, place, left):
     """Draw a line with caps for each interval, moved right by `left`; skip None."""
-    for ends, y, x in zip(
-        intervals, place, np.broadcast_to(left, place.shape), strict=True
-    ):
+    starts = np.broadcast_to(left, place.shape)
+    for ends, y, x in zip(intervals, place, starts, strict=True):
         if ends is not None:
             ax.plot(
                 x + np.array(ends),

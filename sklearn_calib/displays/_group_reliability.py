@@ -162,15 +162,15 @@ default="isotonic"
         predictions = validate_predictions(
             y_true, y_proba, sample_weight, labels, pos_label
         )
-        problems = {one.title: one for one in predictions.problems(multiclass)}
-        kept = predictions.kept
-        if kept is None:
-            kept = np.arange(len(predictions.codes))
+        problems = {each.title: each for each in predictions.problems(multiclass)}
+        weighted_rows = predictions.kept
+        if weighted_rows is None:
+            weighted_rows = np.arange(len(predictions.codes))
         curves = []
         for row, members in _find_worst(found, n_curves):
-            # Members are numbered among the given rows; predictions are without those
-            # of weight 0.
-            rows = np.searchsorted(kept, members)
+            # Members are numbers of the rows that the caller passed; the predictions do
+            # not have those of weight 0.
+            rows = np.searchsorted(weighted_rows, members)
             problem = problems[row.event]
             (curve,) = reliability_curve(
                 problem.hit[rows].astype(int),
@@ -262,16 +262,21 @@ default="isotonic"
         """
         rows = self._select_dots()
         ratios = np.array([row.observed_over_expected for row in rows])
-        dots = [[(ratios, np.arange(len(rows)))]] if rows else []
-        return [*dots, *([(one.predicted, one.observed)] for _, one in self.curves)]
+        panels: list[list[tuple[Any, ...]]] = []
+        if rows:
+            panels.append([(ratios, np.arange(len(rows)))])
+        for _, curve in self.curves:
+            panels.append([(curve.predicted, curve.observed)])
+        return panels
 
-    def _select_dots(self) -> list[GroupRow]:
+    def _select_dots(self):
         """Return the groups of the dot plot, from below."""
         rows = self.found.worst(len(self.found.rows))
-        known = [row for row in rows if np.isfinite(row.observed_over_expected)]
-        return sorted(known[: self.n_dots], key=lambda row: row.observed_over_expected)
+        shown = [row for row in rows if np.isfinite(row.observed_over_expected)]
+        return sorted(shown[: self.n_dots], key=lambda row: row.observed_over_expected)
 
     def _new_axes(self, plt):
+        """Make axes for the dots at the left, and for the curves in columns beside them."""
         dots = len(self._select_dots())
         count = len(self.curves)
         if not dots or not count:
@@ -280,12 +285,16 @@ default="isotonic"
             # Beside the dots there is space for two columns of diagrams.
             columns = 1 if count < 3 else 2
         lines = max(-(-count // max(columns, 1)), 1)
-        left = 6.6 if dots else 0.0
-        height = max(1.5 + 0.34 * dots if dots else 0.0, 3.5 * lines if count else 0.0)
-        widths = [left] * bool(dots) + [3.1] * columns
+        # The sizes are in inches.
+        widths = [3.1] * columns
+        height = 3.5 * lines if count else 0.0
+        # A mosaic names the panel of each cell; "." leaves a cell empty.
         places = np.arange(lines * columns).reshape(lines, columns)
-        names = np.where(places < count, places.astype(str), ".").tolist()
-        cells = [["dots"] * bool(dots) + row for row in names]
+        cells = np.where(places < count, places.astype(str), ".").tolist()
+        if dots:
+            widths = [6.6, *widths]
+            height = max(1.5 + 0.34 * dots, height)
+            cells = [["dots", *row] for row in cells]
         figure, axes = plt.subplot_mosaic(
             cells,
             figsize=(sum(widths), height),
@@ -315,6 +324,7 @@ default="isotonic"
             self._draw_curve(ax, row, curve)
 
     def _draw_dots(self, ax, rows):
+        """Draw the ratio of each group as a dot with its interval."""
         place = np.arange(len(rows))
         value, low, high = (
             np.array([getattr(row, name) for row in rows])
@@ -325,7 +335,7 @@ default="isotonic"
         styles = [self._choose_style(row) for row in rows]
         ax.axvline(1, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1)
         for style in self.styles_.values():
-            chosen = np.array([one is style for one in styles])
+            chosen = np.array([each is style for each in styles])
             if chosen.any():
                 style = {"alpha": 0.7} | style
                 ax.hlines(place[chosen], low[chosen], high[chosen], lw=1.6, **style)
@@ -333,7 +343,8 @@ default="isotonic"
             value, place, s=28, c=[style["color"] for style in styles], zorder=2.5
         )
         # One infinite or very long interval must not compress all others.
-        right = max(1.0, min(high.max(), max(2.0, 1.8 * value.max())))
+        longest = max(2.0, 1.8 * value.max())
+        right = max(1.0, min(high.max(), longest))
         left = min(low.min(), 1.0)
         ax.set(yticks=place, ylim=(-0.8, len(rows) - 0.2))
         margin = 0.04 * max(right - left, 0.5)
@@ -352,6 +363,7 @@ default="isotonic"
         ax.set_axisbelow(True)
 
     def _draw_curve(self, ax, row, curve):
+        """Draw the reliability diagram of one group."""
         draw_unit_square(ax, aspect="equal", xlabel="predicted", ylabel="observed")
         bands = "confidence" if curve.consistency_low is None else "consistency"
         draw_curve(ax, curve, {"linewidth": 1.6} | self._choose_style(row), bands)
@@ -370,18 +382,20 @@ default="isotonic"
         ax.tick_params(labelsize=8)
 
 
-def _wrap_name(name, width, most):
-    """Wrap a name into at most `most` lines, cut in the middle if it is longer."""
+def _wrap_name(name, width, max_lines):
+    """Wrap a name into at most `max_lines` lines, cut in the middle if it is longer."""
     lines = wrap(plain(name, None), width)
-    if len(lines) > most:
-        lines = wrap(plain(name, width * most - width // 3), width)[:most]
+    if len(lines) > max_lines:
+        # Breaks between words leave a part of each line empty.
+        n_characters = width * max_lines - width // 3
+        lines = wrap(plain(name, n_characters), width)[:max_lines]
     return "\n".join(escape_mathtext(line, 2 * width) for line in lines)
 
 
 def _name_row(found, row):
     """Return the name of the group, with the event if there are several."""
-    several = len({one.event for one in found.rows}) > 1
-    return f"{row.group} | {row.event}" if several else row.group
+    events = {each.event for each in found.rows}
+    return f"{row.group} | {row.event}" if len(events) > 1 else row.group
 
 
 def _find_worst(found, n):

@@ -109,9 +109,8 @@ class MonitorDisplay(Display):
         ]
 
     def _get_x(self):
-        return (
-            self.history.n_samples if self.history.time is None else self.history.time
-        )
+        history = self.history
+        return history.n_samples if history.time is None else history.time
 
     @staticmethod
     def _convert_log(log):
@@ -131,20 +130,25 @@ class MonitorDisplay(Display):
     }
 
     def _draw(self, upper, lower):
-        curves = [curve for panel in self.get_plotted_data() for curve in panel]
+        """Draw evidence and detector above, slope and shift below, and lines at alarms."""
+        evidence, posterior = self.get_plotted_data()
         styles = [*self.styles_.values()]
-        for ax, curve, style in zip(
-            (upper, upper, lower, lower), curves, styles, strict=True
-        ):
+        curves = [*evidence, *posterior]
+        axes = upper, upper, lower, lower
+        for ax, curve, style in zip(axes, curves, styles, strict=True):
             ax.plot(*curve, **style)
-        for limit, style in zip(
-            (1 / self.alpha, self.average_run_length), styles[:2], strict=True
-        ):
-            label = f"{style['label']}: enough at {limit:,g}"
+        # The e-value is enough at 1 / alpha, the detector at the average run length.
+        limits = (1 / self.alpha, self.average_run_length)
+        for limit, style in zip(limits, styles[:2], strict=True):
             upper.axhline(
-                np.log10(limit), color=style["color"], lw=1, ls=":", label=label
+                np.log10(limit),
+                color=style["color"],
+                lw=1,
+                ls=":",
+                label=f"{style['label']}: enough at {limit:,g}",
             )
         upper.set_ylabel("logarithm (base 10)")
+        # Shift 0 and slope 1: calibrated.
         for level in (0, 1):
             lower.axhline(
                 level, color=blend_color(lower, 0.6), lw=0.8, ls="--", zorder=0.5
@@ -153,6 +157,7 @@ class MonitorDisplay(Display):
         by_time = self.history.time is not None
         lower.set_xlabel("time" if by_time else "rows")
         for number, alarm in enumerate(self.alarms):
+            # Only the first line is in the legend.
             at = self._locate_alarm(alarm)
             upper.axvline(
                 at,

@@ -168,7 +168,8 @@ class MurphyDisplay(ModelsDisplay):
             )
             thresholds = expit(np.linspace(axis.low, axis.high, _N_THRESHOLDS))
         outcome = problem.hit.astype(int)
-        better = outcome.astype(np.float64)  # a perfect prediction
+        # The elementary score is the difference of net benefits to a perfect prediction.
+        better = outcome.astype(np.float64)
         if difference:
             better = scores.pop(next(iter(scores)))
         curves = {}
@@ -258,18 +259,18 @@ class MurphyDisplay(ModelsDisplay):
         panels : list of list of tuple of ndarray
             One panel: mean elementary scores, or differences, against the thresholds.
         """
-        return [
-            [
-                (one.threshold, _scale_column(one, "difference"))
-                for one in self.curves.values()
-            ]
+        panel = [
+            (curve.threshold, _scale_column(curve, "difference"))
+            for curve in self.curves.values()
         ]
+        return [panel]
 
     _figure: ClassVar = {"figsize": (6.4, 4.4)}
 
     def _draw(self, ax):
+        """Draw the curves, with intervals and a band if there is only one."""
         if self.scale == "logit":
-            ends = [one.threshold[[0, -1]] for one in self.curves.values()]
+            ends = [curve.threshold[[0, -1]] for curve in self.curves.values()]
             set_log_odds_scale(ax, LogitAxis.from_values(ends), "x")
         elif ax.get_xscale() == "linear":
             ax.set_xlim(0, 1)
@@ -278,24 +279,20 @@ class MurphyDisplay(ModelsDisplay):
                 curve.threshold, _scale_column(curve, "difference"), zorder=3, **style
             )
             if len(self.curves) == 1:
-                least = -np.inf if self.difference else 0.0
-                ends = [
-                    (
-                        np.maximum(_scale_column(curve, f"{kind}low"), least),
-                        _scale_column(curve, f"{kind}high"),
-                    )
-                    for kind in ("", "band_")
-                ]
+                # A mean score is not negative, a difference can be.
+                smallest = -np.inf if self.difference else 0.0
+                ends = []
+                for kind in ("", "band_"):
+                    low = np.maximum(_scale_column(curve, f"{kind}low"), smallest)
+                    ends.append((low, _scale_column(curve, f"{kind}high")))
                 draw_bands(ax, curve.threshold, curve.level, style["color"], *ends)
         y_label = "mean elementary score"
         if self.difference:
             ax.axhline(0, color=blend_color(ax, 0.2), lw=1.2, ls="--")
-            better = (
-                f"{escape_legend_label(next(iter(self.curves)), 24)} is"
-                if len(self.curves) == 1
-                else ""
-            )
-            y_label = f"difference of elementary scores\nbelow 0: {better or 'they are'} better"
+            subject = "they are"
+            if len(self.curves) == 1:
+                subject = f"{escape_legend_label(next(iter(self.curves)), 24)} is"
+            y_label = f"difference of elementary scores\nbelow 0: {subject} better"
         elif ax.get_ylim()[0] != 0:
             ax.set_ylim(0, None, auto=None)
         ax.set(xlabel="threshold", ylabel=y_label)
@@ -307,7 +304,7 @@ def _scale_column(curve, name):
     return (1 - curve.threshold) * getattr(curve, name)
 
 
-def _choose_scale(scores: list[FloatArray], ax: Any) -> Literal["linear", "logit"]:
+def _choose_scale(scores, ax):
     """Return the scale of axes that were drawn on, or the one for rare events if needed."""
     if ax is not None:
         (only,) = np.ravel(np.asarray(ax, dtype=object))[:1]

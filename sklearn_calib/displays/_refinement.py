@@ -148,6 +148,7 @@ class RefinementCurveDisplay(Display):
         }
 
     def _draw(self, ax):
+        """Draw risk and refinement, filled between, with the chosen stages marked."""
         curve = self.curve
         chosen = curve.best() if self.chosen is None else self.chosen
         by_risk = int(curve.risk.argmin())
@@ -171,7 +172,8 @@ class RefinementCurveDisplay(Display):
             **{"marker": "o"} | refinement,
         )
         ax.axvline(curve.stage[chosen], color=refinement["color"], lw=1, ls=":")
-        # early stages can be so bad that the rest would be a flat line
+        # Early stages can be so bad that all others would be a flat line, so these do not
+        # determine the limits.
         top = max(curve.risk[by_risk], 1.05 * curve.refinement[0])
         span = max(top, curve.risk[-1]) - curve.refinement.min()
         worst = min(curve.risk.max(), curve.refinement.min() + 1.6 * span)

@@ -194,7 +194,7 @@ class RegretDisplay(ModelsDisplay):
 
 
 def draw_regret(ax: Axes, curves: list[tuple[RegretCurve, dict[str, Any]]]) -> None:
-    """Draw regrets, each with what it looks like."""
+    """Draw regrets, each with its style."""
     for curve, style in curves:
         color = style["color"]
         low, high = curve.maximum_interval

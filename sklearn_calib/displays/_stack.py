@@ -75,9 +75,10 @@ class StackDisplay(Display):
         """
         order = sorted(stack.weights_, key=lambda name: -stack.weights_[name])
         weights = {name: stack.weights_[name] for name in order}
-        losses = {
-            name: stack.cv_losses_[name] for name in order if name in stack.cv_losses_
-        }
+        losses = {}
+        for name in order:
+            if name in stack.cv_losses_:
+                losses[name] = stack.cv_losses_[name]
         return cls(weights, losses).plot(ax=ax, curve_kwargs=curve_kwargs)
 
     def get_plotted_data(self) -> PlottedData:
@@ -111,6 +112,7 @@ class StackDisplay(Display):
     }
 
     def _draw(self, ax, losses=None):
+        """Draw the weights, and the losses on a second panel if they are known."""
         place = np.arange(len(self.weights))
         ax.barh(place, [*self.weights.values()], 0.6, **self.styles_["weights"])
         ax.set_xlabel("weight")
@@ -123,6 +125,7 @@ class StackDisplay(Display):
         losses.hlines(
             self._compute_positions(), means - errors, means + errors, lw=1, **style
         )
+        # A candidate that is far worse must not compress all others.
         best = means.min()
         far = means[means < best + 20 * errors.max()].max()
         losses.set_xlim(best - 2 * errors.max(), max(far, best) + 2 * errors.max())

@@ -1,6 +1,6 @@
-"""Rows of one score, weight and combination of groups as one cell: what an audit draws from.
+"""Cells of rows with one score, weight and combination of groups, from which audits draw.
 
-Nothing is lost: labels of such rows are exchangeable, so how many of them are 1 is
+Pooling loses nothing: labels of such rows are exchangeable, so the number of ones is
 binomial. Rows and summaries of them make the same cells, in the same order, hence the
 same draws.
 """
@@ -23,7 +23,7 @@ from .._typing import AnyArray, FloatArray, IntArray
 
 # More cells are made coarser.
 MAX_FINE_CELLS = 2**16
-# The number of cells that remain then.
+# The number of cells that remain after that.
 MAX_POOLED_CELLS = 2**14
 # The same if there are so many combinations of groups that coarse cells are not fewer.
 _MAX_POOLED_CELLS_MANY_GROUPS = 2**18
@@ -83,47 +83,47 @@ def pool_rows(
     proba = np.asarray(pair)
     order = np.argsort(proba[:, 1], kind="stable")
     score = proba[order, 1]
-    alone = score[1:] > score[:-1]
-    if pool and not alone.all():
+    is_new = score[1:] > score[:-1]
+    if pool and not is_new.all():
         # Rows are pooled only if score, log-odds, groups and weight are equal: their
         # labels are then exchangeable.
         order = np.lexsort((weight, z, pattern, proba[:, 1]))
         keys = [column[order] for column in (proba[:, 1], pattern, z, weight)]
-        alone = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+        is_new = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
     # Problems of several classes share their draws row by row, so their rows are not
     # pooled.
     starts = np.arange(len(order))
     if pool:
-        starts = np.flatnonzero(np.append(True, alone))
+        starts = np.flatnonzero(np.append(True, is_new))
     first = order[starts]
     ones = np.add.reduceat(hit[order].astype(np.int64), starts)
     counts = np.diff(np.append(starts, len(order)))
     counts = np.column_stack([counts - ones, ones])
     of_label = counts * weight[first, None]
     squares = of_label * weight[first, None]
+    # `_number_scores` replaces the second column.
     cells = GroupCells(
         pattern[first], first, proba[first], z[first], counts, of_label, squares
     )
-    return _coarsen_cells(_number_scores(cells)) if pool else _number_scores(cells)
+    cells = _number_scores(cells)
+    return _coarsen_cells(cells) if pool else cells
 
 
 def _round_pair_to_summary_digits(pair):
     """Compute both columns from one number, in the digits that a summary keeps."""
-    plain = np.asarray(pair)
+    array = np.asarray(pair)
     # The smaller of p and 1 - p has the more digits.
-    t, high = split_distance_and_side(plain[:, 1], plain[:, 0])
-    rest = 1.0 - t
-    return np.column_stack([np.where(high, t, rest), np.where(high, rest, t)])
+    t, high = split_distance_and_side(array[:, 1], array[:, 0])
+    other = 1.0 - t
+    return np.column_stack([np.where(high, t, other), np.where(high, other, t)])
 
 
 def pool_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
     """Return the cells of summaries (from their `samples`), each of one combination of groups."""
     parts = [(s.proba, s.counts, s.weight, s.squares) for s in samples]
-    proba, counts, weight, squares = (
-        np.concatenate(part) for part in zip(*parts, strict=True)
-    )
-    pattern = np.repeat(pattern, [len(part[0]) for part in parts])
-    return pool_cells(pattern, proba, counts, weight, squares)
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    pattern = np.repeat(pattern, [len(proba) for proba, *_ in parts])
+    return pool_cells(pattern, *columns)
 
 
 def pool_cells(
@@ -165,43 +165,39 @@ def _coarsen_cells(cells):
     keys = encode_float_keys(t)
 
     def count_cells(shift):
-        ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)[
-            by_pattern
-        ]
-        return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other)
+        """Return the number of cells if `shift` bits of the scores are dropped."""
+        ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)
+        ids = ids[by_pattern]
+        return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | is_new_pattern)
 
     # Sorted once by groups and key: dropping bits keeps this order, so counting cells
     # for a shift is one pass.
     by_pattern = np.lexsort((encode_cells(keys, high).view(np.uint64), cells.pattern))
     ordered = cells.pattern[by_pattern]
-    other = ordered[1:] != ordered[:-1]
+    is_new_pattern = ordered[1:] != ordered[:-1]
     # With many combinations of groups even the coarsest cells are many; twice their
     # number still has some resolution in the score.
-    most = max(
-        MAX_POOLED_CELLS,
-        min(2 * count_cells(MAX_BIT_SHIFT), _MAX_POOLED_CELLS_MANY_GROUPS),
-    )
-    shift = find_smallest_shift(lambda shift: count_cells(shift) <= most)
+    twice_coarsest = 2 * count_cells(MAX_BIT_SHIFT)
+    limit = max(MAX_POOLED_CELLS, min(twice_coarsest, _MAX_POOLED_CELLS_MANY_GROUPS))
+    shift = find_smallest_shift(lambda shift: count_cells(shift) <= limit)
     if shift == 0:
         return cells
     ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)
     order = np.lexsort((cells.pattern, ids))
     step = np.cumsum(np.append(0, ids[order][1:] != ids[order][:-1]))
     ordered = cells.pattern[order]
-    starts = np.flatnonzero(
-        np.append(True, (np.diff(step) > 0) | (ordered[1:] != ordered[:-1]))
-    )
-    found = _merge_runs(cells, order, starts)
+    is_new = (np.diff(step) > 0) | (ordered[1:] != ordered[:-1])
+    starts = np.flatnonzero(np.append(True, is_new))
+    merged = _merge_runs(cells, order, starts)
     mass = cells.weight.sum(axis=1)
     # The weighted mean keeps the expected number of events of each cell.
-    mean = np.add.reduceat((mass * t)[order], starts) / np.add.reduceat(
-        mass[order], starts
-    )
-    rest = 1.0 - mean
+    mean = np.add.reduceat((mass * t)[order], starts)
+    mean /= np.add.reduceat(mass[order], starts)
+    other = 1.0 - mean
     side = high[order][starts]
-    proba = np.column_stack([np.where(side, mean, rest), np.where(side, rest, mean)])
+    proba = np.column_stack([np.where(side, mean, other), np.where(side, other, mean)])
     log = log_proba(proba)
-    return found._replace(step=step[starts], proba=proba, z=log[:, 1] - log[:, 0])
+    return merged._replace(step=step[starts], proba=proba, z=log[:, 1] - log[:, 0])
 
 
 def select_group_cells(
@@ -217,10 +213,10 @@ def select_group_cells(
     """
     # One array of flags for all groups: only the entries of a group are set and reset.
     member = np.zeros(int(cells.pattern.max()) + 1, dtype=bool)
-    found = []
+    places = []
     for group in groups:
         member[group] = True
-        found.append(np.flatnonzero(member[cells.pattern]).astype(np.int32))
+        places.append(np.flatnonzero(member[cells.pattern]).astype(np.int32))
         member[group] = False
-    starts = np.concatenate([[0], np.cumsum([len(one) for one in found])])
-    return np.concatenate(found), starts
+    starts = np.concatenate([[0], np.cumsum([len(place) for place in places])])
+    return np.concatenate(places), starts

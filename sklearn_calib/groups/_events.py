@@ -23,11 +23,11 @@ class GroupedEvent:
     groups : sequence of ndarray
         The combinations of groups that each group consists of.
     unit : float
-        What weights have to be multiplied by to be those that were given.
+        The factor that turns the weights into those that the caller passed.
     bounds : (ndarray, ndarray), default=None
-        If problems share their rows, each of which is a combination: between which
-        uniform numbers a row has the event. By default labels are drawn for this
-        problem alone.
+        For problems that share their rows, each of which is a combination of its own: a
+        row has the event if a uniform number lies between these. By default labels are
+        drawn for this problem alone.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class GroupedEvent:
         weight, squares, self.counts = (column.sum(axis=1) for column in sums)
         # A power of two changes no digit, and keeps squares of weights in the range of
         # float64.
-        power = np.exp2(np.frexp(weight.max())[1])  # one scale for all that follows
+        power = np.exp2(np.frexp(weight.max())[1])
         self.title = title
         self.row = cells.pattern
         self.step = cells.step
@@ -58,7 +58,7 @@ class GroupedEvent:
         self.low = self.high = None
         if bounds is not None:
             self.low, self.high = (
-                np.ascontiguousarray(one[self.row]) for one in bounds
+                np.ascontiguousarray(bound[self.row]) for bound in bounds
             )
         # Cells of one row draw their label from the shared uniform numbers; cells of
         # several rows draw binomial numbers.
@@ -122,46 +122,56 @@ class GroupedEvent:
             uniform = uniform[self.row]
             # One uniform number per row decides its class among all: it lies between
             # the cumulated probabilities of exactly one class.
-            hit = (uniform >= self.low[:, None]) & (uniform < self.high[:, None])
+            has_event = (uniform >= self.low[:, None]) & (uniform < self.high[:, None])
         else:
-            hit = uniform < self.score[:, None]
-        one = self.weight * (1 - self.score)
-        zero = -self.weight * self.score
-        residual = np.where(hit, one[:, None], zero[:, None])
+            has_event = uniform < self.score[:, None]
+        event_residual = self.weight * (1 - self.score)
+        other_residual = -self.weight * self.score
+        residual = np.where(has_event, event_residual[:, None], other_residual[:, None])
         if len(self.several):
             residual[self.several] = self._compute_residuals(rng, uniform.shape[1])
         return self.standardise_paths(residual, work)
 
     def _compute_residuals(self, rng, n_draws):
-        some = self.several
-        counts = self.counts[some, None]
-        p = self.score[some, None]
+        """Draw labels for the cells of several rows; return residuals (n_cells, n_draws)."""
+        cells = self.several
+        counts = self.counts[cells, None]
+        p = self.score[cells, None]
         # Labels of rows of one cell are exchangeable, so their sum is all that matters
         # if the weights are equal.
-        ones = rng.binomial(counts, p, (len(some), n_draws))
+        shape = (len(cells), n_draws)
+        ones = rng.binomial(counts, p, shape)
         mean, variance, equal = self._moments
-        weight = self.weight[some, None]
+        weight = self.weight[cells, None]
         if equal:
-            return ones * mean[some, None] - weight * p
-        of_all = [np.broadcast_to(one, ones.shape) for one in (counts, weight)]
-        moments = [
-            np.broadcast_to(one[some, None], ones.shape) for one in (mean, variance)
-        ]
+            return ones * mean[cells, None] - weight * p
         # With unequal weights the weight of the events depends on which rows they are.
-        return draw_partial_weight(ones, *of_all, (*moments, False), rng) - weight * p
+        moments = (
+            np.broadcast_to(mean[cells, None], shape),
+            np.broadcast_to(variance[cells, None], shape),
+            False,
+        )
+        weight_of_ones = draw_partial_weight(
+            ones,
+            np.broadcast_to(counts, shape),
+            np.broadcast_to(weight, shape),
+            moments,
+            rng,
+        )
+        return weight_of_ones - weight * p
 
 
 class GroupDraws(NamedTuple):
-    """Groups of all events one after the other; n_resamples sets of labels.
+    """The statistics of n_resamples sets of labels, for the groups of all events.
 
     Parameters
     ----------
     sigma : ndarray of shape (n_groups,)
-        Of the true labels.
+        The range of the path of the true labels.
     larger : ndarray of shape (n_groups,)
-        How many draws of the same group are as large.
+        The number of draws in which the same group has a range as large.
     largest : ndarray of shape (3, n_resamples)
-        The range, the end and the tilt.
+        The largest range, end and tilt of all groups in each draw.
     """
 
     sigma: FloatArray
@@ -177,7 +187,7 @@ def draw_events(
 
     work = np.empty((4, DRAWS_PER_BLOCK))
     sigma = np.concatenate([event.compute_observed_ranges(work) for event in events])
-    least = _lower_by_rounding(sigma)
+    limits = _lower_by_rounding(sigma)
     starts = range(0, n_resamples, DRAWS_PER_BLOCK)
     # Each block has its own seed, so the result does not depend on the number of
     # threads.
@@ -185,23 +195,25 @@ def draw_events(
     n = len(events[0].score)
 
     def draw_batch(start, seed):
-        wanted = min(DRAWS_PER_BLOCK, n_resamples - start)
+        """Return the largest statistics of each draw, and how often each group is as large."""
+        n_used = min(DRAWS_PER_BLOCK, n_resamples - start)
         rng = np.random.default_rng(seed)
         # A whole block is drawn even if fewer draws are wanted: the first draws of a
         # longer run are then the same.
         uniform = rng.random((n, DRAWS_PER_BLOCK))
         work = np.empty((4, DRAWS_PER_BLOCK))
         parts = [
-            event.draw_standardised_paths(uniform, rng, work)[:, :, :wanted]
+            event.draw_standardised_paths(uniform, rng, work)[:, :, :n_used]
             for event in events
         ]
-        found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        statistics = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         # Intervals of O/E and slope are two-sided: they need the largest absolute
         # values.
-        np.abs(found[1:], out=found[1:])
+        np.abs(statistics[1:], out=statistics[1:])
+        is_as_large = statistics[0] >= limits[:, None]
         # The maximum over groups makes the p-values and intervals hold for all groups
         # together (Westfall and Young, 1993).
-        return found.max(axis=1), np.count_nonzero(found[0] >= least[:, None], axis=1)
+        return statistics.max(axis=1), np.count_nonzero(is_as_large, axis=1)
 
     maxima, counts = zip(*_map_in_threads(draw_batch, starts, seeds), strict=True)
     return GroupDraws(sigma, np.sum(counts, axis=0), np.concatenate(maxima, axis=1))
@@ -210,32 +222,28 @@ def draw_events(
 def _lower_by_rounding(sigma):
     """Lower statistics slightly, so that rounding does not make an equal replicate smaller."""
     infinite = np.isinf(sigma)
-    return np.where(
-        infinite, np.inf, sigma - 1e-12 * np.maximum(1.0, np.where(infinite, 0, sigma))
-    )
+    size = np.where(infinite, 0, sigma)
+    return np.where(infinite, np.inf, sigma - 1e-12 * np.maximum(1.0, size))
 
 
 def _map_in_threads(function, *arguments):
-    """Map a function in threads.
-
-    The kernels release the lock, so that threads use all cores.
-    """
+    """Map a function in threads, which use all cores: the kernels release the lock."""
     from .._kernels._compile import count_threads
 
     with ThreadPoolExecutor(count_threads()) as pool:
         return list(pool.map(function, *arguments))
 
 
-def find_upper_quantile(drawn: FloatArray, level: float) -> float:
+def find_upper_quantile(draws: FloatArray, level: float) -> float:
     """Return the value that a further draw exceeds with probability at most 1 - level."""
     # The observed value is one of n + 1 exchangeable ones, so this rank is exceeded
     # with probability at most 1 - level.
-    place = math.ceil(level * (len(drawn) + 1) - 1e-9) - 1
-    return float(np.sort(drawn)[place]) if place < len(drawn) else np.inf
+    place = math.ceil(level * (len(draws) + 1) - 1e-9) - 1
+    return float(np.sort(draws)[place]) if place < len(draws) else np.inf
 
 
 def build_event_rows(
-    event: GroupedEvent, names: Sequence[str], found: GroupDraws, level: float
+    event: GroupedEvent, names: Sequence[str], draws: GroupDraws, level: float
 ) -> list[GroupRow]:
     """Build the result row of each group.
 
@@ -243,15 +251,17 @@ def build_event_rows(
     ----------
     event : Event
     names : list of str
-        Of the groups.
-    found : Draws
-        Of this event; `Draws.largest` of all.
+        The names of the groups.
+    draws : Draws
+        The draws of this event; `largest` is that of all events.
     level : float
     """
     from .._kernels._group_paths import fit_groups
 
-    n_resamples = found.largest.shape[1]
-    shift, tilt = (find_upper_quantile(drawn, level) for drawn in found.largest[1:])
+    n_resamples = draws.largest.shape[1]
+    # Critical values of the largest end and tilt, for intervals that hold together.
+    shift = find_upper_quantile(draws.largest[1], level)
+    tilt = find_upper_quantile(draws.largest[2], level)
     fits = np.empty((8, len(names)))
     fit_groups(
         event.z,
@@ -274,8 +284,9 @@ def build_event_rows(
     half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
     # Without a slope the interval is the whole line.
     middle = np.where(np.isfinite(slope), slope, 0.0)
-    largest = np.sort(found.largest[0])
-    above = n_resamples - np.searchsorted(largest, _lower_by_rounding(found.sigma))
+    largest = np.sort(draws.largest[0])
+    above = n_resamples - np.searchsorted(largest, _lower_by_rounding(draws.sigma))
+    # The columns of `GroupRow` after the names of group and event.
     columns = [
         event.n_rows,
         *(event.unit * total for total in (weight, events, expected)),
@@ -285,11 +296,14 @@ def build_event_rows(
         fits[7],
         middle - half,
         middle + half,
-        found.sigma,
+        draws.sigma,
         # The observed labels count as one of the draws, which makes the p-value valid
         # for any number of draws.
-        (1 + found.larger) / (1 + n_resamples),
+        (1 + draws.larger) / (1 + n_resamples),
         (1 + above) / (1 + n_resamples),
     ]
-    listed = zip(names, *(column.tolist() for column in columns), strict=True)
-    return [GroupRow(name, event.title, *numbers) for name, *numbers in listed]
+    lists = [column.tolist() for column in columns]
+    return [
+        GroupRow(name, event.title, *numbers)
+        for name, *numbers in zip(names, *lists, strict=True)
+    ]

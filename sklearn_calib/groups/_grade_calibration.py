@@ -122,23 +122,19 @@ class GradeCalibration(RenderableMixin):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as a dict of numbers, texts and lists; NaN becomes None."""
-        rows = [
-            {
-                name: None if value != value else value
-                for name, value in row._asdict().items()
-            }
-            for row in self.rows
-        ]
-        rest = {name: value for name, value in vars(self).items() if name != "rows"}
-        return {**rest, "lights": [*self.lights], "grades": rows}
+        fields = dict(vars(self))
+        grades = []
+        for row in fields.pop("rows"):
+            # NaN does not equal itself.
+            cells = row._asdict().items()
+            grades.append({name: None if v != v else v for name, v in cells})
+        return {**fields, "lights": [*self.lights], "grades": grades}
 
     @property
     def summary(self) -> str:
         """Describe the result in sentences."""
-        n_rows, events = (
-            sum(getattr(row, name) for row in self.rows)
-            for name in ("n_rows", "events")
-        )
+        n_rows = sum(row.n_rows for row in self.rows)
+        events = sum(row.events for row in self.rows)
         text = (
             f"{n_rows} rows with {events} events in {len(self.rows)} grades: "
             f"p = {self.p_value:.3g} for all grades together, p = {self.order_p_value:.3g} for "
@@ -175,6 +171,7 @@ class GradeCalibration(RenderableMixin):
         return [self.section()]
 
     def _format_row(self, row):
+        """Return the cells of a grade; a grade without rows has only a prudent rate."""
         if not row.n_rows:
             return (
                 plain(row.grade, 40),
@@ -197,11 +194,12 @@ class GradeCalibration(RenderableMixin):
         )
 
     def _make_portfolio_cells(self):
-        some = [row for row in self.rows if row.n_rows]
-        n_rows, events = (
-            sum(column) for column in zip(*(row[3:5] for row in some), strict=True)
-        )
-        expected = sum(row.n_rows * row.predicted for row in some)
+        """Return the cells of the line for all grades together."""
+        # A grade without rows has no predicted rate.
+        rows = [row for row in self.rows if row.n_rows]
+        n_rows = sum(row.n_rows for row in rows)
+        events = sum(row.events for row in rows)
+        expected = sum(row.n_rows * row.predicted for row in rows)
         low, high = compute_exact_interval(events, n_rows, self.level)
         return (
             "portfolio",
@@ -337,8 +335,9 @@ def grade_calibration(
     n_resamples = check_count(n_resamples, "n_resamples", hint="Pass 999")
     amber, red = _check_lights(lights)
     bands = to_grades(grades)
-    # Portfolios with few defaults often have a year without any.
-    if labels is None:  # a year without defaults, or of nothing else
+    # Portfolios with few defaults often have a year without any, or with nothing else:
+    # the other class is added then.
+    if labels is None:
         classes, _ = read_labels(y_true)
         if len(classes) == 1 and classes.dtype.kind in "biuf" and classes[0] in (0, 1):
             labels = np.array([0, 1], dtype=classes.dtype)
@@ -347,32 +346,37 @@ def grade_calibration(
     check_same_index(counts, first=predictions.index)
     number = _check_counts(counts, len(predictions.codes))
     score = np.asarray(predictions.proba)[:, predictions.positive]
-    hit = predictions.codes == predictions.positive
+    has_event = predictions.codes == predictions.positive
     # A score on an edge belongs to the worse grade.
     place = np.searchsorted(bands.edges, score, side="right")
     k = len(bands.names)
     rows = np.bincount(place, weights=number, minlength=k)
-    events = np.bincount(place, weights=number * hit, minlength=k)
+    events = np.bincount(place, weights=number * has_event, minlength=k)
     expected = np.bincount(place, weights=number * score, minlength=k)
-    some = rows > 0
-    if not some.any():
+    is_filled = rows > 0
+    if not is_filled.any():
         raise invalid_input(
             expected="at least one row", got="none", hint="Check the counts"
         )
     predicted = np.full(k, math.nan)
     # The mean of values in [0, 1] may exceed 1 in its last bit.
-    predicted[some] = np.clip(expected[some] / rows[some], 0.0, 1.0)
-    some_events = events[some]
-    some_rows = rows[some]
-    some_predicted = predicted[some]
+    predicted[is_filled] = np.clip(expected[is_filled] / rows[is_filled], 0.0, 1.0)
+    filled_events = events[is_filled]
+    filled_rows = rows[is_filled]
+    filled_predicted = predicted[is_filled]
     # A grade without rows has p-values of 1: there is no evidence against it.
     values = np.ones((2, k))
-    values[0, some] = compute_jeffreys_p(some_events, some_rows, some_predicted)
-    values[1, some] = compute_binomial_p(some_events, some_rows, some_predicted)
+    values[0, is_filled] = compute_jeffreys_p(
+        filled_events, filled_rows, filled_predicted
+    )
+    values[1, is_filled] = compute_binomial_p(
+        filled_events, filled_rows, filled_predicted
+    )
     low, high = compute_exact_interval(events, rows, level)
-    shown = np.select(
-        [values[0] <= red, values[0] <= amber], ["red", "amber"], "green"
-    ).tolist()
+    conditions = [values[0] <= red, values[0] <= amber]
+    light_names = np.select(conditions, ["red", "amber"], "green").tolist()
+    observed = np.divide(events, rows, out=np.full(k, math.nan), where=is_filled)
+    # The columns of `GradeRow`.
     columns = zip(
         bands.names,
         (0.0, *bands.edges),
@@ -380,22 +384,22 @@ def grade_calibration(
         rows.astype(int).tolist(),
         events.astype(int).tolist(),
         predicted.tolist(),
-        np.divide(events, rows, out=np.full(k, math.nan), where=some).tolist(),
+        observed.tolist(),
         # Without rows the interval is [0, 1].
-        np.where(some, low, 0.0).tolist(),
-        np.where(some, high, 1.0).tolist(),
+        np.where(is_filled, low, 0.0).tolist(),
+        np.where(is_filled, high, 1.0).tolist(),
         *values.tolist(),
-        shown,
+        light_names,
         compute_prudent_rates(events, rows, prudent_level).tolist(),
         strict=True,
     )
     return GradeCalibration(
         [GradeRow(*row) for row in columns],
-        compute_joint_p(some_events, some_rows, some_predicted),
+        compute_joint_p(filled_events, filled_rows, filled_predicted),
         compute_order_p(
-            some_events, some_rows, n_resamples, make_generator(random_state)
+            filled_events, filled_rows, n_resamples, make_generator(random_state)
         ),
-        compute_portfolio_p(some_events, some_rows, some_predicted),
+        compute_portfolio_p(filled_events, filled_rows, filled_predicted),
         level,
         prudent_level,
         (amber, red),
@@ -404,12 +408,10 @@ def grade_calibration(
 
 
 def _check_lights(lights):
-    good = (
-        isinstance(lights, tuple | list)
-        and len(lights) == 2
-        and all(map(is_number, lights))
-    )
-    if not good or not 0 < lights[1] <= lights[0] < 1:
+    """Return the levels of the amber and the red light, validated."""
+    is_pair = isinstance(lights, tuple | list) and len(lights) == 2
+    is_pair = is_pair and all(map(is_number, lights))
+    if not is_pair or not 0 < lights[1] <= lights[0] < 1:
         raise invalid_input(
             expected="two lights, the larger level first",
             got=repr(lights)[:60],
@@ -419,31 +421,30 @@ def _check_lights(lights):
 
 
 def _check_counts(counts, n):
+    """Return the number of rows that each row stands for, validated."""
     if counts is None:
         return np.ones(n)
-    found = np.asarray(counts)
-    if found.shape != (n,) or found.dtype.kind not in "iuf":
+    numbers = np.asarray(counts)
+    if numbers.shape != (n,) or numbers.dtype.kind not in "iuf":
         raise invalid_input(
             "counts",
             expected=f"counts, {n} whole numbers",
-            got=f"{found.dtype} of shape {found.shape}",
+            got=f"{numbers.dtype} of shape {numbers.shape}",
             hint="Pass one number for each row",
         )
-    if (
-        not (found >= 0).all()
-        or not (found == np.floor(found)).all()
-        or not np.isfinite(found).all()
-    ):
+    # NaN is not >= 0; infinity equals its floor.
+    is_count = (numbers >= 0) & (numbers == np.floor(numbers)) & np.isfinite(numbers)
+    if not is_count.all():
         raise invalid_input(
             expected="counts, whole numbers >= 0",
             got="other numbers",
             hint="Pass numbers of rows, not weights",
         )
-    total = found.sum(dtype=np.float64)
+    total = numbers.sum(dtype=np.float64)
     if total > MAX_EXACT_ROWS:
         raise invalid_input(
             expected=f"counts of {MAX_EXACT_ROWS:.0e} rows at most",
             got=f"{total:.3g}",
             hint="Check the counts",
         )
-    return found.astype(float)
+    return numbers.astype(float)

@@ -162,26 +162,26 @@ def group_calibration(
     >>> group_calibration(by_site, groups="site").sigma == found.sigma
     True
     """
-    options: dict[str, Any] = {"depth": depth, "n_bins": n_bins, "min_rows": min_rows}
-    options |= {
+    options: dict[str, Any] = {
+        "depth": depth,
+        "n_bins": n_bins,
+        "min_rows": min_rows,
         "level": level,
         "n_resamples": n_resamples,
         "random_state": random_state,
+        "multiclass": multiclass,
     }
-    options["multiclass"] = multiclass
-    given = sample_weight, labels, pos_label
+    row_options = sample_weight, labels, pos_label
     if y_proba is None and isinstance(y_true, Mapping):
-        if any(one is not None for one in given):
-            expected = "summaries alone"
-            hint = "Give weights and labels to summarize"
+        if any(option is not None for option in row_options):
             raise invalid_input(
-                expected=expected,
+                expected="summaries alone",
                 got="other arguments",
                 sentence="Summaries cannot be combined with sample_weight, labels or pos_label",
-                hint=hint,
+                hint="Give weights and labels to summarize",
             )
         return audit_summaries(y_true, groups, **options)
-    predictions = validate_predictions(y_true, y_proba, *given)  # type: ignore[arg-type]
+    predictions = validate_predictions(y_true, y_proba, *row_options)  # type: ignore[arg-type]
     if isinstance(groups, Grades):
         proba = read_proba(y_proba, n_classes=2)  # type: ignore[arg-type]
         proba = reorder_columns(proba, y_proba, predictions.classes)
@@ -199,24 +199,25 @@ def audit_predictions(
     ----------
     predictions : Predictions
     groups : table, dict of columns, or list of masks
-        One row for each that was given, also if the weight is 0.
+        One entry for each row that the caller passed, also if its weight is 0.
     **options
         depth, n_bins, min_rows, level, n_resamples, random_state, multiclass of
         `group_calibration`.
     """
-    how = AuditOptions(**options)
+    audit = AuditOptions(**options)
     check_same_index(groups, first=predictions.index)
-    partitions = make_partitions(groups, predictions.n_given, how, predictions.kept)
-    grouping = make_groups(partitions, len(predictions.codes), how)
+    partitions = make_partitions(groups, predictions.n_given, audit, predictions.kept)
+    grouping = make_groups(partitions, len(predictions.codes), audit)
     problems = [
-        *iter_two_class_pairs(how.multiclass, predictions.proba, predictions.positive)
+        *iter_two_class_pairs(audit.multiclass, predictions.proba, predictions.positive)
     ]
     # Classes of one row exclude each other, so one uniform number per row decides the
     # label of all problems.
     shared = len(problems) > 1
-    pattern = (
-        np.arange(len(predictions.codes)) if shared else number_patterns(partitions)
-    )
+    if shared:
+        pattern = np.arange(len(predictions.codes))
+    else:
+        pattern = number_patterns(partitions)
     groups = _find_group_patterns(grouping, pattern)
     zero = np.zeros(len(predictions.codes))
     # Class c is drawn if the uniform number lies between the sums of the probabilities
@@ -228,9 +229,11 @@ def audit_predictions(
     for problem, pair in problems:
         c = problem.number
         bounds = (cumulated[c], cumulated[c + 1]) if shared else None
-        title = name_problem(how.multiclass, predictions.classes, c)
-        hit = predictions.codes == problem.target
-        cells = pool_rows(pattern, pair, hit, predictions.weight / power, not shared)
+        title = name_problem(audit.multiclass, predictions.classes, c)
+        has_event = predictions.codes == problem.target
+        cells = pool_rows(
+            pattern, pair, has_event, predictions.weight / power, not shared
+        )
         events.append(
             GroupedEvent(title, cells, groups, predictions.unit * power, bounds)
         )
@@ -238,7 +241,7 @@ def audit_predictions(
     if predictions.kept is not None:
         # The result numbers the rows as they were given, including those of weight 0.
         members = [predictions.kept[rows].astype(np.int32) for rows in members]
-    return _build_result(events, grouping, how, members)
+    return _build_result(events, grouping, audit, members)
 
 
 def audit_summaries(
@@ -253,24 +256,26 @@ def audit_summaries(
     ----------
     summaries : dict of CalibrationSummary
     names : str, sequence of str or None
-        Of the columns that the keys are values of.
+        The columns whose values are the keys.
     max_cells : int, default=None
         Make the cells of each summary as coarse as that needs, for draws that cost
         less.
     **options
         As for `audit_predictions`.
     """
-    how = AuditOptions(**options)
-    how.check()
-    filled = {key: one for key, one in summaries.items() if one.n_samples}
-    _check_same_kind(filled, how)
+    audit = AuditOptions(**options)
+    audit.check()
+    filled = {key: each for key, each in summaries.items() if each.n_samples}
+    _check_same_kind(filled, audit)
     columns = _split_summary_keys(filled, names)
-    counts = np.array([one.n_samples for one in filled.values()])
-    partitions = make_partitions(columns, len(filled), how, counts=counts)
-    samples = [sample for one in filled.values() for sample in one.samples(max_cells)]
+    counts = np.array([each.n_samples for each in filled.values()])
+    partitions = make_partitions(columns, len(filled), audit, counts=counts)
+    samples = []
+    for each in filled.values():
+        samples += each.samples(max_cells)
     cells = pool_samples(samples, number_patterns(partitions))
-    first = next(iter(filled.values()))
-    return _audit_cells(cells, partitions, counts, _get_title(first), how)
+    summary = next(iter(filled.values()))
+    return _audit_cells(cells, partitions, counts, _get_title(summary), audit)
 
 
 def partition_values(
@@ -286,8 +291,8 @@ def partition_values(
     **options
         Of `group_calibration`.
     """
-    how = AuditOptions(**options)
-    return make_partitions({name: values}, len(values), how, counts=counts)[0]
+    audit = AuditOptions(**options)
+    return make_partitions({name: values}, len(values), audit, counts=counts)[0]
 
 
 def audit_pairs(
@@ -311,25 +316,23 @@ def audit_pairs(
     **options
         Of `group_calibration`.
     """
-    how = AuditOptions(**options)
-    how.check()
+    audit = AuditOptions(**options)
+    audit.check()
     return _audit_cells(
-        pool_cells(*pairs), partitions, counts, _get_title(summary), how
+        pool_cells(*pairs), partitions, counts, _get_title(summary), audit
     )
 
 
 def _get_title(summary):
-    return (
-        "confidence"
-        if _has_several_classes(summary)
-        else f"class {summary.positive_label}"
-    )
+    if _has_several_classes(summary):
+        return "confidence"
+    return f"class {summary.positive_label}"
 
 
-def _audit_cells(cells, partitions, counts, title, how):
-    grouping = make_groups(partitions, len(counts), how, counts)
+def _audit_cells(cells, partitions, counts, title, audit):
+    grouping = make_groups(partitions, len(counts), audit, counts)
     groups = _find_group_patterns(grouping, number_patterns(partitions))
-    return _build_result([GroupedEvent(title, cells, groups)], grouping, how, [])
+    return _build_result([GroupedEvent(title, cells, groups)], grouping, audit, [])
 
 
 def _find_group_patterns(grouping, pattern):
@@ -337,33 +340,35 @@ def _find_group_patterns(grouping, pattern):
     # Each row is a combination of its own, in order.
     if len(pattern) == int(pattern.max()) + 1 and (pattern[1:] > pattern[:-1]).all():
         return grouping.rows
-    found = []
+    patterns = []
     for rows in grouping.rows:
         member = np.zeros(int(pattern.max()) + 1, dtype=bool)
         member[pattern[rows]] = True
-        found.append(np.flatnonzero(member))
-    return found
+        patterns.append(np.flatnonzero(member))
+    return patterns
 
 
-def _build_result(events, grouping, how, members):
-    draws = draw_events(events, int(how.n_resamples), how.random_state)
+def _build_result(events, grouping, audit, members):
+    """Draw labels for all events, and build the result; `members` are the rows of groups."""
+    draws = draw_events(events, int(audit.n_resamples), audit.random_state)
     rows: list[GroupRow] = []
     place = 0
     for event in events:
         # Draws list the groups of all problems one after the other.
-        here = slice(place, place := place + len(grouping.names))
-        found = draws._replace(sigma=draws.sigma[here], larger=draws.larger[here])
-        rows += build_event_rows(event, grouping.names, found, how.level)
+        here = slice(place, place + len(grouping.names))
+        place = here.stop
+        event_draws = draws._replace(sigma=draws.sigma[here], larger=draws.larger[here])
+        rows += build_event_rows(event, grouping.names, event_draws, audit.level)
     return GroupCalibration(
         rows,
         min(row.adjusted_p_value for row in rows),
         max(row.sigma for row in rows),
-        find_upper_quantile(draws.largest[0], how.level),
-        how.level,
+        find_upper_quantile(draws.largest[0], audit.level),
+        audit.level,
         rows[0].n_rows,
         grouping.n_left_out,
-        how.min_rows,
-        how.n_resamples,
+        audit.min_rows,
+        audit.n_resamples,
         draws.largest[0],
         members * len(events),
     )
@@ -373,7 +378,7 @@ def _has_several_classes(summary):
     return summary.classes is not None and len(summary.classes) > 2
 
 
-def _check_same_kind(summaries, how):
+def _check_same_kind(summaries, audit):
     """Reject summaries without rows, of different classes, or of another kind of problem."""
     if not summaries:
         raise invalid_input(
@@ -382,8 +387,8 @@ def _check_same_kind(summaries, how):
             hint="Check what was summarised",
         )
     kinds = {
-        (str(one.classes), str(one.positive_label), one.multiclass)
-        for one in summaries.values()
+        (str(each.classes), str(each.positive_label), each.multiclass)
+        for each in summaries.values()
     }
     if len(kinds) > 1:
         raise invalid_input(
@@ -391,17 +396,17 @@ def _check_same_kind(summaries, how):
             got="summaries of different classes",
             hint="Use one summarize(by=)",
         )
-    first = next(iter(summaries.values()))
-    if not _has_several_classes(first):
-        own = ("auto",)
-    else:
-        own = (
-            ("auto", "confidence") if first.multiclass in ("auto", "confidence") else ()
-        )
-    if how.multiclass not in own:
+    summary = next(iter(summaries.values()))
+    modes: tuple[str, ...] = ("auto",)
+    if _has_several_classes(summary):
+        # A summary of several classes has the confidence, or the cells of each class,
+        # whose labels would have to be drawn together.
+        has_confidence = summary.multiclass in ("auto", "confidence")
+        modes = ("auto", "confidence") if has_confidence else ()
+    if audit.multiclass not in modes:
         raise invalid_input(
             expected="the positive class, or the confidence, of summaries",
-            got=f"multiclass={how.multiclass!r} of {first.multiclass!r}",
+            got=f"multiclass={audit.multiclass!r} of {summary.multiclass!r}",
             hint="Labels of several classes that are drawn together need the rows: pass y_proba",
         )
 
@@ -413,10 +418,9 @@ def _split_summary_keys(summaries, names):
     if names is None:
         names = ["group"] if width == 1 else [f"column {j}" for j in range(width)]
     names = [names] if isinstance(names, str) else names
-    listed = isinstance(names, Sequence) and all(
-        isinstance(name, str) for name in names
-    )
-    if not listed or len(names) != width:
+    are_names = isinstance(names, Sequence)
+    are_names = are_names and all(isinstance(name, str) for name in names)
+    if not are_names or len(names) != width:
         raise invalid_input(
             expected=f"{width} names of columns as groups",
             got=repr(names)[:80],

@@ -37,7 +37,7 @@ class Grouping(NamedTuple):
     Parameters
     ----------
     names : list of str
-        What the rows of each group have in common.
+        The condition that the rows of each group fulfil.
     rows : list of ndarray of int32
         The rows of each group, increasing.
     n_left_out : int
@@ -55,7 +55,7 @@ class Partition(NamedTuple):
     Parameters
     ----------
     codes : ndarray of shape (n_samples,)
-        Of the group of each row; -1 for none.
+        The group of each row, or -1.
     names : sequence of str
     """
 
@@ -144,14 +144,18 @@ class AuditOptions(NamedTuple):
     multiclass: Multiclass = "auto"
 
     def check(self) -> None:
-        """Reject what is out of range."""
+        """Reject options that are out of range."""
         check_seed(self.random_state)
         check_level(self.level)
-        hint = "Pass 999 for p-values down to 0.001"
-        check_count(self.n_resamples, "n_resamples", hint=hint)
-        known = ("auto", "confidence", "classwise")
-        hint = "See the user guide, Groups and fairness"
-        check_choice("multiclass", self.multiclass, known, hint)
+        check_count(
+            self.n_resamples, "n_resamples", hint="Pass 999 for p-values down to 0.001"
+        )
+        check_choice(
+            "multiclass",
+            self.multiclass,
+            ("auto", "confidence", "classwise"),
+            "See the user guide, Groups and fairness",
+        )
         check_count(self.n_bins, "n_bins", 2)
         if check_count(self.depth, "depth") > 2:
             raise invalid_input(
@@ -182,19 +186,19 @@ def make_partitions(
         As in `find_groups`.
     rule : Audit
     counts : ndarray of shape (n_samples,), default=None
-        How many rows each of these stands for; by default one.
+        The number of rows that each entry stands for; by default one.
     """
     rule.check()
     take = slice(None) if kept is None else kept
     with add_error_context("groups"):
-        found = [*_iter_partitions(groups, n_samples, rule, take, counts)]
-    if not found:
+        partitions = [*_iter_partitions(groups, n_samples, rule, take, counts)]
+    if not partitions:
         raise invalid_input(
             expected="groups with at least one column",
             got="none",
             hint="Name a column, or pass a list of boolean masks",
         )
-    return found
+    return partitions
 
 
 def make_groups(
@@ -208,77 +212,78 @@ def make_groups(
     rows = [np.arange(n, dtype=np.int32)]
     small = 0
     n = n if counts is None else int(counts.sum())
-    sizes = [_count_sizes(one, counts) for one in partitions]
-    for one, size in zip(partitions, sizes, strict=True):
-        small += _collect_groups(one, size, n, rule.min_rows, names, rows)
+    sizes = [_count_sizes(each, counts) for each in partitions]
+    for partition, size in zip(partitions, sizes, strict=True):
+        small += _collect_groups(partition, size, n, rule.min_rows, names, rows)
     if rule.depth == 2:
-        for one, limit in _iter_intersections(partitions, sizes):
-            small += _collect_groups(
-                one, _count_sizes(one, counts), limit, rule.min_rows, names, rows
-            )
+        for partition, limit in _iter_intersections(partitions, sizes):
+            size = _count_sizes(partition, counts)
+            small += _collect_groups(partition, size, limit, rule.min_rows, names, rows)
     _suggest_bins(names, small, rule)
     return Grouping(names, rows, small)
 
 
 def number_patterns(partitions: Sequence[Partition]) -> IntArray:
-    """Return the number of each row's combination of groups.
-
-    The numbers follow the order of the groups.
-    """
+    """Return the number of each row's combination of groups, in the order of the groups."""
     pattern = np.zeros(len(partitions[0].codes), dtype=np.int64)
     size = 1
-    for one in partitions:
-        width = len(one.names) + 1
+    for partition in partitions:
+        width = len(partition.names) + 1
+        # Combinations that occur are numbered again before the numbers overflow.
         if size * width > _MAX_COMBINATIONS:
             pattern = np.unique(pattern, return_inverse=True)[1]
             size = int(pattern.max(initial=0)) + 1
-        pattern = pattern * width + one.codes + 1
+        pattern = pattern * width + partition.codes + 1
         size = size * width
     return np.unique(pattern, return_inverse=True)[1]
 
 
 def _count_sizes(partition, counts=None):
     n = len(partition.names) + 1
-    found = np.bincount(partition.codes + 1, counts, minlength=n)[1:]
-    return found if counts is None else found.astype(np.int64)
+    sizes = np.bincount(partition.codes + 1, counts, minlength=n)[1:]
+    return sizes if counts is None else sizes.astype(np.int64)
 
 
-def _collect_groups(partition, size, limit, least, names, rows):
-    """Append the groups of `least` rows that are below the limit; returns how many are too small.
+def _collect_groups(partition, size, limit, min_rows, names, rows):
+    """Append groups to `names` and `rows`, and return the number of those that are too small.
 
-    A group at the limit has the same rows as one that is there already.
+    A group whose size is at the limit is left out: it has the same rows as a group that
+    is there already.
     """
     codes = partition.codes
     new = (size > 0) & (size < limit)
     if len(partition.names) < 2**15:
-        codes = codes.astype(np.int16)  # sorted in linear time
+        # numpy sorts such numbers in linear time.
+        codes = codes.astype(np.int16)
     order = np.argsort(codes, kind="stable").astype(np.int32)
     ends = np.searchsorted(codes[order], np.arange(len(partition.names) + 1))
-    for code in np.flatnonzero(new & (size >= least)):
+    for code in np.flatnonzero(new & (size >= min_rows)):
         names.append(partition.names[code])
         rows.append(order[ends[code] : ends[code + 1]])
-    return int(np.count_nonzero(new & (size < least)))
+    return int(np.count_nonzero(new & (size < min_rows)))
 
 
 def _iter_intersections(partitions, sizes):
     """Iterate over the intersections of any two partitions, with the smaller of the two sizes."""
     for second, (b, sizes_b) in enumerate(zip(partitions, sizes, strict=True)):
         for a, sizes_a in zip(partitions[:second], sizes[:second], strict=True):
-            codes = np.where(
-                (a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.names) + b.codes
-            )
+            is_outside = (a.codes < 0) | (b.codes < 0)
+            codes = np.where(is_outside, -1, a.codes * len(b.names) + b.codes)
+            # An intersection as large as one of its groups has the same rows.
             limit = np.minimum.outer(sizes_a, sizes_b).ravel()
-            names = [f"{one}, {other}" for one in a.names for other in b.names]
+            names = [", ".join(pair) for pair in itertools.product(a.names, b.names)]
             yield Partition(codes, names), limit
 
 
 def _suggest_bins(names, small, rule):
+    """Warn of groups that are all too small, and of too many groups."""
     if len(names) == 1 and small:
-        coarser = "lower min_rows, or pass coarser groups"
         warn_calibration(
             expected=f"a group of at least {rule.min_rows} rows",
             got=f"{small} groups, all of them smaller",
-            hint="Only all rows together are reported; " + coarser,
+            hint=(
+                "Only all rows together are reported; lower min_rows, or pass coarser groups"
+            ),
         )
     if len(names) > MAX_GROUPS_BEFORE_WARNING:
         less = "depth=1, " if rule.depth == 2 else ""
@@ -293,6 +298,7 @@ def _suggest_bins(names, small, rule):
 
 
 def _iter_partitions(groups, n_samples, rule, take, counts):
+    """Iterate over the partition of each mask or column, for the rows `take`."""
     if _are_masks(groups):
         for number, mask in enumerate(groups):
             yield _partition_mask(mask, number, n_samples, take)
@@ -309,30 +315,27 @@ def _iter_partitions(groups, n_samples, rule, take, counts):
 
 
 def _are_masks(groups):
-    """Return whether `groups` is a list of arrays.
-
-    A list of single values is one column.
-    """
-    listed = isinstance(groups, list | tuple) and len(groups) > 0
-    return listed and all(
-        np.ndim(one) == 1 and not isinstance(one, str) for one in groups
+    """Return whether `groups` is a list of arrays; a list of single values is one column."""
+    is_list = isinstance(groups, list | tuple) and len(groups) > 0
+    return is_list and all(
+        np.ndim(mask) == 1 and not isinstance(mask, str) for mask in groups
     )
 
 
 def _partition_mask(mask, number, n_samples, take):
+    """Return the rows of a boolean mask as a partition with one group."""
     name = getattr(mask, "name", None)
     name = f"mask {number}" if name is None else plain(name)
-    hint = "Pass a table or a dict for columns of values, a list for masks"
     values = read_array(mask, "booleans")
     if values.dtype.kind == "O" and all(
-        isinstance(one, bool | np.bool_) for one in values
+        isinstance(value, bool | np.bool_) for value in values
     ):
         values = values.astype(bool)
     if values.dtype.kind != "b":
         raise invalid_input(
             expected="boolean masks in a list of groups",
             got=f"dtype {values.dtype} in {name}",
-            hint=hint,
+            hint="Pass a table or a dict for columns of values, a list for masks",
         )
     if len(values) != n_samples:
         raise invalid_input(
@@ -346,7 +349,7 @@ def _partition_mask(mask, number, n_samples, take):
 def partition_column(
     name: str, values: AnyArray, rule: AuditOptions, counts: IntArray | None = None
 ) -> Partition:
-    """Return the groups of one column whose values stand for one row each, or for `counts` rows."""
+    """Return the groups of one column; each value stands for one row, or for `counts` rows."""
     values, missing = _find_missing_values(values)
     if values.dtype.kind == "V":
         raise invalid_input(
@@ -358,24 +361,25 @@ def partition_column(
         values = values.astype(str)
     try:
         distinct, codes = np.unique(values[~missing], return_inverse=True)
-    except (TypeError, ValueError):  # of several kinds, or lists, which have no order
+    except (TypeError, ValueError):
+        # Values of several types, or lists, cannot be sorted: their texts can.
         values = np.array([str(value) for value in values], dtype=object)
         distinct, codes = np.unique(values[~missing], return_inverse=True)
     ordered = values.dtype.kind in "iufmM"
-    whole = values.dtype.kind != "f" or bool((distinct == np.round(distinct)).all())
-    n_rows = np.bincount(
-        codes, None if counts is None else counts[~missing], len(distinct)
-    )
-    if len(distinct) <= MAX_GROUPS_PER_COLUMN and whole:
+    are_whole = values.dtype.kind != "f" or (distinct == np.round(distinct)).all()
+    present_counts = None if counts is None else counts[~missing]
+    n_rows = np.bincount(codes, present_counts, len(distinct))
+    if len(distinct) <= MAX_GROUPS_PER_COLUMN and are_whole:
         place = slice(None)
         texts = [f"{name} = {_format_value(value)}" for value in distinct]
     elif ordered:
-        place, texts = _bin_values(name, distinct, n_rows, rule.n_bins, whole)
+        place, texts = _bin_values(name, distinct, n_rows, rule.n_bins, are_whole)
     else:
         place, texts = _group_frequent_values(name, distinct, n_rows)
-    found = np.full(len(values), len(texts))
-    found[~missing] = np.arange(len(distinct))[place][codes]
-    return Partition(found, [*texts, f"{name} missing"])
+    # Rows without a value make a group of their own, the last one.
+    groups = np.full(len(values), len(texts))
+    groups[~missing] = np.arange(len(distinct))[place][codes]
+    return Partition(groups, [*texts, f"{name} missing"])
 
 
 def _find_missing_values(values):
@@ -399,24 +403,25 @@ def _find_missing_values(values):
 
 def _format_value(value):
     """Format one value as text; whole numbers have no decimal point."""
-    if (
-        isinstance(value, float | np.floating)
-        and value == np.round(value)
-        and abs(value) < 1e15
-    ):
+    is_float = isinstance(value, float | np.floating)
+    # float64 holds whole numbers up to 9e15.
+    if is_float and value == np.round(value) and abs(value) < 1e15:
         return str(int(value))
     text = _format_short(value)
     return text if text.strip() else repr(text)
 
 
-def _bin_values(name, distinct, n_rows, n_bins, whole):
+def _bin_values(name, distinct, n_rows, n_bins, are_whole):
     """Assign values to quantile bins that end at values; equal values share a bin."""
     values, n_rows, _ = keep_largest_per_key(distinct, n_rows)
     reached = np.cumsum(n_rows)
-    wanted = np.arange(1, n_bins) * reached[-1] / n_bins
-    ends = np.unique(np.searchsorted(reached, wanted))
+    quantiles = np.arange(1, n_bins) * reached[-1] / n_bins
+    ends = np.unique(np.searchsorted(reached, quantiles))
     ends = values[ends[ends < len(values) - 1]]
-    edges = [_format_value(value) if whole else _format_short(value) for value in ends]
+    edges = [
+        _format_value(value) if are_whole else _format_short(value) for value in ends
+    ]
+    # Short texts of different edges may be equal.
     if len(set(edges)) < len(edges):
         edges = [str(value) for value in ends]
     if not edges:
@@ -436,11 +441,9 @@ def _format_short(value):
 
 def _group_frequent_values(name, distinct, n_rows):
     """Make one group for each of the most frequent values, and one for all others."""
-    kept = np.sort(np.argsort(-n_rows, kind="stable")[:MAX_GROUPS_PER_COLUMN])
+    frequent = np.sort(np.argsort(-n_rows, kind="stable")[:MAX_GROUPS_PER_COLUMN])
     place = np.full(len(distinct), MAX_GROUPS_PER_COLUMN)
-    place[kept] = np.arange(MAX_GROUPS_PER_COLUMN)
-    texts = [f"{name} = {_format_value(distinct[value])}" for value in kept]
-    return place, [
-        *texts,
-        f"{name} other ({len(distinct) - MAX_GROUPS_PER_COLUMN} values)",
-    ]
+    place[frequent] = np.arange(MAX_GROUPS_PER_COLUMN)
+    texts = [f"{name} = {_format_value(value)}" for value in distinct[frequent]]
+    n_others = len(distinct) - MAX_GROUPS_PER_COLUMN
+    return place, [*texts, f"{name} other ({n_others} values)"]

@@ -110,7 +110,8 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     True
     """
 
-    recalibrator = "identity"  # none beside the correction
+    # The correction is the only recalibration.
+    recalibrator = "identity"
     _parameter_constraints: ClassVar = {
         **BoosterOptions._parameter_constraints,
         "estimator": ESTIMATOR_CONSTRAINTS,
@@ -250,6 +251,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         return self.correction_.feature_gains_
 
     def _make_correction(self, cv):
+        # All other parameters of the correction are parameters of this class too.
         names = set(MulticalibratedScores._get_param_names()) - {"cv"}
         return MulticalibratedScores(
             cv=cv, **{name: getattr(self, name) for name in names}
@@ -267,11 +269,11 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
             fold = context.score_test_rows(estimator, columns, train, test)
             scores.append(fold.scores)
             rows.append(fold.rows)
-        place = np.cumsum([0, *map(len, rows)])
-        everything = np.arange(place[-1])
+        bounds = np.cumsum([0, *map(len, rows)])
+        all_rows = np.arange(bounds[-1])
         folds = [
-            (np.delete(everything, np.s_[begin:end]), everything[begin:end])
-            for begin, end in pairwise(place)
+            (np.delete(all_rows, np.s_[begin:end]), all_rows[begin:end])
+            for begin, end in pairwise(bounds)
         ]
         return stack_rows(scores), np.concatenate(rows), folds
 
@@ -285,23 +287,22 @@ def _choose_features(estimator, X, groups):
     """Return X without columns of groups that a frozen estimator was fitted without."""
     if not isinstance(estimator, FrozenEstimator):
         return X
-    known = getattr(estimator, "feature_names_in_", None)
+    fitted_names = getattr(estimator, "feature_names_in_", None)
     names = list(getattr(X, "columns", ()))
-    if known is not None and names and len(known) < len(names):
-        is_there = set(known) <= set(names)
-        return X[list(known)] if is_there else X
+    if fitted_names is not None and names and len(fitted_names) < len(names):
+        is_there = set(fitted_names) <= set(names)
+        return X[list(fitted_names)] if is_there else X
     n_features = getattr(estimator, "n_features_in_", None)
     if n_features is None or callable(groups) or _is_all(groups):
         return X
     X = X if hasattr(X, "shape") else np.asarray(X)
     n_columns = X.shape[1]
-    wanted = np.atleast_1d(
-        groups
-    ).tolist()  # `select_group_columns` rejects those that are not there
-    places = {names.index(name) for name in wanted if name in names}
-    places |= {place % n_columns for place in wanted if isinstance(place, int)}
-    rest = [place for place in range(n_columns) if place not in places]
-    return safe_indexing(X, rest, axis=1) if len(rest) == n_features else X
+    # Columns that X does not have are rejected later, by `select_group_columns`.
+    selected = np.atleast_1d(groups).tolist()
+    places = {names.index(name) for name in selected if name in names}
+    places |= {place % n_columns for place in selected if isinstance(place, int)}
+    others = [place for place in range(n_columns) if place not in places]
+    return safe_indexing(X, others, axis=1) if len(others) == n_features else X
 
 
 def _is_all(groups):
@@ -321,45 +322,47 @@ def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, Any
                 error=TypeError,
             )
         return read_group_columns(X, n_rows)
-    # lists are distinguished first: numpy raises an error for the size of [[1], [2, 3]]
+    # Lists are recognised first: numpy raises an error for the dimensions of
+    # [[1], [2, 3]].
     is_one = not isinstance(groups, list | tuple) and np.ndim(groups) == 0
-    wanted = [groups] if is_one else list(groups)
-    if any(isinstance(name, bool | np.bool_) for name in wanted):
+    selected = [groups] if is_one else list(groups)
+    if any(isinstance(name, bool | np.bool_) for name in selected):
         raise invalid_input(
             expected="names or positions of columns as groups",
             got="booleans",
             hint="Pass np.flatnonzero(mask)",
         )
-    if all(isinstance(name, Integral) for name in wanted):
-        return _select_columns_by_position(X, [int(name) for name in wanted], n_rows)
+    if all(isinstance(name, Integral) for name in selected):
+        return _select_columns_by_position(X, [int(name) for name in selected], n_rows)
     names = list(getattr(X, "columns", ()))
-    if unknown := [name for name in wanted if name not in names]:
-        known = ", ".join(map(plain, names[:30])) if names else "an array without names"
+    unknown = [name for name in selected if name not in names]
+    if unknown:
+        got = ", ".join(map(plain, names[:30])) if names else "an array without names"
         raise invalid_input(
             expected=f"a column {quoted(unknown[0])} of X for the groups",
-            got=known,
+            got=got,
             hint="Name columns of the table X, or their positions, or pass a function of X",
         )
-    return read_group_columns(X[wanted], n_rows)
+    return read_group_columns(X[selected], n_rows)
 
 
-def _select_columns_by_position(X, wanted, n_rows):
+def _select_columns_by_position(X, places, n_rows):
+    """Return the columns at some positions, by their names or else by these positions."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     number = X.shape[1]
-    if unknown := [place for place in wanted if not -number <= place < number]:
+    unknown = [place for place in places if not -number <= place < number]
+    if unknown:
         raise invalid_input(
             expected=f"positions below {number} as groups, the columns of X",
             got=f"{unknown[0]}",
             hint="Count the columns of X from 0",
         )
     if sparse.issparse(X):
-        # not every sparse format has columns
-        picked = X.tocsc()[:, wanted].toarray()
+        # Not every sparse format can select columns.
+        selected = X.tocsc()[:, places].toarray()
     else:
-        picked = safe_indexing(X, wanted, axis=1)
-    found = read_group_columns(picked, n_rows)
-    return (
-        found
-        if hasattr(X, "columns")
-        else dict(zip(wanted, found.values(), strict=True))
-    )
+        selected = safe_indexing(X, places, axis=1)
+    columns = read_group_columns(selected, n_rows)
+    if hasattr(X, "columns"):
+        return columns
+    return dict(zip(places, columns.values(), strict=True))

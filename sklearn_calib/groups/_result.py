@@ -1,4 +1,4 @@
-"""What an audit of groups found: one row for each group, as a frame, text or a table for a page."""
+"""The result of an audit of groups: one row for each group, as a frame, text or a table."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -143,9 +143,8 @@ class GroupCalibration(RenderableMixin):
     @property
     def rejected(self) -> list[GroupRow]:
         """Return the groups whose adjusted p-value is at most 1 - level, the worst first."""
-        return [
-            r for r in self.worst(len(self.rows)) if r.adjusted_p_value <= self.alpha
-        ]
+        rows = self.worst(len(self.rows))
+        return [row for row in rows if row.adjusted_p_value <= self.alpha]
 
     @property
     def alpha(self) -> float:
@@ -162,23 +161,29 @@ class GroupCalibration(RenderableMixin):
 
     def to_dict(self) -> dict[str, object]:
         """Return all fields except the draws and the members as a dict of plain values."""
-        names = ("p_value", "sigma", "critical_sigma", "level")
-        found: dict[str, object] = {name: getattr(self, name) for name in names}
-        found["n_rows"] = self.n_samples
-        found |= {
-            name: getattr(self, name)
-            for name in ("n_left_out", "min_rows", "n_resamples")
+        return {
+            "p_value": self.p_value,
+            "sigma": self.sigma,
+            "critical_sigma": self.critical_sigma,
+            "level": self.level,
+            "n_rows": self.n_samples,
+            "n_left_out": self.n_left_out,
+            "min_rows": self.min_rows,
+            "n_resamples": self.n_resamples,
+            "groups": [row._asdict() for row in self.rows],
         }
-        return {**found, "groups": [row._asdict() for row in self.rows]}
 
     @property
     def summary(self) -> str:
         """Describe the result in three sentences."""
         tested = "1 group" if len(self.rows) == 1 else f"{len(self.rows)} groups"
-        left = f"; {self.n_left_out} with fewer than {self.min_rows} rows left out"
+        if self.n_left_out:
+            tested += (
+                f"; {self.n_left_out} with fewer than {self.min_rows} rows left out"
+            )
         wrong = len(self.rejected)
         text = (
-            f"{self.n_samples} rows in {tested}{left * bool(self.n_left_out)}: "
+            f"{self.n_samples} rows in {tested}: "
             f"p = {self.p_value:.3g} for all together."
         )
         finding = "No group is found miscalibrated"
@@ -204,8 +209,8 @@ class GroupCalibration(RenderableMixin):
             How many groups at most.
         """
         shown = self.worst(n)
-        more = len(self.rows) - n
-        rest = [f"... and {more} more, less far off"] if more > 0 else []
+        n_others = len(self.rows) - n
+        notes = [f"... and {n_others} more, less far off"] if n_others > 0 else []
         table = Table(
             _TABLE_HEADER,
             [self._format_row(row) for row in shown],
@@ -213,13 +218,17 @@ class GroupCalibration(RenderableMixin):
             "names unbroken",
             spare=(3, 4),
         )
-        return Section(sentences=[self.summary], tables=[table], notes=rest)
+        return Section(sentences=[self.summary], tables=[table], notes=notes)
 
     def _format_row(self, row):
-        several = len({one.event for one in self.rows}) > 1
+        """Return the cells of a row; a significant p-value is marked."""
+        name = plain(row.group, 80)
+        # With several events, each group has a row for each of them.
+        if len({each.event for each in self.rows}) > 1:
+            name += f" | {plain(row.event, 40)}"
         adjusted = f"{row.adjusted_p_value:.3g}"
         return (
-            plain(row.group, 80) + (f" | {plain(row.event, 40)}" if several else ""),
+            name,
             str(row.n_rows),
             _format_estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
             _format_estimate(
@@ -241,5 +250,5 @@ def _format_estimate(value, low, high):
 
 
 def _format_number(value):
-    # infinite values become "inf" and "-inf"
+    # Infinite values become "inf" and "-inf".
     return f"{value:.2f}"

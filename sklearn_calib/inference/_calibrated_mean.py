@@ -41,14 +41,19 @@ _MAX_LABEL_VALUES = 20
 class _MeanInput(NamedTuple):
     """Scores of all rows, labelled ones first, and the labels of these."""
 
-    number: FloatArray | None  # between 0 and 1 if they have a scale
-    verdict: IntArray | None  # codes, if scores are classes
-    given: AnyArray  # the scores of labelled rows as they came
+    # Numeric scores of all rows, scaled to [0, 1] if `bounded`; None for verdicts.
+    number: FloatArray | None
+    # Codes of the verdicts of all rows; None for numbers.
+    verdict: IntArray | None
+    # The scores of labelled rows, unchanged.
+    original: AnyArray
     bounded: bool
+    # Labels and weights of labelled rows.
     outcome: FloatArray = np.empty(0)
     weight: FloatArray = np.empty(0)
-    cluster: IntArray | None = None  # of all rows
-    keys: AnyArray | None = None  # names of the clusters
+    # Codes of the clusters of all rows, and the name of each cluster.
+    cluster: IntArray | None = None
+    keys: AnyArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -76,9 +81,9 @@ _ONE_LABEL_HINT = "pass labels that are equal to it or not, y == label"
 
 def _encode_judge_scores(score, score_unlabelled, scale):
     """Read scores as numbers, or as codes of verdicts if they are text or booleans."""
-    given = [*map(_check_one_column, (score, score_unlabelled), _SCORE_ARGUMENTS)]
-    if any(_is_text(values) for values in given if len(values)):
-        return _encode_verdicts(given)
+    columns = [*map(_check_one_column, (score, score_unlabelled), _SCORE_ARGUMENTS)]
+    if any(_is_text(values) for values in columns if len(values)):
+        return _encode_verdicts(columns)
     parts = [*map(_check_finite, (score, score_unlabelled), _SCORE_ARGUMENTS)]
     number = np.concatenate(parts)
     if scale is not None:
@@ -103,6 +108,7 @@ def _check_one_column(values, name):
 
 
 def _check_finite(values, name):
+    """Return a column of scores as numbers; reject missing and infinite ones."""
     numbers = np.asarray(read_numbers(values, name), dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
@@ -117,18 +123,18 @@ def _check_finite(values, name):
 
 
 def _check_score_range(numbers, name, low, high):
+    """Reject scores outside their scale, naming the first row with one."""
     wrong = np.flatnonzero((numbers < low) | (numbers > high))
     if len(wrong):
-        got = f"{numbers[wrong[0]]:g}"
         row = wrong[0]
-        hint = "Say what the lowest and the highest score can be, such as "
-        hint += "scale=(1, 10), or scale=None"
-        hint += " for any numbers"
         raise invalid_input(
             name,
             expected=f"{name} from {low:g} to {high:g}",
-            got=got,
-            hint=hint,
+            got=f"{numbers[row]:g}",
+            hint=(
+                "Say what the lowest and the highest score can be, such as scale=(1, 10), "
+                "or scale=None for any numbers"
+            ),
             row=row,
         )
 
@@ -139,8 +145,12 @@ def _is_text(values):
     return values.dtype.kind in "bUST"
 
 
-def _encode_verdicts(given):
-    for values, name in zip(given, _SCORE_ARGUMENTS, strict=True):
+def _encode_verdicts(columns):
+    """Return a number for each verdict; reject unusable ones.
+
+    `columns` holds the scores of labelled rows and those of the others.
+    """
+    for values, name in zip(columns, _SCORE_ARGUMENTS, strict=True):
         row = next(
             (row for row, value in enumerate(values.tolist()) if is_missing(value)),
             None,
@@ -152,16 +162,18 @@ def _encode_verdicts(given):
                 hint="Drop such rows, or call it a verdict of its own",
                 row=row,
             )
-    together = [value for values in given for value in values.tolist()]
-    kinds = Counter(_name_value_type(value) for value in together)
+    labelled_scores, other_scores = columns
+    verdicts = labelled_scores.tolist() + other_scores.tolist()
+    kinds = Counter(map(_name_value_type, verdicts))
     if len(kinds) > 1:
         raise invalid_input(
             expected="verdicts of one kind",
             got=" and ".join(f"{count} of {kind}" for kind, count in kinds.items()),
             hint="Write the same verdict the same way everywhere",
         )
-    names, codes = np.unique([str(value) for value in together], return_inverse=True)
-    n = len(given[0])
+    names, codes = np.unique([str(value) for value in verdicts], return_inverse=True)
+    n = len(labelled_scores)
+    # More different texts than labels are free text or identifiers, not verdicts.
     if len(names) > max(_MAX_LABEL_VALUES, n):
         raise invalid_input(
             expected="verdicts of some classes",
@@ -173,9 +185,9 @@ def _encode_verdicts(given):
     if n and not labelled.all():
         name = names[~labelled][0]
         count = int((~labelled[codes]).sum())
-        known = ", ".join(quoted(known) for known in names[labelled][:5])
+        examples = ", ".join(map(quoted, names[labelled][:5]))
         raise invalid_input(
-            expected=f"a label for some rows of each verdict, as for {known}",
+            expected=f"a label for some rows of each verdict, as for {examples}",
             got=(
                 f"none of {quoted(name)}, and {count} such rows of {len(codes) - n} "
                 "without a label"
@@ -365,7 +377,7 @@ def calibrated_mean(
         )
     outcome, positive, is_share = _encode_outcome_labels(y, pos_label)
     scores = _encode_judge_scores(score, score_unlabelled, scale)
-    check_same_length(outcome, scores.given)
+    check_same_length(outcome, scores.original)
     check_same_index(y, score, sample_weight, groups)
     check_same_index(score_unlabelled, groups_unlabelled)
     if bounds is not None and positive is not None:
@@ -375,7 +387,8 @@ def calibrated_mean(
             hint="Leave bounds out: a share is between 0 and 1",
         )
     limits = _check_bounds(bounds, outcome)
-    is_share = is_share and limits in (None, (0.0, 1.0))  # not if labels could be 5
+    # Labels that are all 0 or 1 are a mean of numbers if bounds allow others, such as 5.
+    is_share = is_share and limits in (None, (0.0, 1.0))
     limits = (0.0, 1.0) if is_share else limits
     rows = _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled)
     _check_options(rows, limits, recalibrator)
@@ -432,24 +445,24 @@ def _encode_outcome_labels(y, pos_label):
             got=f"{len(classes)}: {classes[:5].tolist()}",
             hint="For the share of one of them " + _ONE_LABEL_HINT,
         )
-    known = classes.tolist()
+    names = classes.tolist()
     if pos_label is None:
-        if len(known) == 1:
+        if len(names) == 1:
             raise invalid_input(
                 expected="labels of two classes",
-                got=f"one, {known[0]!r}",
+                got=f"one, {names[0]!r}",
                 hint="Name the class whose share it is with pos_label=",
             )
         check_column_owner(codes, classes, "pos_label")
-        return codes.astype(np.float64), known[1], True
-    if len(known) == 2 and pos_label not in known:
+        return codes.astype(np.float64), names[1], True
+    if len(names) == 2 and pos_label not in names:
         raise invalid_input(
             "pos_label",
-            expected=f"pos_label among {known}",
+            expected=f"pos_label among {names}",
             got=repr(pos_label),
             hint="Pass one of them",
         )
-    event = [label == pos_label for label in known]
+    event = [label == pos_label for label in names]
     return np.asarray(event, dtype=np.float64)[codes], pos_label, True
 
 
@@ -460,6 +473,7 @@ def _is_numeric(labels):
 
 
 def _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
+    """Add labels, weights and clusters, validated, to the scores."""
     n = len(outcome)
     total = scores.n_rows
     weight = canonical_weight(sample_weight, n)
@@ -482,43 +496,42 @@ def _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
             got="only one of them",
             hint="Name the cluster of every row",
         )
-    first = read_array(groups, "groups")
-    rest = (
-        first[:0]
-        if groups_unlabelled is None
-        else read_array(groups_unlabelled, "groups")
-    )
-    if len(first) != n or len(rest) != total - n:
+    labelled_groups = read_array(groups, "groups")
+    other_groups = labelled_groups[:0]
+    if groups_unlabelled is not None:
+        other_groups = read_array(groups_unlabelled, "groups")
+    if len(labelled_groups) != n or len(other_groups) != total - n:
         raise invalid_input(
             expected=f"{n} groups and {total - n} groups_unlabelled",
-            got=f"{len(first)} and {len(rest)}",
+            got=f"{len(labelled_groups)} and {len(other_groups)}",
             hint="Pass one for each row",
         )
-    names = np.concatenate([first, rest])
+    names = np.concatenate([labelled_groups, other_groups])
     codes = encode_groups(names, total)
-    place = np.zeros(codes.max() + 1, dtype=np.intp)
-    place[codes[::-1]] = np.arange(total)[::-1]  # the first row of each
-    keys = np.array([str(key) for key in names[place].tolist()])
+    # Rows are written from the last to the first, so the first row of each cluster stays.
+    first_row = np.zeros(codes.max() + 1, dtype=np.intp)
+    first_row[codes[::-1]] = np.arange(total)[::-1]
+    keys = np.array([str(key) for key in names[first_row].tolist()])
     return scores._replace(outcome=outcome, weight=weight, cluster=codes, keys=keys)
 
 
 def _check_options(rows, limits, recalibrator):
-    """Reject what has no interval."""
-    what = "rows" if rows.cluster is None else "clusters"
+    """Reject labels and options for which an interval does not exist."""
+    unit = "rows" if rows.cluster is None else "clusters"
     if rows.n_units < 2:
         raise invalid_input(
-            expected=f"labels of two {what} or more",
+            expected=f"labels of two {unit} or more",
             got="a label of only one",
             hint="Label more of them, drawn at random",
         )
     if limits is None and np.ptp(rows.outcome) == 0:
-        bounds = "bounds=(1, 5)"
-        hint = "Say between which numbers labels can be, such as " + bounds
-        hint += ", or label more rows"
         raise invalid_input(
             expected="labels that differ",
             got=f"{rows.outcome[0]:g} in all rows",
-            hint=hint,
+            hint=(
+                "Say between which numbers labels can be, such as bounds=(1, 5), or label "
+                "more rows"
+            ),
         )
     if recalibrator is None and rows.number is None:
         raise invalid_input(
@@ -570,33 +583,38 @@ def _compare_scores(rows):
         # Labels drawn by the size of the score shift its ranks; drawn at both ends,
         # they shift the squares of the ranks.
         rank = stats.rankdata(rows.number) / total - 0.5
-        found = np.column_stack([rank, rank**2])
+        statistics = np.column_stack([rank, rank**2])
     else:
         frequent = np.argsort(-np.bincount(rows.verdict), kind="stable")[:2]
-        found = (rows.verdict[:, None] == frequent).astype(np.float64)
-    if not np.ptp(found, axis=0).any():
+        statistics = (rows.verdict[:, None] == frequent).astype(np.float64)
+    if not np.ptp(statistics, axis=0).any():
         return None
-    found -= found.mean(axis=0)
-    gap = found[:n].mean(axis=0)
-    if rows.cluster is None:  # the variance of draws without replacement
-        spread = found.T @ found / (total - 1) * (1 / n - 1 / total)
+    statistics -= statistics.mean(axis=0)
+    gap = statistics[:n].mean(axis=0)
+    if rows.cluster is None:
+        # The covariance of a mean of n of `total` rows, drawn without replacement.
+        spread = statistics.T @ statistics / (total - 1) * (1 / n - 1 / total)
         units = np.inf
     else:
         # The difference of the two means as a sum over rows, whose squares by cluster
         # estimate its covariance.
-        moved = -found / total
-        moved[:n] += found[:n] / n
+        deviation = -statistics / total
+        deviation[:n] += statistics[:n] / n
         size = len(rows.keys)
         errors = np.column_stack(
-            [sum_clusters(each, rows.cluster, size) for each in moved.T]
+            [sum_clusters(each, rows.cluster, size) for each in deviation.T]
         )
         spread = errors.T @ errors
+        # The number of clusters that counts, if all were as large as the largest.
         units = max(n / np.bincount(rows.cluster[:n]).max(), 2.0)
+    # Two statistics can be collinear, for instance of two verdicts: the pseudoinverse
+    # tests as many directions as there are.
     rank = np.linalg.matrix_rank(spread, hermitian=True)
     size = gap @ np.linalg.pinv(spread, hermitian=True) @ gap
     if np.isinf(units):
         pvalue = float(stats.chi2.sf(size, rank))
-    else:  # Hotelling's, of an estimated variance
+    else:
+        # The covariance is estimated from the clusters: Hotelling's T^2, as an F law.
         freedom = max(units - rank, 1.0)
         pvalue = float(stats.f.sf(size * freedom / (rank * (units - 1)), rank, freedom))
     if pvalue < SELECTION_SIGNIFICANCE_LEVEL and units >= MIN_WARNING_UNITS:
@@ -616,17 +634,17 @@ def _compare_scores(rows):
 
 
 def _warn_copied_scores(rows, y):
+    """Warn if the scores of labelled rows equal the labels or their complement."""
     n = len(rows.outcome)
-    given = rows.given
+    scores = rows.original
     if rows.verdict is None:
         same = any(
-            np.array_equal(given, each) for each in (rows.outcome, 1 - rows.outcome)
+            np.array_equal(scores, each) for each in (rows.outcome, 1 - rows.outcome)
         )
-        same = same and np.ptp(given) > 0
+        same = same and np.ptp(scores) > 0
     else:
-        same = len(np.unique(given)) > 1 and given.tolist() == [
-            str(v) for v in np.asarray(y).tolist()
-        ]
+        labels = [str(label) for label in np.asarray(y).tolist()]
+        same = len(np.unique(scores)) > 1 and scores.tolist() == labels
     # Scores that equal the labels were probably computed from them, or are the wrong
     # column.
     if n >= MIN_COPIED_ROWS and same:
@@ -644,16 +662,19 @@ def _compute_errors(rows, recalibrator, n_folds, power):
     share = rows.weight / rows.weight.sum()
     size = total if rows.keys is None else len(rows.keys)
     labelled = None if rows.cluster is None else rows.cluster[:n]
-    gap, spread = _cross_fit(rows, recalibrator, n_folds, share)
-    move = float(share @ gap)
-    of_rows = np.zeros((2, total))
-    if np.ptp(rows.outcome) > 0:  # a mean of equal numbers is rounded
-        of_rows[0, :n] = share * (rows.outcome - share @ rows.outcome)
-    of_rows[1, :n] = share * (gap - move)
+    labelled_map, mean_map = _cross_fit(rows, recalibrator, n_folds, share)
+    move = float(share @ labelled_map)
+    label_error = np.zeros(total)
+    # Equal labels have an error of exactly 0; their rounded mean would not give that.
+    if np.ptp(rows.outcome) > 0:
+        label_error[:n] = share * (rows.outcome - share @ rows.outcome)
+    score_gain = np.zeros(total)
+    score_gain[:n] = share * (labelled_map - move)
     # The mean of the map over all rows is estimated too: each row, labelled or not,
     # adds its part of that error.
-    of_rows[1] -= spread / total
-    own, gain = (sum_clusters(each, rows.cluster, size) for each in of_rows)
+    score_gain -= mean_map / total
+    own = sum_clusters(label_error, rows.cluster, size)
+    gain = sum_clusters(score_gain, rows.cluster, size)
     return RowErrors(
         own=own,
         gains=gain[:, None],
@@ -670,29 +691,29 @@ def _compute_errors(rows, recalibrator, n_folds, power):
 def _cross_fit(rows, recalibrator, n_folds, share):
     """Return out-of-fold maps of labelled rows, and the mean map of all rows.
 
-    Each less its mean over all rows: the maps of the folds differ most in their
-    heights, which is not knowledge about rows.
+    Each map is centred over all rows: the maps of the folds differ most in their
+    heights, which tell rows apart no better.
     """
     n = len(rows.outcome)
     total = rows.n_rows
     if recalibrator is None:
-        moved = rows.number - rows.number.mean()
-        return moved[:n], moved
+        centred = rows.number - rows.number.mean()
+        return centred[:n], centred
     map_of = _make_map_function(rows, recalibrator)
-    gap = np.zeros(n)
-    mean = np.zeros(total)
+    labelled_map = np.zeros(n)
+    mean_map = np.zeros(total)
     folds = _assign_folds(rows, n_folds)
     for number in range(folds.max() + 1):
         test = folds == number
-        found = map_of(np.flatnonzero(~test))
+        fold_map = map_of(np.flatnonzero(~test))
         # A map that is centred over all rows changes the estimate only by what labelled
         # rows differ from the others.
-        found = found - found.mean()
-        gap[test] = found[:n][test]
+        fold_map = fold_map - fold_map.mean()
+        labelled_map[test] = fold_map[:n][test]
         # Each fold has its own map, so the mean over all rows averages the maps by the
         # weight of their folds.
-        mean += share[test].sum() * found
-    return gap, mean
+        mean_map += share[test].sum() * fold_map
+    return labelled_map, mean_map
 
 
 def _assign_folds(rows, n_folds):
@@ -707,15 +728,14 @@ def _assign_folds(rows, n_folds):
     if rows.cluster is not None:
         unit = np.unique(rows.cluster[:n], return_inverse=True)[1].ravel()
     mass = np.bincount(unit, weights=rows.weight)
-    height, middle = (
-        np.bincount(unit, weights=rows.weight * each) / mass
-        for each in (rows.outcome, number[:n])
-    )
+    mean_label = np.bincount(unit, weights=rows.weight * rows.outcome) / mass
+    mean_score = np.bincount(unit, weights=rows.weight * number[:n]) / mass
     # Folds with similar labels have similar maps. Ties are broken at random but always
     # alike, so that the order of the rows does not matter.
-    order = np.lexsort((mass, middle, height))
-    drawn = np.random.default_rng(0).permutation(len(order))
-    order = order[drawn][np.argsort(height[order[drawn]], kind="stable")]
+    order = np.lexsort((mass, mean_score, mean_label))
+    shuffled = np.random.default_rng(0).permutation(len(order))
+    order = order[shuffled]
+    order = order[np.argsort(mean_label[order], kind="stable")]
     fold = np.empty(len(order), dtype=np.intp)
     fold[order] = np.arange(len(order)) % min(n_folds, len(order))
     return fold[unit]
@@ -745,10 +765,10 @@ def _average_verdicts(rows, train):
     verdict = rows.verdict
     codes = verdict[train]
     n_names = int(verdict.max()) + 1
-    middle = np.average(outcome, weights=weight)
+    mean_label = np.average(outcome, weights=weight)
     total = np.bincount(codes, weights=weight * outcome, minlength=n_names)
     mass = np.bincount(codes, weights=weight, minlength=n_names)
-    return ((total + middle) / (mass + 1))[verdict]
+    return ((total + mean_label) / (mass + 1))[verdict]
 
 
 def _fit_unless_constant(rows, fit, train):
@@ -764,11 +784,11 @@ def _fit_unless_constant(rows, fit, train):
 def _fit_line(number, train, outcome, weight):
     """Fit a line by least squares."""
     x = number[train]
-    middle = np.average(x, weights=weight)
-    height = np.average(outcome, weights=weight)
-    moved = weight * (x - middle)
-    slope = moved @ (outcome - height) / (moved @ (x - middle))
-    return height + slope * (number - middle)
+    mean_score = np.average(x, weights=weight)
+    mean_label = np.average(outcome, weights=weight)
+    weighted = weight * (x - mean_score)
+    slope = weighted @ (outcome - mean_label) / (weighted @ (x - mean_score))
+    return mean_label + slope * (number - mean_score)
 
 
 def _recalibrate_scores(number, train, outcome, weight, *, method, proba, shares):
@@ -776,24 +796,25 @@ def _recalibrate_scores(number, train, outcome, weight, *, method, proba, shares
     low = outcome.min()
     high = outcome.max()
     if shares:
-        seen = train
+        fit_rows = train
         codes = outcome.astype(np.intp)
     else:
         share = (outcome - low) / (high - low)
         # Recalibrators take labels, so a number between the ends is a row with the
         # event and one without, weighted by its position.
-        seen = np.tile(train, 2)
+        fit_rows = np.tile(train, 2)
         codes = np.repeat([1, 0], len(train))
         weight = np.concatenate([weight * share, weight * (1 - share)])
-        kept = weight > 0
-        seen = seen[kept]
-        codes = codes[kept]
-        weight = weight[kept]
-    both = np.arange(2)
-    with ignore_calibration_warnings():  # of fits of folds, which no map is kept of
-        fitted = fit_clone(method, proba[seen], codes, both, weight)
-        found = predict_proba_aligned(fitted, proba, both)[:, 1]
-    return found if shares else low + (high - low) * found
+        positive = weight > 0
+        fit_rows = fit_rows[positive]
+        codes = codes[positive]
+        weight = weight[positive]
+    classes = np.arange(2)
+    # A warning about the fit of a fold does not concern users: its map is not kept.
+    with ignore_calibration_warnings():
+        fitted = fit_clone(method, proba[fit_rows], codes, classes, weight)
+        mapped = predict_proba_aligned(fitted, proba, classes)[:, 1]
+    return mapped if shares else low + (high - low) * mapped
 
 
 def _to_proba(scores):

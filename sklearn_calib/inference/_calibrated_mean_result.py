@@ -22,16 +22,22 @@ from ..exceptions import invalid_input
 
 
 class RowErrors(NamedTuple):
-    """Errors of an estimate by row, or by cluster: own - gains @ power adds up to it."""
+    """Errors by row or cluster: ``own - gains @ power`` adds up to that of the estimate."""
 
-    own: FloatArray  # of the labels alone
-    gains: FloatArray  # of shape (n, n_systems)
-    keys: AnyArray | None  # the names of the clusters
-    moves: FloatArray  # what each gain takes off the estimate at power 1
-    worth: float  # the effective number of labelled rows or clusters
+    # The errors of the labels alone.
+    own: FloatArray
+    # What the scores of each system remove from them, of shape (n, n_systems).
+    gains: FloatArray
+    # The names of the clusters.
+    keys: AnyArray | None
+    # What each system's scores subtract from the estimate at power 1.
+    moves: FloatArray
+    # The effective number of labelled rows or clusters.
+    worth: float
     n_labelled: int
     n_samples: int
-    tuned: bool  # the powers are found, not given
+    # True if the powers are chosen here, False if the caller has set them.
+    tuned: bool
     power: FloatArray
 
 
@@ -147,10 +153,11 @@ class CalibratedMean(RenderableMixin):
         True
         """
         if not isinstance(other, CalibratedMean):
-            got = type(other).__name__
-            hint = "Pass what calibrated_mean gives for the other system"
             raise invalid_input(
-                expected="a CalibratedMean", got=got, hint=hint, error=TypeError
+                expected="a CalibratedMean",
+                got=type(other).__name__,
+                hint="Pass what calibrated_mean gives for the other system",
+                error=TypeError,
             )
         if self.outcome == "difference" or other.outcome == "difference":
             raise invalid_input(
@@ -224,13 +231,16 @@ class CalibratedMean(RenderableMixin):
         )
         n = self.n_labelled
         total = self.n_labelled + self.n_unlabelled
-        ratio = self._errors.worth / n  # of what is independent to rows
-        label = self.labels_se**2 * n
-        rest = label
+        # Independent units (clusters, effective rows) for each labelled row.
+        ratio = self._errors.worth / n
+        label_variance = self.labels_se**2 * n
+        residual = label_variance
         if not alone and n < total:
             # The variance has a part that falls with the labelled rows and one that all
             # rows determine; both follow from the present standard error.
-            rest = max((self.se**2 - label / n * n / total) / (1 / n - 1 / total), 0.0)
+            residual = max(
+                (self.se**2 - label_variance / n * n / total) / (1 / n - 1 / total), 0.0
+            )
         rows = total
         reach = (self.high - self.low) / 2
         t = get_student_quantile(self._errors.worth, self.level)
@@ -238,34 +248,40 @@ class CalibratedMean(RenderableMixin):
         if alone:
             reach = (self.labels_high - self.labels_low) / 2
             se = self.labels_se
-        beyond = max(reach - t * se, 0.0) * n
-        for _ in range(100):  # fewer rows have a larger quantile
-            half = max(width / 2 - beyond / rows, 0.0) / get_student_quantile(
-                rows * ratio, self.level
+        # What an interval of a share has beyond Student's, which falls as 1 / n.
+        excess = max(reach - t * se, 0.0) * n
+        # Student's quantile depends on the number of rows, so it is iterated.
+        for _ in range(100):
+            quantile = get_student_quantile(rows * ratio, self.level)
+            se_allowed = max(width / 2 - excess / rows, 0.0) / quantile
+            variance_left = se_allowed**2 - (
+                0 if alone else (label_variance - residual) / total
             )
-            free = half**2 - (0 if alone else (label - rest) / total)
-            if free <= 0 or rest / free > total:
+            if variance_left <= 0 or residual / variance_left > total:
                 raise invalid_input(
                     expected="a width that labels of all rows would give",
                     got=f"{width:g}, too narrow for {total} rows",
                     hint="Ask for more",
                 )
-            before = rows
-            rows = max(ceil(rest / free), 10)
-            if rows == before:
+            previous = rows
+            rows = max(ceil(residual / variance_left), 10)
+            if rows == previous:
                 break
         return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return numbers and names for JSON; None for missing values."""
-        found = {name: value for name, value in vars(self).items() if name != "_errors"}
-        found["positive"] = None if self.positive is None else str(self.positive)
-        found |= {"power": [*self.power], "labels_saved": self.labels_saved}
+        fields = {
+            name: value for name, value in vars(self).items() if name != "_errors"
+        }
+        fields["positive"] = None if self.positive is None else str(self.positive)
+        fields |= {"power": [*self.power], "labels_saved": self.labels_saved}
         return {
-            name: None if value != value else value for name, value in found.items()
+            name: None if value != value else value for name, value in fields.items()
         }
 
     def _make_sections(self):
+        """Return a table of both estimates, with sentences and notes."""
         head = ["", "estimate", "standard error", f"{100 * self.level:g} % interval"]
         rows = [
             [
@@ -282,6 +298,7 @@ class CalibratedMean(RenderableMixin):
                 ),
             ],
         ]
+        # NaN: verdicts do not have a mean.
         if self.raw == self.raw:
             rows.append(["scores as they are", f"{self.raw:.4f}", "", ""])
         return [
@@ -293,12 +310,13 @@ class CalibratedMean(RenderableMixin):
         ]
 
     def _describe_mean(self):
-        what = f"The {self.outcome}"
+        """Return sentences with the estimate and the number of labels that scores replace."""
+        subject = f"The {self.outcome}"
         if self.positive is not None:
-            what += f" of {self.positive!r}"
+            subject += f" of {self.positive!r}"
         ends = f"{self.low:.4f} and {self.high:.4f}"
         sentences = [
-            f"{what} is {self.estimate:.4f}, between {ends} ({100 * self.level:g} %)."
+            f"{subject} is {self.estimate:.4f}, between {ends} ({100 * self.level:g} %)."
         ]
         if not any(self.power):
             return [
@@ -356,6 +374,7 @@ def _pair_errors(one, two):
                 hint="Pass the items that both systems answered",
             )
         places = [np.searchsorted(keys, each.keys) for each in (one, two)]
+    # Rows or clusters of the second system are subtracted from those of the first.
     size = len(one.own)
     own = np.zeros(size)
     gains = np.zeros((size, 2))
@@ -404,12 +423,11 @@ def build_calibrated_mean(
         spread = alone
     estimate = labels - float(errors.moves @ power)
     if bounds is not None:
-        labels, estimate = (
-            min(max(mean, bounds[0]), bounds[1]) for mean in (labels, estimate)
-        )
+        labels = min(max(labels, bounds[0]), bounds[1])
+        estimate = min(max(estimate, bounds[0]), bounds[1])
     t = get_student_quantile(size, level)
     if outcome == "share" or (bounds is not None and alone == 0):
-        ends, ours = _compute_fraction_intervals(
+        label_ends, ends = _compute_fraction_intervals(
             labels, estimate, (alone, spread), errors, level, bounds
         )
     else:
@@ -419,27 +437,21 @@ def build_calibrated_mean(
         # Two systems that agree on all labelled rows may still differ on others, which
         # a variance of 0 would deny.
         extra = t**2 / 2 * unseen if outcome == "difference" and shares else 0.0
-        least, most = bounds or (-inf, inf)
-        ends, ours = (
-            (
-                max(middle - t * sqrt(value + extra), least),
-                min(middle + t * sqrt(value + extra), most),
-            )
-            for middle, value in ((labels, alone), (estimate, spread))
-        )
-        ours = limit_width(estimate, ours, ends[1] - ends[0])
-    ends, ours = (tuple(float(end) for end in pair) for pair in (ends, ours))
+        limits = bounds or (-inf, inf)
+        label_ends = _student_interval(labels, t * sqrt(alone + extra), limits)
+        ends = _student_interval(estimate, t * sqrt(spread + extra), limits)
+        ends = limit_width(estimate, ends, label_ends[1] - label_ends[0])
     return CalibratedMean(
         outcome=outcome,
         positive=positive,
         estimate=estimate,
         se=sqrt(spread),
-        low=ours[0],
-        high=ours[1],
+        low=float(ends[0]),
+        high=float(ends[1]),
         labels_estimate=labels,
         labels_se=sqrt(alone),
-        labels_low=ends[0],
-        labels_high=ends[1],
+        labels_low=float(label_ends[0]),
+        labels_high=float(label_ends[1]),
         raw=raw,
         power=tuple(map(float, power)),
         n_labelled=errors.n_labelled,
@@ -451,17 +463,24 @@ def build_calibrated_mean(
     )
 
 
+def _student_interval(middle, reach, limits):
+    """Return the ends of an interval around `middle`, within the limits of labels."""
+    return max(middle - reach, limits[0]), min(middle + reach, limits[1])
+
+
 def _compute_fraction_intervals(labels, estimate, spreads, errors, level, bounds):
     """Compute both intervals of a share, or of numbers scaled to their bounds."""
     low = bounds[0]
     reach = bounds[1] - bounds[0]
-    first, second = ((value - low) / reach for value in (labels, estimate))
+    label_share = (labels - low) / reach
+    share = (estimate - low) / reach
     alone, spread = (value / reach**2 for value in spreads)
     size = errors.worth
     rows = count_equivalent_labels(
-        first, alone * (size - 1) / size, size, errors.n_labelled
+        label_share, alone * (size - 1) / size, size, errors.n_labelled
     )
-    found = compute_fraction_intervals(
-        first, second, (alone, spread), rows, level, get_student_quantile(size, level)
+    quantile = get_student_quantile(size, level)
+    intervals = compute_fraction_intervals(
+        label_share, share, (alone, spread), rows, level, quantile
     )
-    return tuple((low + reach * ends[0], low + reach * ends[1]) for ends in found)
+    return tuple((low + reach * ends[0], low + reach * ends[1]) for ends in intervals)

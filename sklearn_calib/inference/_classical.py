@@ -79,23 +79,29 @@ def spiegelhalter_test(
     >>> spiegelhalter_test(y, proba).pvalue < 0.001
     True
     """
-    given = y_true, y_proba, sample_weight, labels, pos_label
-    problem, predictions = _make_single_problem(given, groups, soft_labels, warn=False)
+    arguments = y_true, y_proba, sample_weight, labels, pos_label
+    problem, predictions = _make_single_problem(
+        arguments, groups, soft_labels, warn=False
+    )
     p = problem.score
-    hit = problem.hit
-    w = problem.weight
+    outcome = problem.hit
+    weight = problem.weight
     if predictions.clusters is not None:
         # Spiegelhalter's statistic is a weighted sum of residuals with weights 1 - 2 p, so
         # its score test serves clusters too.
-        found = run_score_test(
-            (1 - 2 * p)[:, None], hit - p, p * (1 - p), w, predictions.clusters
+        statistics = run_score_test(
+            (1 - 2 * p)[:, None],
+            outcome - p,
+            p * (1 - p),
+            weight,
+            predictions.clusters,
         )
-        return SignificanceResult(*found)
-    excess = w * (hit - p) * (1 - 2 * p)
-    wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
-    variance = (w**2) @ ((1 - 2 * p) ** 2 * p * (1 - p))
+        return SignificanceResult(*statistics)
+    excess = weight * (outcome - p) * (1 - 2 * p)
+    is_impossible = ((outcome != p) & ((p == 0) | (p == 1))).any()
+    variance = (weight**2) @ ((1 - 2 * p) ** 2 * p * (1 - p))
     return SignificanceResult(
-        *_classical_tests.run_spiegelhalter_test(excess.sum(), variance, wrong)
+        *_classical_tests.run_spiegelhalter_test(excess.sum(), variance, is_impossible)
     )
 
 
@@ -191,13 +197,14 @@ def hosmer_lemeshow_test(
     True
     """
     n_resamples = check_count(n_resamples, "n_resamples")
-    given = y_true, y_proba, None, labels, pos_label
-    problem, predictions = _make_single_problem(given, groups, soft_labels)
+    problem, predictions = _make_single_problem(
+        (y_true, y_proba, None, labels, pos_label), groups, soft_labels
+    )
     n_parameters = check_count(n_parameters, "n_parameters", 0)
-    lost = 0 if held_out else n_parameters
-    n_bins = check_count(n_bins, "n_bins", lost + 1, "Use more bins")
+    lost_freedom = 0 if held_out else n_parameters
+    n_bins = check_count(n_bins, "n_bins", lost_freedom + 1, "Use more bins")
     if predictions.clusters is not None:
-        if lost:
+        if lost_freedom:
             raise invalid_input(
                 expected="held_out=True, with groups or soft labels",
                 got="held_out=False",
@@ -223,10 +230,10 @@ def hosmer_lemeshow_test(
     values, _, rows, share = pool_equal_scores(
         problem.score, problem.hit, np.ones(len(problem.hit))
     )
-    found = _classical_tests.run_hosmer_lemeshow_test(
-        values, rows, rows * share, n_bins, lost
+    statistics = _classical_tests.run_hosmer_lemeshow_test(
+        values, rows, rows * share, n_bins, lost_freedom
     )
-    return SignificanceResult(*found)
+    return SignificanceResult(*statistics)
 
 
 def cox_test(
@@ -291,18 +298,19 @@ def cox_test(
     >>> cox_test(y, proba).pvalue < 0.001
     True
     """
-    given = y_true, y_proba, None, labels, pos_label
-    problem, predictions = _make_single_problem(given, groups, soft_labels)
+    problem, predictions = _make_single_problem(
+        (y_true, y_proba, None, labels, pos_label), groups, soft_labels
+    )
     p = problem.score
-    hit = problem.hit
-    w = problem.weight
+    outcome = problem.hit
+    weight = problem.weight
     if predictions.clusters is not None:
         line = ClusterLine(
-            compute_finite_log_odds(p, 1 - p), hit, w, predictions.clusters
+            compute_finite_log_odds(p, 1 - p), outcome, weight, predictions.clusters
         )
         return SignificanceResult(*line.test_line())
     return SignificanceResult(
-        *_classical_tests.run_cox_test(p, 1 - p, np.ones(len(p)), hit)
+        *_classical_tests.run_cox_test(p, 1 - p, np.ones(len(p)), outcome)
     )
 
 
@@ -384,8 +392,9 @@ def cumulative_test(
     laws = _classical_tests.SURVIVAL_FUNCTIONS
     check_choice("statistic", statistic, laws)
     n_resamples = check_count(n_resamples, "n_resamples")
-    given = y_true, y_proba, sample_weight, labels, pos_label
-    problem, predictions = _make_single_problem(given, groups, soft_labels)
+    problem, predictions = _make_single_problem(
+        (y_true, y_proba, sample_weight, labels, pos_label), groups, soft_labels
+    )
     if predictions.clusters is not None:
 
         def measure_size(score, mass, hits, variance):
@@ -403,21 +412,21 @@ def cumulative_test(
             "cumulative_test",
         )
     p = problem.score
-    hit = problem.hit
-    w = problem.weight
+    outcome = problem.hit
+    weight = problem.weight
     order = np.argsort(p, kind="stable")
-    residual = (w * (hit - p))[order]
-    variance = (w**2 * p * (1 - p)).sum()
-    found = _classical_tests.run_cumulative_test(
+    residual = (weight * (outcome - p))[order]
+    variance = (weight**2 * p * (1 - p)).sum()
+    statistics = _classical_tests.run_cumulative_test(
         p[order], residual, variance, statistic
     )
-    return SignificanceResult(*found)
+    return SignificanceResult(*statistics)
 
 
-def _make_single_problem(given, groups, soft_labels, warn=True):
+def _make_single_problem(arguments, groups, soft_labels, warn=True):
     """Return the two-class problem, and the predictions with the cluster of each row."""
     predictions = add_cluster_ids(
-        validate_predictions(*given, soft_labels=soft_labels), groups
+        validate_predictions(*arguments, soft_labels=soft_labels), groups
     )
     (problem,) = predictions.problems()
     if warn:
@@ -426,9 +435,10 @@ def _make_single_problem(given, groups, soft_labels, warn=True):
 
 
 def _draw_labels(sample, n_draws, rng):
-    """Return the events of cells in drawn labels; a change of sign alone is too coarse here.
+    """Return the weight of label 1 in each cell, for labels drawn many times.
 
-    Bins of few clusters keep the size of what they are off by if residuals change sign.
+    Residuals that only change sign are too coarse: a bin of few clusters would keep the
+    size of its deviation.
     """
     return [sample.draw_by_votes(rng).weight[1::2] for _ in range(n_draws)]
 
@@ -442,12 +452,11 @@ def _rank_among_draws(
     score = sample.proba[:, 1]
     mass = sample.weight.sum(axis=1)
     variance = (sample.squares.sum(axis=1) * score * (1 - score)).sum()
-    null = draw(sample, n_resamples, make_generator(random_state))
-    observed, *null = (
-        statistic(score, mass, hits, variance) for hits in (sample.weight[:, 1], *null)
-    )
-    found = MonteCarloResult.from_draws(observed, np.array(null), name)
-    return SignificanceResult(found.statistic, found.pvalue)
+    draws = draw(sample, n_resamples, make_generator(random_state))
+    observed = statistic(score, mass, sample.weight[:, 1], variance)
+    null = [statistic(score, mass, hits, variance) for hits in draws]
+    result = MonteCarloResult.from_draws(observed, np.array(null), name)
+    return SignificanceResult(result.statistic, result.pvalue)
 
 
 @dataclass(frozen=True)
@@ -511,8 +520,10 @@ class PolynomialTest:
         (True, True)
         """
         p = np.asarray(proba, dtype=float)
-        if not ((p >= 0) & (p <= 1)).all():
-            bad = p[~((p >= 0) & (p <= 1))].flat[0]
+        # NaN is not inside either.
+        inside = (p >= 0) & (p <= 1)
+        if not inside.all():
+            bad = p[~inside].flat[0]
             raise invalid_input(
                 expected="probabilities in [0, 1]",
                 got=repr(float(bad)),
@@ -603,10 +614,13 @@ def polynomial_test(
     predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
     (problem,) = predictions.problems()
     p = problem.score
-    hit = problem.hit
-    warn_certain_and_wrong(p, hit, "the test rests on it")
+    outcome = problem.hit
+    warn_certain_and_wrong(p, outcome, "the test rests on it")
     fit = fit_polynomial(
-        compute_finite_log_odds(p, 1 - p), np.ones(len(p)), hit, internal=not held_out
+        compute_finite_log_odds(p, 1 - p),
+        np.ones(len(p)),
+        outcome,
+        internal=not held_out,
     )
     if fit is None:
         raise invalid_input(
@@ -624,11 +638,11 @@ def polynomial_test(
 
 def warn_certain_and_wrong(p: FloatArray, hit: FloatArray, what: str) -> None:
     """Give a `CalibrationWarning` if a prediction of 0 or 1 is wrong: `what` rests on it."""
-    wrong = int(((hit != p) & ((p == 0) | (p == 1))).sum())
-    if wrong:
+    n_wrong = int(((hit != p) & ((p == 0) | (p == 1))).sum())
+    if n_wrong:
         warn_calibration(
             expected="certain predictions that are right",
-            got=f"{wrong} wrong ones",
-            sentence=f"{wrong} of {len(p)} rows have probability 0 or 1 and the other outcome",
+            got=f"{n_wrong} wrong ones",
+            sentence=f"{n_wrong} of {len(p)} rows have probability 0 or 1 and the other outcome",
             hint=f"Each counts as 1.2e-38, and {what}: clip such predictions if they are rounded",
         )

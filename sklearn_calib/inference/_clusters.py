@@ -84,9 +84,8 @@ def add_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predi
     n = predictions.n_given
     # Soft labels repeat a row for each of its classes; these copies are one cluster.
     named = np.arange(n) if groups is None else encode_groups(groups, n)
-    codes = np.unique(predictions.expand_input_column(named), return_inverse=True)[
-        1
-    ].ravel()
+    expanded = predictions.expand_input_column(named)
+    codes = np.unique(expanded, return_inverse=True)[1].ravel()
     if not len(codes) or codes.max() == 0:
         raise invalid_input(
             expected="at least two groups, which are drawn",
@@ -99,7 +98,7 @@ def add_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predi
 def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
     """Warn if too few clusters are expected to have an event, or to have none.
 
-    By the predictions, not by the labels: the labels are what a test is about.
+    The expectation is that of the predictions: the labels are what a test is about.
 
     Parameters
     ----------
@@ -111,30 +110,31 @@ def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
         return
     groups = predictions.clusters[problem.rows]
     share = np.ones(len(problem.score))
-    if predictions.items is not None:  # rows of one item are one
+    # A soft label repeats its row for each class; the copies count as one row.
+    if predictions.items is not None:
         items = predictions.items[problem.rows]
         share /= np.bincount(items)[items]
-    of_cluster = (
-        np.bincount(groups, share * p) for p in (problem.score, 1 - problem.score)
-    )
+    events = np.bincount(groups, share * problem.score)
+    non_events = np.bincount(groups, share * (1 - problem.score))
     # A cluster counts at most once, however many events it expects.
-    fewest = min(np.minimum(expected, 1).sum() for expected in of_cluster)
+    fewest = min(np.minimum(events, 1).sum(), np.minimum(non_events, 1).sum())
     if fewest < MIN_CLUSTERS_PER_OUTCOME:
-        got = f"{fewest:.2g} for the rarer outcome ({problem.title})"
-        hint = "Tests at .05 may reject calibrated predictions in .1 to .3 of all cases, and the "
-        hint += "slope says little: take more clusters, or several studies together; look at O/E"
         warn_calibration(
             expected="five clusters with an event and five without, by the predictions",
-            got=got,
-            hint=hint,
+            got=f"{fewest:.2g} for the rarer outcome ({problem.title})",
+            hint=(
+                "Tests at 0.05 may reject calibrated predictions in 0.1 to 0.3 of all cases, "
+                "and the slope is uncertain: take more clusters, or several studies together; "
+                "look at O/E"
+            ),
         )
 
 
 def reads_residuals(name: str) -> bool:
     """Return whether a measure is a calibration error or a proper loss.
 
-    Not the lower distance, which moves predictions to frequencies between 0 and 1;
-    residuals of another sign may need others.
+    The lower distance is excluded: it moves predictions to frequencies between 0 and 1,
+    and a residual of the opposite sign may have a frequency outside of them.
     """
     measure = all_metrics().get(name)
     if (
@@ -153,8 +153,8 @@ def compute_small_sample_inflation(
 ) -> float:
     """Return the factor by which an interval exceeds percentiles of few resampled clusters.
 
-    Student's quantile over the normal one, times what the jackknife's error is larger
-    by where sizes differ; see `estimate_degrees_of_freedom`.
+    It is Student's quantile over the normal one, times the factor by which the
+    jackknife's error is larger if sizes differ; see `estimate_degrees_of_freedom`.
     """
     degrees, ratio = estimate_degrees_of_freedom(np.bincount(groups, weight))
     tail = (1 + level) / 2
@@ -210,8 +210,9 @@ class ClusterSample(PooledPredictions):
         most_cells: int = MAX_CLUSTER_CELLS,
         items: IntArray | None = None,
     ) -> None:
+        # Rows of nearly equal scores become one cell.
         score = problem.score
-        hit = problem.hit > 0
+        is_event = problem.hit > 0
         order = np.argsort(score, kind="stable")
         ordered = score[order]
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
@@ -226,12 +227,13 @@ class ClusterSample(PooledPredictions):
         shape = (len(starts), 2)
         mass = np.bincount(cell, problem.weight, n)
         mean = np.bincount(cell, problem.weight * score, n) / mass
-        last = np.append(starts[1:], len(score)) - 1
+        last_row = np.append(starts[1:], len(score)) - 1
         # Rounding must not move the mean of equal scores.
-        mean = np.clip(mean, ordered[starts], ordered[last])
+        mean = np.clip(mean, ordered[starts], ordered[last_row])
         self.proba = np.column_stack([1 - mean, mean])
         self.groups = groups
-        self.place = 2 * cell + hit
+        # Columns of the table alternate: cell 0 label 0, cell 0 label 1, cell 1 label 0.
+        self.place = 2 * cell + is_event
         self.rows = problem.weight
         self._items = items
         self.counts = np.bincount(self.place, minlength=2 * n).reshape(shape)
@@ -244,16 +246,17 @@ class ClusterSample(PooledPredictions):
         self.n_clusters = int(groups.max()) + 1
         # The sparse table has one entry per row: drawing clusters is then a product of
         # a matrix and a vector.
-        given = problem.weight, (groups, self.place)
-        self.table = sparse.csr_array(given, shape=(self.n_clusters, 2 * n))
+        entries = problem.weight, (groups, self.place)
+        self.table = sparse.csr_array(entries, shape=(self.n_clusters, 2 * n))
 
     def draw_bootstrap_sample(self, rng: np.random.Generator) -> Predictions:
         """Draw clusters with replacement, which gives the cells other weights.
 
         See `draw_cluster_counts`.
         """
-        drawn = draw_cluster_counts(self.n_clusters, rng)
-        return self.predictions.with_weight(np.maximum(self.table.T @ drawn, 0.0))
+        counts = draw_cluster_counts(self.n_clusters, rng)
+        # Rounding can leave a sum of weights just below 0.
+        return self.predictions.with_weight(np.maximum(self.table.T @ counts, 0.0))
 
     def simulate_labels(
         self, rng: np.random.Generator, law: FloatArray | None = None
@@ -288,12 +291,14 @@ class ClusterSample(PooledPredictions):
         return self._flip_residual_signs(n_draws, rng, None)
 
     def _flip_residual_signs(self, n_draws, rng, law):
+        """Return the weight of label 1, (n_draws, n_cells), with a random sign per cluster."""
         # Residuals whose signs change (the wild bootstrap) keep their sizes, so they
         # are scaled to the variance of labels drawn from the law.
         factor = self._residual_factor if law is None else self._scale_to_variance(law)
         law = self.proba[:, 1] if law is None else law
-        middle = self.weight.sum(axis=1) * law
-        turned = np.empty((n_draws, len(law)))
+        expected = self.weight.sum(axis=1) * law
+        events = np.empty((n_draws, len(law)))
+        # The signs of all draws at once would not fit into memory.
         step = max(1, _MAX_SIGN_ENTRIES // self.n_clusters)
         for start in range(0, n_draws, step):
             size = min(step, n_draws - start)
@@ -301,8 +306,8 @@ class ClusterSample(PooledPredictions):
             sums = (self.table.T @ signs.T).T
             zeros = sums[:, ::2]
             ones = sums[:, 1::2]
-            turned[start : start + size] = middle + ones - (zeros + ones) * law
-        return turned
+            events[start : start + size] = expected + ones - (zeros + ones) * law
+        return events
 
     @cached_property
     def _residual_factor(self):
@@ -359,6 +364,7 @@ class ClusterSample(PooledPredictions):
         mass = self.rows
         votes = 1
         ones = mass * (self.place % 2)
+        # The rows of a soft label are one item, which votes for its classes.
         if self._items is not None:
             _, first, items = np.unique(
                 self._items, return_index=True, return_inverse=True
@@ -369,21 +375,23 @@ class ClusterSample(PooledPredictions):
             mass = np.bincount(items, mass)
         p = self.proba[cell, 1]
         residual = ones - mass * p
-        known = mass**2 @ (p * (1 - p))
-        seen = residual @ residual
-        if seen == 0 or known == 0:
+        expected_square = mass**2 @ (p * (1 - p))
+        observed_square = residual @ residual
+        if observed_square == 0 or expected_square == 0:
             return cell, mass, groups, 1, 0.0
+        # Shares of classes vary less than single labels: so many votes have the same
+        # variance as the observed shares.
         if self._items is not None:
-            votes = int(np.clip(np.rint(known / seen), 1, _MAX_SOFT_LABEL_VOTES))
+            ratio = np.rint(expected_square / observed_square)
+            votes = int(np.clip(ratio, 1, _MAX_SOFT_LABEL_VOTES))
         # The covariance within clusters relative to the variance, and the largest value
         # that it could have.
-        excess = (np.bincount(groups, residual) ** 2).sum() / seen - 1
-        most = bound_covariance(p, mass, groups) / known
-        alike = (
-            np.sqrt(np.clip(excess / most, 0.0, 1.0))
-            if most > COVARIANCE_TOLERANCE
-            else 0.0
-        )
+        excess = (np.bincount(groups, residual) ** 2).sum() / observed_square - 1
+        largest_excess = bound_covariance(p, mass, groups) / expected_square
+        # Two rows follow the common number together with probability alike^2.
+        alike = 0.0
+        if largest_excess > COVARIANCE_TOLERANCE:
+            alike = np.sqrt(np.clip(excess / largest_excess, 0.0, 1.0))
         return cell, mass, groups, votes, alike
 
     def count_effective_rows(self) -> float:
@@ -421,28 +429,38 @@ class ClusterSample(PooledPredictions):
         mass = (ones + self.table[:, ::2] @ of_bin).toarray()
         ones = ones.toarray()
         total = mass.sum(axis=0)
-        seen = np.count_nonzero(mass, axis=0)
+        n_clusters = np.count_nonzero(mass, axis=0)
         squares = np.bincount(cell_bin, self.squares.sum(axis=1), n_bins)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.clip(ones.sum(axis=0) / total, 0.0, 1.0)
             # The variance of a frequency by clusters (a ratio estimator), expressed as
             # an effective number of rows for Clopper and Pearson's interval.
-            around = ((ones - share * mass) ** 2).sum(axis=0) * seen / (seen - 1.0)
-            rows = share * (1 - share) * total**2 / around
+            residual_square = (
+                ((ones - share * mass) ** 2).sum(axis=0)
+                * n_clusters
+                / (n_clusters - 1.0)
+            )
+            rows = share * (1 - share) * total**2 / residual_square
+            # Without residuals there is no variance to match: a cluster is one row then.
             alike = total**2 / (mass**2).sum(axis=0)
-            rows = np.where((share * (1 - share) > 1e-12) & (around > 0), rows, alike)
-            freedom = np.maximum(seen - 1, 1)
-            few = np.maximum(total**2 / squares - 1, 1)
+            rows = np.where(
+                (share * (1 - share) > 1e-12) & (residual_square > 0), rows, alike
+            )
+            freedom = np.maximum(n_clusters - 1, 1)
+            sampled_freedom = np.maximum(total**2 / squares - 1, 1)
             # Few clusters have a larger quantile of Student's distribution, so the
             # effective number is reduced by the square of the ratio.
-            shorter = stats.t.ppf((1 + level) / 2, few) / stats.t.ppf(
-                (1 + level) / 2, freedom
+            quantile_ratio = stats.t.ppf(
+                (1 + level) / 2, sampled_freedom
+            ) / stats.t.ppf((1 + level) / 2, freedom)
+            rows = (
+                np.minimum(rows, total**2 / squares)
+                * np.minimum(quantile_ratio, 1.0) ** 2
             )
-            rows = np.minimum(rows, total**2 / squares) * np.minimum(shorter, 1.0) ** 2
         ends: Any = np.full((2, n_bins), np.nan)
-        kept = total > 0
-        ends[:, kept] = compute_exact_interval(
-            share[kept] * rows[kept], rows[kept], level
+        is_filled = total > 0
+        ends[:, is_filled] = compute_exact_interval(
+            share[is_filled] * rows[is_filled], rows[is_filled], level
         )
         return ends[0], ends[1]
 
@@ -456,9 +474,9 @@ def compute_loss_interval(
 ) -> tuple[float, float]:
     """Compute the interval of a mean loss of rows in clusters; see `average_clusters`.
 
-    Student's, of the logarithm of what the mean is above the least loss: the error of a
-    mean of skewed losses rises with the mean, and an interval around it misses on one
-    side.
+    It is Student's interval of the logarithm of the mean less the smallest loss: the
+    error of a mean of skewed losses rises with the mean, so an interval symmetric around
+    the mean would miss the truth on one side.
 
     Parameters
     ----------
@@ -468,10 +486,8 @@ def compute_loss_interval(
     limits : tuple of float
         The least and the largest loss possible.
     """
-    totals, mass = (
-        np.bincount(groups, w)
-        for w in (weight * np.maximum(losses - limits[0], 0.0), weight)
-    )
+    totals = np.bincount(groups, weight * np.maximum(losses - limits[0], 0.0))
+    mass = np.bincount(groups, weight)
     mean, error, degrees = average_clusters(totals, mass)
     if not error > 0:
         return limits[0] + float(mean), limits[0] + float(mean)
@@ -540,23 +556,24 @@ def compute_few_event_interval(
     """
     groups = predictions.clusters
     n_classes = len(predictions.classes)
+    # Units are rows, or clusters: of each class those with a row of it.
     if groups is None:
         groups = np.arange(len(predictions.codes))
         counts = np.ones(len(groups)) if counts is None else np.ravel(counts)
-        seen = np.bincount(predictions.codes, counts, n_classes)
+        class_counts = np.bincount(predictions.codes, counts, n_classes)
     else:
         pairs = np.unique(groups * n_classes + predictions.codes)
-        seen = np.bincount(pairs % n_classes, minlength=n_classes)
+        class_counts = np.bincount(pairs % n_classes, minlength=n_classes)
         counts = np.ones(groups.max() + 1)
     n = counts.sum()
-    fewest = seen.min()
+    fewest = class_counts.min()
     if n < 2:
         return None
-    rare = seen == fewest
+    is_rarest = class_counts == fewest
     if not fewest:
         warn_calibration(
             expected="rows of every class, for an interval",
-            got=f"none with the label {predictions.classes[np.argmax(rare)]}",
+            got=f"none with the label {predictions.classes[np.argmax(is_rarest)]}",
             hint=(
                 "A mean loss gets an interval that counts one row of it; collect such rows"
             ),
@@ -568,27 +585,30 @@ def compute_few_event_interval(
     weight = predictions.weight
     mass = np.bincount(groups, weight)
     total = mass.sum()
-    own = weight * losses[np.arange(len(weight)), predictions.codes]
-    mean = own.sum() / total
-    moved = np.bincount(groups, own) - mean * mass
-    of_row = moved / np.maximum(counts, 1)
-    size = (
-        weight[rare[predictions.codes]].sum() / seen[rare].sum()
-        if fewest
-        else total / n
-    )
+    row_loss = weight * losses[np.arange(len(weight)), predictions.codes]
+    mean = row_loss.sum() / total
+    deviation = np.bincount(groups, row_loss) - mean * mass
+    mean_deviation = deviation / np.maximum(counts, 1)
+    # The weight of one more unit of the rarest class: the mean of those in the sample.
+    size = total / n
+    if fewest:
+        is_rare_row = is_rarest[predictions.codes]
+        size = weight[is_rare_row].sum() / class_counts[is_rarest].sum()
+    # The predictions tell which rows are likely to have the rarest class.
     chance = (
-        weight[:, None] * np.asarray(predictions.proba)[:, rare] + _MIN_POSITIVE_WEIGHT
+        weight[:, None] * np.asarray(predictions.proba)[:, is_rarest]
+        + _MIN_POSITIVE_WEIGHT
     )
     # What one more row of the rarest class would add to the sum: with few of them the
     # sum jumps.
-    event = size * (np.average(losses[:, rare], weights=chance) - mean)
-    square = moved @ of_row
-    cube = moved @ of_row**2
-    side = np.copysign(1.0, cube + event**3)  # where the long tail is
+    event = size * (np.average(losses[:, is_rarest], weights=chance) - mean)
+    square = deviation @ mean_deviation
+    cube = deviation @ mean_deviation**2
+    # The side of the long tail.
+    side = np.copysign(1.0, cube + event**3)
     tail = (1 + level) / 2
     degrees = max(total**2 / (mass**2 / np.maximum(counts, 1)).sum() - 1, 1)
-    longer = stdtrit(degrees, tail) / stdtrit(np.inf, tail) / total
+    quantile_ratio = stdtrit(degrees, tail) / stdtrit(np.inf, tail) / total
 
     def find_distance(side, event, events, tail):
         """Return how far the end is from the mean, in the direction of `side`."""
@@ -597,20 +617,18 @@ def compute_few_event_interval(
         scale = side * (cube + events * event**3) / variance
         scale = max(scale, _MIN_SKEWNESS * np.sqrt(variance))
         shape = variance / scale**2
-        return longer * (
+        return quantile_ratio * (
             side * events * event + scale * (gammaincinv(shape, tail) - shape)
         )
 
     short = min(find_distance(side, event, 0.5 if fewest else 0.0, 1 - tail), 0.0)
     long = max(find_distance(side, event, 1.0, tail), 0.0)
-    if losses.min() < 0:  # a difference, to whose other side few rows may add most, too
-        other = (
-            (1 + (_MAX_SMALL_SAMPLE_ROWS / n) ** 2)
-            * size
-            * side
-            * ((side * losses).min() - side * mean)
-        )
-        short = min(short, -find_distance(-side, other, 1.0, tail))
+    # Losses below 0 are differences of two models, where few rows may add most on the
+    # other side too. The largest loss of a small sample is too small: it is enlarged.
+    if losses.min() < 0:
+        enlarged = 1 + (_MAX_SMALL_SAMPLE_ROWS / n) ** 2
+        opposite = enlarged * size * side * ((side * losses).min() - side * mean)
+        short = min(short, -find_distance(-side, opposite, 1.0, tail))
     low, high = sorted([mean + side * short, mean + side * long])
     return float(low), float(high)
 
@@ -698,9 +716,11 @@ class ClusterLine:
         errors, freedom = compute_jackknife(
             columns, a + b * self.z, self.hit, self.weight, self.groups
         )
-        half = stdtrit(freedom, (1 + self.level) / 2) * errors
-        both = zip((a, b), half, strict=True)
-        return [(float(value - width), float(value + width)) for value, width in both]
+        widths = stdtrit(freedom, (1 + self.level) / 2) * errors
+        return [
+            (float(value - width), float(value + width))
+            for value, width in zip((a, b), widths, strict=True)
+        ]
 
     def compute_chi_squares(self, large: float) -> tuple[float, float]:
         """Score tests: of slope 1 given calibration in the large; of intercept 0 and slope 1."""

@@ -246,19 +246,21 @@ class InternalValidation(RenderableMixin):
         )
         column = self._find_column(pos_label)
         models = self._get_model_predictions(column)
-        own = self.proba[:, column]
+        predicted = self.proba[:, column]
         tail = (1 - self.level) / 2
         low, high = np.quantile(models, [tail, 1 - tail], axis=0)
-        hit = (self.codes == column).astype(np.float64)
-        x, y = SortedPredictions(models, hit).smooth_curves(self.weight)
-        (x0,), (y0,) = SortedPredictions(own[None], hit).smooth_curves(self.weight)
-        other = (models >= threshold) != (own >= threshold)
+        outcome = (self.codes == column).astype(np.float64)
+        x, y = SortedPredictions(models, outcome).smooth_curves(self.weight)
+        (x0,), (y0,) = SortedPredictions(predicted[None], outcome).smooth_curves(
+            self.weight
+        )
+        changes_side = (models >= threshold) != (predicted >= threshold)
         return Instability(
-            predicted=own,
+            predicted=predicted,
             low=low,
             high=high,
-            mean_absolute_error=np.abs(models - own).mean(axis=0),
-            changed=other.mean(axis=0),
+            mean_absolute_error=np.abs(models - predicted).mean(axis=0),
+            changed=changes_side.mean(axis=0),
             curves=(x, y),
             curve=(x0, y0),
             threshold=float(threshold),
@@ -266,13 +268,12 @@ class InternalValidation(RenderableMixin):
         )
 
     def _find_column(self, pos_label):
+        """Return the column of a class, by default of the event of two classes."""
         if pos_label is None:
             if len(self.classes) > 2:
-                known = self.classes[:10].tolist()
-                expected = f" among {known}"
                 raise invalid_input(
                     "pos_label",
-                    expected=("pos_label" + expected),
+                    expected=f"pos_label among {self.classes[:10].tolist()}",
                     got="none for more than two classes",
                     hint="Name the class whose probability it is about",
                 )
@@ -285,6 +286,7 @@ class InternalValidation(RenderableMixin):
         return places[0]
 
     def _get_model_predictions(self, column):
+        """Return the probabilities of a class by the resampled models, (n_models, n_samples)."""
         if self.method == "cross_validation":
             raise invalid_input(
                 expected="models of bootstrap samples",
@@ -376,9 +378,10 @@ class InternalValidation(RenderableMixin):
                 got=f"n_parameters={n_parameters!r} with kind={kind!r}",
                 hint="Pass the number of parameters that were estimated, without the intercept",
             )
-        intercept, slope = (
-            self.line if kind == "corrected" else self._compute_heuristic(n_parameters)
-        )
+        if kind == "corrected":
+            intercept, slope = self.line
+        else:
+            intercept, slope = self._compute_heuristic(n_parameters)
         if not (slope > 0 and isfinite(slope) and isfinite(intercept)):
             hint = "The model holds nothing for new rows: take fewer features, or more rows"
             if isnan(slope):
@@ -386,13 +389,15 @@ class InternalValidation(RenderableMixin):
             raise invalid_input(
                 expected="a finite slope above 0", got=f"{slope:.4g}", hint=hint
             )
-        if self.positive == 0:  # of the second class
+        # A recalibrator works on the log-odds of the second class.
+        if self.positive == 0:
             intercept = -intercept
         return _make_fitted_line(
             float(intercept), float(slope), self.classes, self.proba
         )
 
     def _compute_heuristic(self, n_parameters):
+        """Return (intercept, slope) of the heuristic shrinkage."""
         if not (is_number(n_parameters) and n_parameters >= 0):
             raise invalid_input(
                 expected="a number n_parameters >= 0",
@@ -400,41 +405,47 @@ class InternalValidation(RenderableMixin):
                 hint="Count the coefficients without the intercept",
             )
         z = compute_log_odds(self.proba) * (1 if self.positive else -1)
-        hit = (self.codes == self.positive).astype(np.float64)
-        rate = self.weight @ hit / self.weight.sum()
-        nothing = -self.weight.sum() * (entr(rate) + entr(1 - rate))
-        gain = 2 * (compute_log_likelihood(z, hit, self.weight) - nothing)
+        outcome = (self.codes == self.positive).astype(np.float64)
+        rate = self.weight @ outcome / self.weight.sum()
+        null_likelihood = -self.weight.sum() * (entr(rate) + entr(1 - rate))
+        gain = 2 * (compute_log_likelihood(z, outcome, self.weight) - null_likelihood)
         # Van Houwelingen and Le Cessie's heuristic shrinkage: (model chi-square -
         # number of parameters) / model chi-square.
         slope = (gain - n_parameters) / gain if gain > 0 else -np.inf
-        return fit_single_coefficient(slope * z, np.ones_like(z), hit, self.weight)[
-            0
-        ] if slope > 0 else 0.0, slope
+        if slope <= 0:
+            return 0.0, slope
+        # The intercept keeps the mean prediction at the observed frequency.
+        intercept, _ = fit_single_coefficient(
+            slope * z, np.ones_like(z), outcome, self.weight
+        )
+        return intercept, slope
 
     # -- as text -------------------------------------------------------------------------------
 
     def _make_sections(self):
         head = ["", "apparent", "optimism", "corrected"]
-        shown = any(not isnan(row.low) for row in self.rows)
-        head += [f"{100 * self.level:g} % interval"] * shown
+        # A cross-validation has no intervals: the column is left out.
+        if any(not isnan(row.low) for row in self.rows):
+            head.append(f"{100 * self.level:g} % interval")
         table = Table(head, [_format_cells(row)[: len(head)] for row in self.rows])
         return [Section(tables=[table], notes=self._list_notes())]
 
     def _list_notes(self):
-        what = f"{self.n_resamples} bootstrap samples"
-        most = self.n_resamples
+        """Return sentences on the rows, the resamples, and those without a value."""
+        resamples = f"{self.n_resamples} bootstrap samples"
+        n_models = self.n_resamples
         if self.n_folds:
-            most = self.n_resamples // self.n_folds
-            what = f"{self.n_folds} folds, {most} time{'s' * (most > 1)}"
+            n_models = self.n_resamples // self.n_folds
+            resamples = f"{self.n_folds} folds, {n_models} time{'s' * (n_models > 1)}"
         notes = [
-            f"{self.n_samples} rows. {_INTRODUCTION_BY_METHOD[self.method]} {what}."
+            f"{self.n_samples} rows. {_INTRODUCTION_BY_METHOD[self.method]} {resamples}."
         ]
         if self.n_redrawn:
             notes += [
                 f"{self.n_redrawn} samples without one of the classes were drawn again."
             ]
         for row in self.rows:
-            if row.n_used < most:
+            if row.n_used < n_models:
                 notes += [
                     f"{row.measure}: from {row.n_used} resamples; the others have no value."
                 ]
@@ -455,10 +466,10 @@ def _for_json(value):
 
 def _make_fitted_line(intercept, slope, classes, proba):
     """Make a fitted `PlattScaling` with these parameters."""
-    made = PlattScaling()
-    made.classes_ = classes
-    made.n_features_in_ = 2
-    made.floor_ = estimate_floor(proba)
-    made.slope_ = slope
-    made.intercept_ = intercept
-    return made
+    recalibrator = PlattScaling()
+    recalibrator.classes_ = classes
+    recalibrator.n_features_in_ = 2
+    recalibrator.floor_ = estimate_floor(proba)
+    recalibrator.slope_ = slope
+    recalibrator.intercept_ = intercept
+    return recalibrator

@@ -225,39 +225,44 @@ def internal_validation(
     check_estimator_given(estimator)
     _check_options(method, ci, level, keep_predictions, n_jobs)
     n_resamples = check_count(n_resamples, "n_resamples", 2)
-    X, predictions, together = _read_validation_rows(
+    X, predictions, group_codes = _read_validation_rows(
         estimator, X, y, sample_weight, groups, pos_label
     )
     selected_measures = _select_measures(measures, len(predictions.classes))
     refits = RepeatedFits(
-        estimator, X, predictions, sample_weight is not None, together
+        estimator, X, predictions, sample_weight is not None, group_codes
     )
     judge = RefitEvaluator(
         predictions,
         selected_measures | _get_required_measures(len(predictions.classes)),
     )
-    everyone = np.arange(len(predictions.codes))
-    fitted = refits.fit(everyone)
-    proba = refits.predict_all_rows(fitted, everyone)
-    own = judge.compute_measures(
+    all_rows = np.arange(len(predictions.codes))
+    fitted = refits.fit(all_rows)
+    proba = refits.predict_all_rows(fitted, all_rows)
+    apparent = judge.compute_measures(
         judge.select_columns(proba)[None], [predictions.weight]
     )[0, :, 0]
-    crossed = method == "cross_validation"
-    n_folds = refits.n_folds if crossed else 0
-    rngs = spawn_generators(
-        random_state, -(-n_resamples // n_folds) if crossed else n_resamples
+    is_crossed = method == "cross_validation"
+    n_folds = 0
+    n_repetitions = n_resamples
+    if is_crossed:
+        # Each repetition has n_folds fits: as many repetitions as give n_resamples fits.
+        n_folds = refits.n_folds
+        n_repetitions = -(-n_resamples // n_folds)
+    rngs = spawn_generators(random_state, n_repetitions)
+    resampled = evaluate_resampled_fits(
+        refits, judge, rngs, method, keep_predictions and not is_crossed, n_jobs
     )
-    found = evaluate_resampled_fits(
-        refits, judge, rngs, method, keep_predictions and not crossed, n_jobs
-    )
-    if crossed:
-        rows = build_cross_validation_rows(judge.named, own, found.values["original"])
+    if is_crossed:
+        rows = build_cross_validation_rows(
+            judge.named, apparent, resampled.values["original"]
+        )
     else:
         # The measure if features and outcome were unrelated, from which .632+ derives
         # how much the model overfits.
         nothing = judge.compute_unrelated_measures(proba) if method == ".632+" else None
         rows = build_bootstrap_rows(
-            judge.named, own, found, nothing, (1 - level) / 2, ci
+            judge.named, apparent, resampled, nothing, (1 - level) / 2, ci
         )
     by_name = {row.measure: row for row in rows}
     _warn_missing_metrics(
@@ -274,7 +279,7 @@ def internal_validation(
         level=float(level),
         n_resamples=len(rngs) * max(n_folds, 1),
         n_folds=n_folds,
-        n_redrawn=found.n_redrawn,
+        n_redrawn=resampled.n_redrawn,
         n_samples=len(predictions.codes),
         estimator=fitted,
         classes=predictions.classes,
@@ -282,7 +287,7 @@ def internal_validation(
         codes=predictions.codes,
         weight=predictions.weight,
         proba=proba,
-        resampled=found.predictions,
+        resampled=resampled.predictions,
         line=(line[0], line[1]),
     )
 
@@ -291,11 +296,8 @@ _LINE_MEASURES = ("intercept", "slope")
 
 
 def _check_options(method, ci, level, keep_predictions, n_jobs):
-    for what, given, known in (
-        ("method", method, _VALIDATION_METHODS),
-        ("ci", ci, _INTERVAL_METHODS),
-    ):
-        check_choice(what, given, known)
+    check_choice("method", method, _VALIDATION_METHODS)
+    check_choice("ci", ci, _INTERVAL_METHODS)
     check_level(level)
     if not isinstance(keep_predictions, bool | np.bool_):
         raise invalid_input(
@@ -317,10 +319,11 @@ def _read_validation_rows(estimator, X, y, sample_weight, groups, pos_label):
     weight = canonical_weight(sample_weight, len(codes))
     if groups is not None:
         groups = encode_groups(groups, len(codes))
+    # Rows of weight 0 would be drawn, and would make folds without any weight.
     if not weight.all():
-        kept = np.flatnonzero(weight)
-        X, codes = safe_split(estimator, X, codes, kept)
-        weight = weight[kept]
+        weighted_rows = np.flatnonzero(weight)
+        X, codes = safe_split(estimator, X, codes, weighted_rows)
+        weight = weight[weighted_rows]
         present = np.unique(codes)
         if len(present) < len(classes):
             lost = classes[np.setdiff1d(np.arange(len(classes)), present)][:5].tolist()
@@ -329,9 +332,8 @@ def _read_validation_rows(estimator, X, y, sample_weight, groups, pos_label):
                 got=f"none of {lost}",
                 hint="Leave these rows out of X and y",
             )
-        groups = (
-            None if groups is None else np.unique(groups[kept], return_inverse=True)[1]
-        )
+        if groups is not None:
+            groups = np.unique(groups[weighted_rows], return_inverse=True)[1]
     if groups is not None and groups.max() == 0:
         raise invalid_input(
             expected="at least two groups, which are drawn",
@@ -354,7 +356,7 @@ def _check_features(X, n_rows):
     expected = f"X as a table of {n_rows} rows, one for each label"
     try:
         (table,) = indexable(X)
-        found = table.shape[0] if hasattr(table, "shape") else len(table)
+        n_found = table.shape[0] if hasattr(table, "shape") else len(table)
     except (TypeError, IndexError):
         raise invalid_input(
             expected=expected,
@@ -362,10 +364,10 @@ def _check_features(X, n_rows):
             hint="Pass an array or a DataFrame",
             error=TypeError,
         ) from None
-    if found != n_rows:
+    if n_found != n_rows:
         raise invalid_input(
             expected=expected,
-            got=f"{found} rows",
+            got=f"{n_found} rows",
             hint="Pass the rows of y, in their order",
         )
     return table
@@ -384,22 +386,22 @@ def _select_measures(measures, n_classes):
             hint="Leave measures out for the usual ones",
             error=TypeError,
         )
-    known = all_metrics()
-    found = {}
+    available = all_metrics()
+    selected = {}
     for measure in measures:
         name = measure.spec.name if isinstance(measure, Measure) else measure
         if isinstance(measure, Measure):
-            found[name] = measure
-        elif isinstance(name, str) and name in known:
-            found[name] = known[name]
+            selected[name] = measure
+        elif isinstance(name, str) and name in available:
+            selected[name] = available[name]
         elif not isinstance(name, str) or name not in MEASURE_METHODS:
             raise unknown_name_error(
-                "measures", name, [*MEASURE_METHODS, *known], "See the list"
+                "measures", name, [*MEASURE_METHODS, *available], "See the list"
             )
         elif n_classes == 2:
-            found[name] = name
+            selected[name] = name
         elif name in _MULTICLASS_MEASURES:
-            found[name] = _MULTICLASS_MEASURES[name]
+            selected[name] = _MULTICLASS_MEASURES[name]
         else:
             raise invalid_input(
                 "measures",
@@ -410,40 +412,36 @@ def _select_measures(measures, n_classes):
                 got=f"{name!r}, which is one of two",
                 hint="Leave measures out, or validate each class against the others: y == label",
             )
-    if not found:
+    if not selected:
         raise invalid_input(
             expected="at least one measure",
             got="none",
             hint="Leave measures out for the usual ones",
         )
-    return found
+    return selected
 
 
 def _get_required_measures(n_classes):
     """Return the measures for shrinkage and for the weights of .632+."""
-    return (
-        {name: name for name in (*_LINE_MEASURES, LOSS_MEASURE)}
-        if n_classes == 2
-        else {LOSS_MEASURE: log_loss}
-    )
+    if n_classes > 2:
+        return {LOSS_MEASURE: log_loss}
+    return {name: name for name in (*_LINE_MEASURES, LOSS_MEASURE)}
 
 
 def _warn_missing_metrics(rows, n_models, method):
+    """Warn of measures that do not exist in some resamples, such as an infinite slope."""
     short = [row for row in rows if row.n_used < n_models]
     if not short:
         return
     counts_text = ", ".join(
         f"{row.measure} in {n_models - row.n_used}" for row in short
     )
+    hint = "Those resamples are left out: more rows, or groups that are finer, leave fewer out"
+    if method == "optimism":
+        hint = "Those resamples are left out. For a model that is certain of its own rows take "
+        hint += "method='.632+' or 'cross_validation'"
     warn_calibration(
         expected="a value of each measure in each resample",
         got=f"none of {counts_text} of {n_models}",
-        hint=(
-            "Those resamples are left out. For a model that is certain of its own "
-            "rows take method='.632+' or 'cross_validation'"
-        )
-        if method == "optimism"
-        else (
-            "Those resamples are left out: more rows, or groups that are finer, leave fewer out"
-        ),
+        hint=hint,
     )

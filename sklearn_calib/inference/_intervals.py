@@ -19,7 +19,7 @@ from .._kernels._binning import get_cube_root_bins
 from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
 from .._validation import get_rows_per_weight
 from .._warnings import ignore_calibration_warnings
-from ..exceptions import InvalidInputError, invalid_input
+from ..exceptions import invalid_input
 from ..metrics import Measure, Predictions, all_metrics, validate_predictions
 from ..recalibrators import fit_clone, predict_proba_aligned
 from ._clusters import (
@@ -269,79 +269,88 @@ def confidence_interval(
     check_progress(progress)
     _check_isotonic(measure, method)
     sample = None
-    together = None
+    clusters = None
     if is_summary(y_true):
         _check_summary_alone(
             y_proba, sample_weight, labels, pos_label, groups, soft_labels
         )
-        plain, sample, options = _prepare_cell_sample(y_true, function, options)
+        sample_value, sample, options = _prepare_cell_sample(y_true, function, options)
         predictions = sample.predictions
-        seen, _ = sample.nonempty_entries
-        of_squares = sample.weight.sum() / sample.squares.sum()
-        unit = 1.0 if are_counts(sample.weight) else of_squares
+        fit_rows, _ = sample.nonempty_entries
+        # Weights that are not counts stand for as many rows as have their variance.
+        rows_per_weight = sample.weight.sum() / sample.squares.sum()
+        unit = 1.0 if are_counts(sample.weight) else rows_per_weight
     else:
         if y_proba is None:
             raise missing_scores_error(y_true, "Pass it as y_true")
         validated = validate_predictions(
             y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
         )
-        predictions = seen = add_cluster_ids(validated, groups)
-        together = predictions.clusters
+        predictions = fit_rows = add_cluster_ids(validated, groups)
+        clusters = predictions.clusters
         unit = 1.0 if soft_labels else get_rows_per_weight(predictions.weight)
         function.check_options(options)
-        plain = function.evaluate(predictions, **options)
+        sample_value = function.evaluate(predictions, **options)
     counts = None if sample is None else sample.counts
     if method == "auto":
         # The mean of a proper loss has an interval without draws.
         if function.spec.loss is not None and not options:
-            found = compute_mean_loss_interval(
+            closed = compute_mean_loss_interval(
                 predictions, function.spec.loss, level, counts
             )
-            if found is not None:
-                estimate = float(min(max(plain, found[1]), found[2]))
+            if closed is not None:
+                name, low, high = closed
+                estimate = float(min(max(sample_value, low), high))
                 return ConfidenceInterval(
-                    estimate, *found[1:], level, found[0], float(plain)
+                    estimate, low, high, level, name, float(sample_value)
                 )
         # Calibration errors are not negative and biased upwards. Near 0 their bootstrap
         # distribution excludes the truth, so tests are inverted instead.
         method = "inversion" if is_calibration_error(function) else "bootstrap"
     _check_inversion(function, method)
-    if together is not None and method == "inversion":
+    if clusters is not None and method == "inversion":
         sample = _prepare_cluster_sample(predictions, function, options)
         predictions = sample.predictions
-        seen, _ = sample.nonempty_entries
+        fit_rows, _ = sample.nonempty_entries
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     if method == "bootstrap":
-        compute_few_event_interval(predictions, None, level, counts)  # warns
+        # This call only warns if a class has no rows.
+        compute_few_event_interval(predictions, None, level, counts)
         measured = partial(function.evaluate, **options)
         how = draws | {"progress": progress}
-        values = _draw_values(predictions, sample, together, measured, how)
+        values = _draw_values(predictions, sample, clusters, measured, how)
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
-        if together is not None:
-            longer = compute_small_sample_inflation(predictions.weight, together, level)
-            low, high = (plain + longer * (end - plain) for end in (low, high))
-        estimate = min(max(plain, low), high)
+        if clusters is not None:
+            inflation = compute_small_sample_inflation(
+                predictions.weight, clusters, level
+            )
+            low, high = (
+                sample_value + inflation * (end - sample_value) for end in (low, high)
+            )
+        estimate = min(max(sample_value, low), high)
         chance = None
     else:
-        law = _estimate_label_distribution(seen, recalibrator, unit, predictions)
+        law = _estimate_label_distribution(fit_rows, recalibrator, unit, predictions)
         observed, simulate = _make_simulation(
             predictions, function, options, sample, draws
         )
-        whole = partial(evaluate_population, function, **options)
-        reads_top = "confidence" in function.spec.multiclass
-        reads_top = reads_top and "multiclass" not in options
-        line = partial(_TruthLine, predictions, whole, simulate, reads_top=reads_top)
+        measure_population = partial(evaluate_population, function, **options)
+        has_confidence = "confidence" in function.spec.multiclass
+        reads_top = has_confidence and "multiclass" not in options
+        line = partial(
+            _TruthLine, predictions, measure_population, simulate, reads_top=reads_top
+        )
         tail = (1 - level) / 2
         low, estimate, high, chance = _invert_test(
             line, predictions, law, observed, tail, progress
         )
     return ConfidenceInterval(
-        float(estimate), low, high, level, method, float(plain), chance
+        float(estimate), low, high, level, method, float(sample_value), chance
     )
 
 
 def _check_summary_alone(*others):
-    """Raise if something is given beside a summary, which holds all of it."""
+    """Raise if labels, weights or groups are passed beside a summary, which holds them."""
     if any(other is not None and other is not False for other in others):
         raise invalid_input(
             expected="a summary alone",
@@ -351,12 +360,21 @@ def _check_summary_alone(*others):
         )
 
 
-def _find_measure(name: Any) -> Measure:
-    """Return the measure of a name; raise if this package has none."""
+def _find_measure(name):
+    """Return the measure of a name; raise if this package does not have it."""
     function = all_metrics().get(name) if isinstance(name, str) else None
-    if function is None:
-        raise _invalid_measure_error(name)
-    return function
+    if function is not None:
+        return function
+    if str(name).lower() in _OTHER_PACKAGES_MEASURES:
+        raise invalid_input(
+            expected="a measure of calibration, or a loss",
+            got=f"{name!r}, which measures how well classes are separated or found",
+            hint=(
+                "validation_summary(y, p) has an interval of the AUC. Here take "
+                "'calibration_error'"
+            ),
+        )
+    raise unknown_name_error("a measure", name, all_metrics(), "See the list")
 
 
 def _check_inversion(function, method):
@@ -370,13 +388,13 @@ def _check_inversion(function, method):
 
 
 def _check_isotonic(measure, method):
-    """Raise for the bootstrap of an isotonic measure, which does not hold the truth."""
+    """Raise for the bootstrap of an isotonic measure, whose interval misses the truth."""
     if measure.startswith("isotonic") and method != "inversion":
-        other = measure.replace("isotonic", "temperature")
+        alternative = measure.replace("isotonic", "temperature")
         raise invalid_input(
             expected="a measure whose bootstrap interval is valid",
             got=repr(measure),
-            hint=f"Take {other!r}, or the loss of a map that was fitted to other rows",
+            hint=f"Take {alternative!r}, or the loss of a map that was fitted to other rows",
         )
 
 
@@ -387,20 +405,6 @@ def _draw_values(predictions, sample, groups, measured, how):
             predictions, measured, **how, groups=groups
         )
     return simulate_distribution(sample.draw_bootstrap_sample, measured, **how)
-
-
-def _invalid_measure_error(measure: Any) -> InvalidInputError:
-    """Raise for a name that is not a measure of this package."""
-    if str(measure).lower() in _OTHER_PACKAGES_MEASURES:
-        raise invalid_input(
-            expected="a measure of calibration, or a loss",
-            got=f"{measure!r}, which measures how well classes are separated or found",
-            hint=(
-                "validation_summary(y, p) has an interval of the AUC. Here take "
-                "'calibration_error'"
-            ),
-        )
-    return unknown_name_error("a measure", measure, all_metrics(), "See the list")
 
 
 def is_calibration_error(function: Measure) -> bool:
@@ -416,14 +420,14 @@ def is_summary(rows: object) -> bool:
 def _prepare_cell_sample(summary, function, options):
     """Return the measure, the cells to draw from, and the options for them."""
     name = function.spec.name
-    several = summary.classes is not None and len(summary.classes) > 2
+    is_multiclass = summary.classes is not None and len(summary.classes) > 2
     samples = summary.samples(MAX_SUMMARY_CELLS)
     if options.get("n_bins") == "cube_root":
         options = {**options, "n_bins": get_cube_root_bins(summary.n_samples)}
     if (
         len(samples) > 1
         or not function.spec.poolable
-        or (several and not function.has_pos_label)
+        or (is_multiclass and not function.has_pos_label)
     ):
         raise invalid_input(
             expected="a measure of one two-class problem, with a summary",
@@ -431,10 +435,9 @@ def _prepare_cell_sample(summary, function, options):
             hint="Pass the labels and probabilities of the rows",
         )
     value = summary.measure(name, **options)
-    if several:  # the problem is a two-class one by now
-        options = {
-            option: given for option, given in options.items() if option != "multiclass"
-        }
+    # The summary has turned several classes into one two-class problem.
+    if is_multiclass:
+        options = {key: options[key] for key in options if key != "multiclass"}
     return value, samples[0], options
 
 
@@ -452,24 +455,26 @@ def _prepare_cluster_sample(predictions, function, options):
 
 
 def _estimate_label_distribution(predictions, recalibrator, unit=1.0, rows=None):
-    """Return a law of the labels of some rows (None: the same), learned from predictions.
+    """Recalibrate the probabilities of `rows` (None: of `predictions`).
 
-    A weight of 1 stands for `unit` rows: code that counts weights does not depend on a
-    common factor of fractions.
+    The map is fitted to `predictions`. A weight of 1 stands for `unit` rows, so that a
+    common factor of all weights changes nothing, even in code that counts them.
     """
     numbers = np.arange(len(predictions.classes))
-    seen = np.flatnonzero(predictions.weight)
-    # a class without a row would be as frequent as predicted: it gets a copy of the
-    # middle row
-    absent = np.setdiff1d(numbers, predictions.codes[seen])
-    places = np.append(seen, 0 * absent + seen[len(seen) // 2])
-    codes = np.append(predictions.codes[seen], absent)
-    weight = unit * predictions.weight[places]
+    weighted_rows = np.flatnonzero(predictions.weight)
+    # Without a row, a class would be as frequent as predicted: it gets a copy of the
+    # middle row.
+    absent = np.setdiff1d(numbers, predictions.codes[weighted_rows])
+    fit_rows = np.append(
+        weighted_rows, 0 * absent + weighted_rows[len(weighted_rows) // 2]
+    )
+    codes = np.append(predictions.codes[weighted_rows], absent)
+    weight = unit * predictions.weight[fit_rows]
     # A law that is constant or smoothed serves as well, so warnings of the fit are not
     # shown.
     with ignore_calibration_warnings():
         fitted = fit_clone(
-            recalibrator, predictions.proba[places], codes, numbers, weight
+            recalibrator, predictions.proba[fit_rows], codes, numbers, weight
         )
     return predict_proba_aligned(
         fitted, (predictions if rows is None else rows).proba, numbers
@@ -512,43 +517,50 @@ def _make_simulation(predictions, function, options, sample, settings):
 
 
 def _invert_test(line, predictions, law, observed, tail, progress):
-    """Lower end and estimate along the line to `law`, upper end of two lines; the mean at t = 0."""
-    near = 1e-12 * max(1.0, abs(observed))  # rounding makes nothing larger or smaller
+    """Return the lower end, the estimate, the upper end, and the mean if calibrated.
+
+    The lower end and the estimate lie on the line from the predictions to `law`; the
+    upper end is the larger one of that line and of a common shift. `line` makes a
+    `_TruthLine` to a law; `tail` is the share of draws beyond each end.
+    """
+    # Values that differ only by rounding count as equal to the observed one.
+    near = 1e-12 * max(1.0, abs(observed))
     # Truths between the predictions and their recalibration: the shape of the
     # miscalibration is taken from the data, and its size is tested.
     shaped = line(law)
     done = count(1)
 
-    def is_reached(line, too_small):
-        found = line.compute_limit(line.find_first(too_small))
+    def search_end(line, too_small):
+        end = line.compute_limit(line.find_first(too_small))
         if progress is not None:
             progress(next(done), 4)
-        return found
+        return end
 
     def make_rejection(share):
         return lambda values: (
             _compute_monte_carlo_pvalue(values >= observed - near) <= share
         )
 
-    low, estimate = (is_reached(shaped, make_rejection(share)) for share in (tail, 0.5))
-    if low > 0:  # if it is 0, calibration is not rejected, and all lines begin there
+    def is_too_small(values):
+        return _compute_monte_carlo_pvalue(values <= observed + near) > tail
+
+    low = search_end(shaped, make_rejection(tail))
+    estimate = search_end(shaped, make_rejection(0.5))
+    # If it is 0, calibration is not rejected, and all lines begin there.
+    if low > 0:
         # A one-sided miscalibration has the same error with a smaller distance
         # elsewhere, so it can give a smaller lower end.
         half = line(_keep_farther_half(predictions, law))
         low = min(low, half.compute_limit(half.find_first(make_rejection(tail))))
-        del half  # it holds tables as large as the predictions
+        # It holds tables as large as the predictions.
+        del half
     # An unbiased estimate may be near 0, or below, although the truth is not.
     shift = _shift_predictions(predictions, max(observed, 0.1 / np.sqrt(len(law))))
-    highs = (
-        is_reached(
-            each,
-            lambda values: (
-                _compute_monte_carlo_pvalue(values <= observed + near) > tail
-            ),
-        )
-        for each in (shaped, line(shift))
+    high = max(
+        low,
+        search_end(shaped, is_too_small),
+        search_end(line(shift), is_too_small),
     )
-    high = max(low, *highs)
     chance = float(shaped.simulated(0.0).mean())
     return low, min(max(low, estimate), high), high, chance
 
@@ -561,25 +573,26 @@ def _compute_monte_carlo_pvalue(as_extreme):
 def _keep_farther_half(predictions, law):
     """Return the law on the half of the rows where it is farthest from the predictions.
 
-    The noise of the other half makes an estimate larger than it does if all rows are
-    off.
+    The noise of the other, calibrated half adds more to an estimate than it does if all
+    rows are miscalibrated.
     """
-    plain = np.asarray(predictions.proba)
-    far = np.abs(law - plain).sum(axis=1)
-    return np.where((far >= np.median(far))[:, None], law, plain)
+    proba = np.asarray(predictions.proba)
+    distance = np.abs(law - proba).sum(axis=1)
+    return np.where((distance >= np.median(distance))[:, None], law, proba)
 
 
 def _shift_predictions(predictions, size):
     """Shift predictions by `size` in the direction in which they are off on average."""
-    plain = np.asarray(predictions.proba)
+    proba = np.asarray(predictions.proba)
     weight = predictions.weight / predictions.weight.sum()
-    seen = np.bincount(predictions.codes, weights=weight, minlength=plain.shape[1])
-    direction = seen - weight @ plain
+    frequency = np.bincount(predictions.codes, weights=weight, minlength=proba.shape[1])
+    direction = frequency - weight @ proba
     largest = np.abs(direction).max()
-    if largest < 1e-12:  # on average right: any direction
-        direction = np.eye(plain.shape[1])[0] - 1 / plain.shape[1]
+    # Predictions that are right on average are shifted in any direction.
+    if largest < 1e-12:
+        direction = np.eye(proba.shape[1])[0] - 1 / proba.shape[1]
         largest = 1.0
-    return plain + direction * (max(size, 1e-6) / largest)
+    return proba + direction * (max(size, 1e-6) / largest)
 
 
 class _TruthLine:
@@ -593,29 +606,30 @@ class _TruthLine:
     ):
         self.predictions = predictions
         self.evaluate_population = evaluate_population
-        self.plain = np.asarray(predictions.proba)
+        self.proba = np.asarray(predictions.proba)
         self.law = law
         self.reads_top = reads_top
+        # Both searches begin with the same points, which are simulated only once.
         self.simulated = cache(lambda t: simulate(self.compute_truth(t)))
 
     def compute_truth(self, t):
-        truth = np.clip(self.plain + t * (self.law - self.plain), 0, None)
+        truth = np.clip(self.proba + t * (self.law - self.proba), 0, None)
         return truth / truth.sum(axis=1, keepdims=True)
 
     def compute_limit(self, t):
         """Compute the value of the sample's cells: each row with every label, weighted."""
-        tables = self.plain, self.compute_truth(t)
+        tables = self.proba, self.compute_truth(t)
         classes = self.predictions.classes
         if self.reads_top and len(classes) > 2:
             # Two copies of each row instead of k: the predicted class, or another one.
-            top = self.plain.argmax(axis=1)[:, None]
+            top = self.proba.argmax(axis=1)[:, None]
             tops = (np.take_along_axis(table, top, axis=1) for table in tables)
             tables = [np.hstack([1 - column, column]) for column in tops]
             classes = np.arange(2)
-        plain, truth = tables
-        n, k = plain.shape
+        proba, truth = tables
+        n, k = proba.shape
         everything = Predictions(
-            np.tile(plain, (k, 1)),
+            np.tile(proba, (k, 1)),
             np.repeat(np.arange(k), n),
             (truth * self.predictions.weight[:, None]).T.ravel(),
             classes,
@@ -623,13 +637,11 @@ class _TruthLine:
         # The copies of a row are one item, not additional rows.
         everything.items = np.tile(np.arange(n), k)
         value = self.evaluate_population(everything)
-        return 0.0 if abs(value) < 1e-15 else float(value)  # rounding
+        # A value that is 0 but for rounding is 0.
+        return 0.0 if abs(value) < 1e-15 else float(value)
 
     def find_first(self, too_small):
-        """Find the smallest t, to 2 %, that is large enough.
-
-        The largest tried if none is.
-        """
+        """Find the smallest t, to 2 %, that is large enough; else the largest one tried."""
         low = 0.0
         high = 1.0
         if not too_small(self.simulated(low)):
@@ -640,7 +652,8 @@ class _TruthLine:
         # 2 % is below the Monte Carlo error of the p-values that are inverted.
         while high - low > 0.02 * max(high, 1.0):
             middle = (low + high) / 2
-            low, high = (
-                (middle, high) if too_small(self.simulated(middle)) else (low, middle)
-            )
+            if too_small(self.simulated(middle)):
+                low = middle
+            else:
+                high = middle
         return high

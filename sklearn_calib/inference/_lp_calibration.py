@@ -90,6 +90,7 @@ def lp_calibration_bound(
         y_true, y_proba, sample_weight, labels, pos_label
     )
     value = lp_calibration_error.evaluate(predictions, p=p, n_levels=n_levels)
+    # Kish's number of rows of equal weight.
     size = predictions.weight.sum() ** 2 / np.sum(predictions.weight**2)
     # For p >= 2 the l_p norm is at most the l_2 norm. The first term bounds the mean
     # deviation of a vector of means, the second its fluctuation.
@@ -168,7 +169,8 @@ def binning_sample_size(
             expected=f"{name} between 0 and 1",
             hint="Choose a value in the range",
         )
-    delta = float(delta)  # of half precision it would overflow
+    # A number of half precision would overflow below.
+    delta = float(delta)
     n_classes = check_count(n_classes, "n_classes", 2, "Change it")
     if n_bins is not None:
         n_bins = check_count(n_bins, "n_bins")
@@ -196,6 +198,7 @@ def binning_sample_size(
 
 
 def _compute_paper_size(beta, delta, k, bins):
+    """Return the rows of the paper's algorithm, for accuracy `beta` and `k` classes."""
     n_levels = choose_n_levels(beta)
     pools = np.floor(np.log2(max(bins, 1))) + 1
     # A third of the failure probability, and the accuracy, of event A_1 in section 3.1 of

@@ -18,7 +18,8 @@ POPULATION_OPTIONS_BY_MEASURE: dict[str, dict[str, Any]] = {
     "expected_calibration_error": {"debias": False},
     "kernel_calibration_error": {"estimator": "biased"},
     "lp_calibration_error": {"estimator": "plugin"},
-    "variational_calibration_error": {"cv": 5},  # rows of one prediction in one fold
+    # With numbered folds, all rows of one prediction are in the same fold.
+    "variational_calibration_error": {"cv": 5},
 }
 
 
@@ -39,8 +40,10 @@ def evaluate_population(
     -------
     value : float
     """
-    plain_options = options | POPULATION_OPTIONS_BY_MEASURE.get(measure.spec.name, {})
-    return measure.evaluate(predictions, **plain_options)
+    population_options = options | POPULATION_OPTIONS_BY_MEASURE.get(
+        measure.spec.name, {}
+    )
+    return measure.evaluate(predictions, **population_options)
 
 
 _DEFAULT_N_BINS = 15

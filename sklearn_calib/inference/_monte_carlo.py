@@ -13,7 +13,8 @@ from ..metrics import Measure, all_metrics, validate_predictions
 from ._clusters import ClusterSample, add_cluster_ids, reads_residuals, warn_few_events
 from ._resampling import pool_rows, simulate_if_calibrated
 
-# These add up absolute values of bins, which residuals of another sign do not change.
+# These measures are computed from absolute values of bins, which are the same if the
+# residuals of a bin change their sign.
 _BIN_MEASURES = ("expected_calibration_error", "maximum_calibration_error")
 
 
@@ -50,10 +51,10 @@ class MonteCarloResult:
     ) -> "MonteCarloResult":
         """Build the result from a statistic that is larger for worse calibration, and its draws.
 
-        `ranked` is given if what was drawn is not quite the statistic.
+        `ranked` is the value to compare with the draws if they are of pooled scores.
         """
         ranked = float(statistic if ranked is None else ranked)
-        # rounding must not make an equal replicate smaller
+        # Rounding must not make an equal replicate smaller.
         extreme = null_distribution >= ranked - 1e-12 * max(1.0, abs(ranked))
         # The observed statistic is one of the equally likely ones under the hypothesis,
         # which makes the test exact.
@@ -65,7 +66,8 @@ def missing_scores_error(y_true: object, instead: str) -> InvalidInputError:
     """Return the error for labels without probabilities; a summary needs `instead`."""
     got = "labels alone"
     hint = "Pass both"
-    if hasattr(y_true, "significant_bits"):  # a CalibrationSummary
+    # Only a `CalibrationSummary` has this field.
+    if hasattr(y_true, "significant_bits"):
         got = "a summary"
         hint = instead
     return invalid_input(
@@ -203,25 +205,29 @@ def calibration_test(
     """
     if y_proba is None:
         raise missing_scores_error(y_true, "Call its method test")
-    hint = "Pass 999 for p-values down to 0.001"
-    n_resamples = check_count(n_resamples, "n_resamples", hint=hint)
+    n_resamples = check_count(
+        n_resamples, "n_resamples", hint="Pass 999 for p-values down to 0.001"
+    )
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
     )
     predictions = add_cluster_ids(predictions, groups)
     evaluate, name = _make_evaluation(predictions, statistic, options)
     reads_cells = _reads_cells(predictions, name, statistic, options)
+    sample: Any = None
     draw = None
-    # A statistic of cells is simulated on cells, which have the same law and are fewer.
-    sample: Any = (
-        pool_rows(predictions) if reads_cells and predictions.clusters is None else None
-    )
-    if predictions.clusters is not None:
+    if predictions.clusters is None:
+        # A statistic of cells is simulated on cells, which have the same law and are
+        # fewer.
+        if reads_cells:
+            sample = pool_rows(predictions)
+    else:
         if not (reads_cells and reads_residuals(name)):
-            expected = "a calibration error or a proper loss with its default options, with groups"
-            expected += " or soft labels"
             raise invalid_input(
-                expected=expected,
+                expected=(
+                    "a calibration error or a proper loss with its default options, with "
+                    "groups or soft labels"
+                ),
                 got=f"the statistic {name!r}",
                 hint="Leave groups or options out",
             )
@@ -265,8 +271,8 @@ def _make_evaluation(predictions, statistic, options):
         )
         measure = all_metrics().get(name) if isinstance(name, str) else None
         if measure is None:
-            known = ("smooth", *all_metrics())
-            raise unknown_name_error("a callable, or a statistic", statistic, known)
+            names = ("smooth", *all_metrics())
+            raise unknown_name_error("a callable, or a statistic", statistic, names)
     if isinstance(measure, Measure):
         measure.check_options(options)
         sign = -1.0 if measure.spec.greater_is_better else 1.0
@@ -276,11 +282,11 @@ def _make_evaluation(predictions, statistic, options):
         )
 
     # A copy: a statistic of the user may change its argument.
-    plain = np.array(predictions.proba)
+    proba = np.array(predictions.proba)
 
     def call_statistic(predictions):
         return float(
-            statistic(predictions.classes[predictions.codes], plain, **options)
+            statistic(predictions.classes[predictions.codes], proba, **options)
         )
 
     return call_statistic, getattr(statistic, "__name__", "statistic")

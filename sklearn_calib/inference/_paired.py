@@ -29,7 +29,8 @@ from ._resampling import simulate_bootstrap_distribution
 def mark_correct_predictions(proba: FloatArray, codes: IntArray) -> FloatArray:
     """Return 1 for rows whose true class has the (first) largest probability, else 0."""
     proba = np.asarray(proba)
-    if proba.shape[1] == 2:  # five times as fast
+    # Of two columns a comparison is five times as fast.
+    if proba.shape[1] == 2:
         return ((proba[:, 1] > proba[:, 0]) == codes).astype(float)
     return (proba.argmax(axis=1) == codes).astype(float)
 
@@ -133,7 +134,7 @@ class PairedLosses:
         from .._kernels._exact_sums_compiled import sum_exactly
 
         check_same_index(first, second, sample_weight, groups)
-        one, two = (
+        first_loss, second_loss = (
             np.asarray(read_numbers(losses, "losses"), dtype=np.float64)
             for losses in (first, second)
         )
@@ -143,49 +144,54 @@ class PairedLosses:
                 read_numbers(sample_weight, "sample_weight"), dtype=float
             )
             check_weights(weight, keeps_unit=True)
-        shapes = [np.shape(each) for each in (one, two, weight) if each is not None]
-        if one.ndim != 1 or len(set(shapes)) > 1:
+        shapes = [
+            np.shape(each)
+            for each in (first_loss, second_loss, weight)
+            if each is not None
+        ]
+        if first_loss.ndim != 1 or len(set(shapes)) > 1:
             raise invalid_input(
                 expected="columns of one length",
                 got=f"shapes {shapes}",
                 hint="Pass one number for each row",
             )
-        moved = two - one
+        change = second_loss - first_loss
         # An infinite loss has no mean to compare.
-        wrong = np.flatnonzero(~np.isfinite(moved))
-        if len(wrong):
-            row = wrong[0]
-            hint = "Cut off the loss, as log_loss does"
+        infinite_rows = np.flatnonzero(~np.isfinite(change))
+        if len(infinite_rows):
+            row = infinite_rows[0]
             raise invalid_input(
                 expected="finite losses",
-                got=f"{one[row]} and {two[row]}",
-                hint=hint,
+                got=f"{first_loss[row]} and {second_loss[row]}",
+                hint="Cut off the loss, as log_loss does",
                 row=row,
             )
-        self._add_clusters(groups, one, moved, weight)
+        self._add_clusters(groups, change, weight)
         if weight is None:
             # Sums of blocks are exact, so the result does not depend on the size of the
             # blocks.
-            sums = sum_exactly(np.array([one, two, np.square(moved, out=moved)]))
-            n = len(one) << SUM_FRACTION_BITS
+            sums = sum_exactly(
+                np.array([first_loss, second_loss, np.square(change, out=change)])
+            )
+            n = len(first_loss) << SUM_FRACTION_BITS
             sums = [n, n, sums[0], sums[1], sums[1] - sums[0], sums[2]]
         else:
             square = weight**2
             terms = [
                 weight,
                 square,
-                weight * one,
-                weight * two,
-                square * moved,
-                square * moved**2,
+                weight * first_loss,
+                weight * second_loss,
+                square * change,
+                square * change**2,
             ]
             sums = sum_exactly(np.array(terms))
         self._sums = add_sums(self._sums, sums)
-        self.n_samples += len(one)
+        self.n_samples += len(first_loss)
         return self
 
-    def _add_clusters(self, groups, one, moved, weight):
-        """Add the sums of w and w d of each cluster."""
+    def _add_clusters(self, groups, change, weight):
+        """Add the sums of w and w d of each cluster; `change` holds the differences d."""
         if self.n_samples and (groups is None) != (self._clusters is None):
             raise invalid_input(
                 expected="groups in all blocks or in none",
@@ -194,19 +200,18 @@ class PairedLosses:
             )
         if groups is None:
             return
-        encode_groups(groups, len(one))  # rejects missing ones
+        # This only rejects missing names: codes would differ between blocks.
+        encode_groups(groups, len(change))
         # Names as texts, which are comparable between blocks.
         names, places = np.unique(np.asarray(groups).astype(str), return_inverse=True)
-        weight = np.ones(len(one)) if weight is None else weight
-        mass, change = (
-            np.bincount(places.ravel(), w) for w in (weight, weight * moved)
-        )
-        known = self._clusters = self._clusters or {}
-        for name, *more in zip(
-            names.tolist(), mass.tolist(), change.tolist(), strict=True
-        ):
-            own = known.get(name, (0.0, 0.0))
-            known[name] = own[0] + more[0], own[1] + more[1]
+        places = places.ravel()
+        weight = np.ones(len(change)) if weight is None else weight
+        masses = np.bincount(places, weight).tolist()
+        changes = np.bincount(places, weight * change).tolist()
+        sums = self._clusters = self._clusters or {}
+        for name, mass, total in zip(names.tolist(), masses, changes, strict=True):
+            old_mass, old_total = sums.get(name, (0.0, 0.0))
+            sums[name] = old_mass + mass, old_total + total
 
     def difference(self, measure: str, level: float = 0.95) -> PairedDifference:
         """Compute the difference of the mean losses with its normal interval.
@@ -236,30 +241,35 @@ class PairedLosses:
         """
         check_level(level)
         # Fractions: the variance is a small difference of large sums.
-        total, squares, one, two, moved, spread = (
-            Fraction(number, 1 << SUM_FRACTION_BITS) for number in self._sums
+        fractions = [Fraction(number, 1 << SUM_FRACTION_BITS) for number in self._sums]
+        total, squares, first_sum, second_sum, weighted_change, squared_change = (
+            fractions
         )
         if not total:
             raise invalid_input(
                 expected="rows of positive weight", got="none", hint="Call add first"
             )
-        mean = (two - one) / total
-        around = max(spread - 2 * mean * moved + mean**2 * squares, Fraction(0))
+        mean = (second_sum - first_sum) / total
+        residual_square = max(
+            squared_change - 2 * mean * weighted_change + mean**2 * squares, Fraction(0)
+        )
         # For equal weights this is n (n - 1), the divisor of the unbiased variance of a
         # mean.
         freedom = total**2 - squares
         half = float("inf")
         if freedom > 0:
-            half = float(ndtri((1 + level) / 2) * np.sqrt(float(around / freedom)))
+            half = float(
+                ndtri((1 + level) / 2) * np.sqrt(float(residual_square / freedom))
+            )
         if self._clusters is not None:
             half = self._compute_cluster_half_width(level)
-        first = float(one / total)
-        second = float(two / total)
-        middle = float(mean)
-        low = middle - half
-        high = middle + half
+        first = float(first_sum / total)
+        second = float(second_sum / total)
+        estimate = float(mean)
+        low = estimate - half
+        high = estimate + half
         return PairedDifference(
-            measure, first, second, middle, low, high, level, "normal"
+            measure, first, second, estimate, low, high, level, "normal"
         )
 
     def _compute_cluster_half_width(self, level):
@@ -381,22 +391,23 @@ def paired_difference(
     >>> 0 < found.low < found.difference < found.high
     True
     """
-    known = all_metrics()
-    check_choice("a measure", measure, ["accuracy", *known], "See the list")
+    measures = all_metrics()
+    check_choice("a measure", measure, ["accuracy", *measures], "See the list")
     check_level(level)
     n_resamples = check_count(n_resamples, "n_resamples", 2)
     probas = first_proba, second_proba
-    random: dict[str, Any] = {
+    draws: dict[str, Any] = {
         "n_resamples": n_resamples,
         "n_jobs": n_jobs,
         "random_state": random_state,
     }
     if y_true is None and all(map(is_summary, probas)):
         _check_for_summaries(measure, groups is not None or soft_labels)
-        one, two = (
-            confidence_interval(p, None, measure, level=level, **random) for p in probas
+        first_interval, second_interval = (
+            confidence_interval(summary, None, measure, level=level, **draws)
+            for summary in probas
         )
-        return _combine_intervals(measure, one, two)
+        return _combine_intervals(measure, first_interval, second_interval)
     read = partial(
         validate_predictions,
         y_true,
@@ -408,41 +419,41 @@ def paired_difference(
     first = read(first_proba, input_name="first_proba")
     second = read(second_proba, input_name="second_proba")
     first = add_cluster_ids(first, groups)
-    loss = None if measure == "accuracy" else known[measure].spec.loss
-    if measure == "accuracy" or loss is not None:  # means of one number per row
+    loss = None if measure == "accuracy" else measures[measure].spec.loss
+    # These measures are means of one number per row.
+    if measure == "accuracy" or loss is not None:
         return _compare_losses(measure, loss, first, second, level)
-    if not is_calibration_error(known[measure]):
-        return _bootstrap_difference(measure, first, second, level, random)
-    weighted = sample_weight is not None or soft_labels
+    if not is_calibration_error(measures[measure]):
+        return _bootstrap_difference(measure, first, second, level, draws)
+    # The weights of the validated predictions, which no longer have rows of weight 0.
+    has_weights = sample_weight is not None or soft_labels
     interval: Any = partial(
         confidence_interval,
         measure=measure,
         level=level,
-        sample_weight=first.weight
-        if weighted
-        else None,  # rows of weight 0 are left out
-        labels=range(len(first.classes)),  # warnings about labels have been given
+        sample_weight=first.weight if has_weights else None,
+        # Codes are the labels now: warnings about the original ones have been given.
+        labels=range(len(first.classes)),
         groups=first.clusters,
-        **random,
+        **draws,
     )
-    one, two = (
-        interval(predictions.codes, predictions.proba)
-        for predictions in (first, second)
-    )
-    return _combine_intervals(measure, one, two)
+    first_interval = interval(first.codes, first.proba)
+    second_interval = interval(second.codes, second.proba)
+    return _combine_intervals(measure, first_interval, second_interval)
 
 
 def _compare_losses(measure, loss, first, second, level):
     """Return the difference of the means of one number per row: a loss, or hits."""
     row_losses = mark_correct_predictions if loss is None else loss.compute_row_losses
-    one, two = (row_losses(each.proba, each.codes) for each in (first, second))
-    found = (
-        PairedLosses()
-        .add(one, two, first.weight, first.clusters)
-        .difference(measure, level)
+    losses = PairedLosses().add(
+        row_losses(first.proba, first.codes),
+        row_losses(second.proba, second.codes),
+        first.weight,
+        first.clusters,
     )
+    normal = losses.difference(measure, level)
     if loss is None:
-        return found
+        return normal
 
     def label_losses():
         return loss.compute_label_losses(second.proba) - loss.compute_label_losses(
@@ -453,20 +464,20 @@ def _compare_losses(measure, loss, first, second, level):
     # class.
     ends = compute_few_event_interval(first, label_losses, level)
     if ends is None:
-        return found
-    low = min(ends[0], found.low)
-    high = max(ends[1], found.high)
-    return replace(found, low=low, high=high, method="gamma")
+        return normal
+    low = min(ends[0], normal.low)
+    high = max(ends[1], normal.high)
+    return replace(normal, low=low, high=high, method="gamma")
 
 
 def _bootstrap_difference(measure, first, second, level, random):
     """Return the difference of a measure that no other interval fits, from resampled rows."""
     evaluate = all_metrics()[measure].evaluate
     groups = first.clusters
-    one = evaluate(first)
-    two = evaluate(second)
-    middle = two - one
-    # the same seed draws the same rows
+    first_value = evaluate(first)
+    second_value = evaluate(second)
+    estimate = second_value - first_value
+    # The same seed draws the same rows for both models, which keeps the pairs.
     draws_one = simulate_bootstrap_distribution(
         first, evaluate, groups=groups, **random
     )
@@ -475,13 +486,13 @@ def _bootstrap_difference(measure, first, second, level, random):
     )
     low, high = np.quantile(draws_two - draws_one, [(1 - level) / 2, (1 + level) / 2])
     # A bootstrap of few clusters is too narrow.
-    longer = (
-        1.0
-        if groups is None
-        else compute_small_sample_inflation(first.weight, groups, level)
+    inflation = 1.0
+    if groups is not None:
+        inflation = compute_small_sample_inflation(first.weight, groups, level)
+    low, high = (float(estimate + inflation * (end - estimate)) for end in (low, high))
+    return PairedDifference(
+        measure, first_value, second_value, estimate, low, high, level, "bootstrap"
     )
-    low, high = (float(middle + longer * (end - middle)) for end in (low, high))
-    return PairedDifference(measure, one, two, middle, low, high, level, "bootstrap")
 
 
 def _check_for_summaries(measure, needs_rows):
@@ -500,21 +511,21 @@ def _check_for_summaries(measure, needs_rows):
         )
 
 
-def _combine_intervals(measure, one, two):
+def _combine_intervals(measure, first, second):
     """Combine two intervals into one of their difference."""
-    difference = two.sample_value - one.sample_value
+    difference = second.sample_value - first.sample_value
     # The difference of two intervals that hold with probability level each;
     # conservative, since paired rows are correlated. It must contain the difference, also
     # if one of the two intervals does not contain its value.
-    low = min(two.low - one.high, difference)
-    high = max(two.high - one.low, difference)
+    low = min(second.low - first.high, difference)
+    high = max(second.high - first.low, difference)
     return PairedDifference(
         measure,
-        one.sample_value,
-        two.sample_value,
+        first.sample_value,
+        second.sample_value,
         difference,
         low,
         high,
-        one.level,
+        first.level,
         "combined",
     )

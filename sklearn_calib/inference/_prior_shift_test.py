@@ -137,8 +137,9 @@ def prior_shift_test(
     >>> prior_shift_test(p[source], y[source], p[~source] ** 2).pvalue < 0.05  # other scores
     True
     """
-    hint = "Pass 999 for p-values down to 0.001"
-    n_resamples = check_count(n_resamples, "n_resamples", hint=hint)
+    n_resamples = check_count(
+        n_resamples, "n_resamples", hint="Pass 999 for p-values down to 0.001"
+    )
     classes, codes = read_labels(y, input_name="y")
     source = read_proba(proba_source, input_name="proba_source")
     check_same_length(codes, source)
@@ -159,15 +160,17 @@ def prior_shift_test(
         check_column_owner(proba_target, classes, "pos_label")
     source = orient_single_column(source, proba_source, positive)
     target = orient_single_column(target, proba_target, positive)
-    n = len(source)
-    m = len(target)
+    n_source = len(source)
+    n_target = len(target)
     both_scores = np.vstack([source, target])
-    unknown_codes = np.zeros(m, dtype=np.intp)
+    unknown_codes = np.zeros(n_target, dtype=np.intp)
     # The ranks of all rows are computed once for all resamples.
-    both = RankedScores(both_scores, np.concatenate([codes, unknown_codes]))
+    ranked_scores = RankedScores(both_scores, np.concatenate([codes, unknown_codes]))
     # The smallest distance of the target's scores from a mixture of the scores of the
     # classes.
-    found = both.compute_mixture_distance(np.arange(n), np.arange(n, n + m))
+    mixture = ranked_scores.compute_mixture_distance(
+        np.arange(n_source), np.arange(n_source, n_source + n_target)
+    )
     rng = make_generator(random_state)
     members = [np.flatnonzero(codes == c) for c in range(k)]
     sizes = [len(rows) for rows in members]
@@ -176,27 +179,29 @@ def prior_shift_test(
     # from the labelled rows, the target with the fitted frequencies.
     for number in range(len(null)):
         labelled = _draw_rows(members, sizes, rng)
-        target_sizes = rng.multinomial(m, found.prior)
+        target_sizes = rng.multinomial(n_target, mixture.prior)
         unlabelled = _draw_rows(members, target_sizes, rng)
-        null[number] = both.compute_mixture_distance(labelled, unlabelled, rng).distance
+        null[number] = ranked_scores.compute_mixture_distance(
+            labelled, unlabelled, rng
+        ).distance
     pvalue = MonteCarloResult.from_draws(
-        found.distance, null, "prior_shift_test"
+        mixture.distance, null, "prior_shift_test"
     ).pvalue
     labels = classes.tolist()
-    label = labels[found.column]
+    label = labels[mixture.column]
     return PriorShiftResult(
-        statistic=found.distance,
+        statistic=mixture.distance,
         pvalue=pvalue,
-        prior=found.prior,
+        prior=mixture.prior,
         label=label,
         null_distribution=null,
     )
 
 
 def _draw_rows(members, sizes, rng):
-    """Return so many rows of each class, drawn with replacement."""
-    drawn = []
+    """Return `sizes[c]` rows of each class c, drawn with replacement from `members[c]`."""
+    sampled_rows = []
     for rows, size in zip(members, sizes, strict=True):
         positions = rng.integers(0, len(rows), size)
-        drawn.append(rows[positions])
-    return np.concatenate(drawn)
+        sampled_rows.append(rows[positions])
+    return np.concatenate(sampled_rows)

@@ -77,10 +77,10 @@ class RepeatedFits:
         self.groups = groups
         self.weight = predictions.weight if weighted else None
         # XGBoost needs 0, 1, ...; scikit-learn rejects bytes.
-        plain = not (
+        needs_codes = (
             _is_from_package("xgboost", estimator) or self.classes.dtype.kind == "S"
         )
-        self._names = self.classes if plain else np.arange(len(self.classes))
+        self._names = np.arange(len(self.classes)) if needs_codes else self.classes
         self._labels = self._names[self.codes]
         tagged = hasattr(estimator, "__sklearn_tags__")
         self._pairwise = tagged and bool(get_tags(estimator).input_tags.pairwise)
@@ -95,7 +95,7 @@ class RepeatedFits:
 
     def _collect_metadata(self):
         """Return the metadata of fit, by argument name, with one entry per row."""
-        found = {}
+        metadata = {}
         if self.weight is not None:
             name = _find_fit_argument(self.estimator, "sample_weight")
             if name is None:
@@ -107,12 +107,12 @@ class RepeatedFits:
                     category=UserWarning,
                 )
             else:
-                found[name] = self.weight
+                metadata[name] = self.weight
         if self.groups is not None:
             name = _find_fit_argument(self.estimator, "groups")
             if name is not None:
-                found[name] = self.groups
-        return found
+                metadata[name] = self.groups
+        return metadata
 
     def fit(self, rows: IntArray, *, copies: bool = False) -> Estimator:
         """Fit a clone on these rows; `copies` marks rows that may be repeated."""
@@ -135,7 +135,8 @@ class RepeatedFits:
 
     def _select_part(self, rows):
         if type(self.X) is np.ndarray and not self._pairwise:
-            return self.X[rows]  # 50 times faster
+            # 50 times as fast as the general way.
+            return self.X[rows]
         return safe_split(self.estimator, self.X, self.codes, rows)[0]
 
     def predict_all_rows(self, fitted: Estimator, train: IntArray) -> FloatArray:
@@ -144,12 +145,14 @@ class RepeatedFits:
         # A kernel matrix has one column per training row.
         if self._pairwise:
             X, _ = safe_split(fitted, X, self.codes, np.arange(len(self.codes)), train)
-        found = read_proba(fitted.predict_proba(X), n_classes=len(self.classes))
-        plain = np.asarray(found)
+        proba = np.asarray(
+            read_proba(fitted.predict_proba(X), n_classes=len(self.classes))
+        )
         if np.array_equal(fitted.classes_, self._names):
-            return plain
+            return proba
+        # A classifier may sort its classes otherwise.
         _, columns = read_labels(fitted.classes_, classes=self._names)
-        return plain if (np.diff(columns) > 0).all() else plain[:, np.argsort(columns)]
+        return proba if (np.diff(columns) > 0).all() else proba[:, np.argsort(columns)]
 
     def fit_on_resample(self, rng: np.random.Generator) -> Refit:
         """Fit on rows, or groups of rows, drawn with replacement until all classes are there."""
@@ -231,7 +234,7 @@ class RepeatedFits:
 
 
 def check_estimator_given(estimator: Estimator) -> None:
-    """Reject what cannot be fitted again; warn if a part of it will not be."""
+    """Reject an estimator that cannot be refitted; warn if a part of it stays frozen."""
     if isinstance(estimator, type) or not (
         hasattr(estimator, "fit") and hasattr(estimator, "get_params")
     ):
@@ -277,31 +280,29 @@ def _is_from_package(package, estimator):
 def _find_fit_argument(estimator, name):
     """Return the argument of fit for weights or groups; None if it has none."""
     if isinstance(estimator, Pipeline) and routing_enabled():
-        known = get_routing_for_object(estimator).consumes("fit", [name])
-        return name if name in known else None
+        routed = get_routing_for_object(estimator).consumes("fit", [name])
+        return name if name in routed else None
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
         inner = _find_fit_argument(last, name)
         return inner and f"{step}__{inner}"
     if not hasattr(estimator, "fit"):
         return None
-    known = signature(estimator.fit).parameters
-    if name in known:
+    parameters = signature(estimator.fit).parameters
+    if name in parameters:
         return name
-    if not any(one.kind is Parameter.VAR_KEYWORD for one in known.values()):
+    kinds = [parameter.kind for parameter in parameters.values()]
+    if Parameter.VAR_KEYWORD not in kinds:
         return None
-    # `**fit_params` may pass groups on, or raise an error: only these are known to use
-    # them.
-    if name == "groups":  # if folds are made of them
+    # `**fit_params` may pass groups on or raise an error. Only this package's estimators,
+    # and searches whose folds are made of groups, are certain to use them.
+    if name == "groups":
         grouping = "Group" in type(getattr(estimator, "cv", None)).__name__
         searches = hasattr(estimator, "param_grid") or hasattr(
             estimator, "param_distributions"
         )
-        return (
-            name
-            if hasattr(estimator, "recalibrator") or (searches and grouping)
-            else None
-        )
+        uses_groups = hasattr(estimator, "recalibrator") or (searches and grouping)
+        return name if uses_groups else None
     inner = getattr(estimator, "estimator", None)
     return None if inner is None else _find_fit_argument(inner, name)
 
@@ -309,25 +310,28 @@ def _find_fit_argument(estimator, name):
 def _find_copy_folds(estimator, codes, groups):
     """Return (parameter, fold of each row) of estimators with a numbered `cv`.
 
-    Copies of a row, or of a group, that a bootstrap sample has are then in one fold: a
-    fold that is judged by copies of rows of the fit looks too good.
+    They keep the copies of a row, or of a group, in a bootstrap sample in one fold: a
+    fold that is judged by copies of the rows of its fit looks too good.
     """
     piped = isinstance(estimator, Pipeline)
     name = f"{estimator.steps[-1][0]}__cv" if piped else "cv"
-    given = estimator.get_params(deep=piped)
-    if name not in given or isinstance(given[name], bool):
+    params = estimator.get_params(deep=piped)
+    if name not in params or isinstance(params[name], bool):
         return None
-    n_folds = 5 if given[name] is None else given[name]
+    n_folds = 5 if params[name] is None else params[name]
     if not isinstance(n_folds, int | np.integer):
         return None
     kind = StratifiedKFold if groups is None else FastStratifiedGroupKFold
     fold = np.zeros(len(codes), dtype=np.intp)
     # At most as many folds as the rarest class has rows.
-    least = int(np.bincount(codes).min()) if groups is None else len(np.unique(groups))
-    splits: Iterator[Any] = kind(max(2, min(int(n_folds), least))).split(
+    n_units = (
+        int(np.bincount(codes).min()) if groups is None else len(np.unique(groups))
+    )
+    splits: Iterator[Any] = kind(max(2, min(int(n_folds), n_units))).split(
         codes, codes, groups
     )
-    with warnings.catch_warnings():  # classes of fewer rows than folds
+    # scikit-learn warns if a class has fewer rows than folds.
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         for number, (_, test) in enumerate(splits):
             fold[test] = number
@@ -362,8 +366,9 @@ class RefitEvaluator:
         self.predictions = predictions
         self.named = dict(named)
         self._hit = (predictions.codes == predictions.positive).astype(np.float64)
+        # Measures given by a name are computed for all models at once.
         self._quick = [
-            name for name, what in self.named.items() if isinstance(what, str)
+            name for name, measure in self.named.items() if isinstance(measure, str)
         ]
 
     def select_columns(self, proba: FloatArray) -> FloatArray:
@@ -385,31 +390,34 @@ class RefitEvaluator:
         weights : sequence of ndarray of shape (n_samples,) or (n_models, n_samples)
             NaN if those of a model are all 0.
         """
-        found = np.full((len(weights), len(self.named), len(models)), np.nan)
-        there = [
+        values_by_measure = np.full(
+            (len(weights), len(self.named), len(models)), np.nan
+        )
+        has_rows_by_weight = [
             np.broadcast_to(weight.any(axis=-1), len(models)) for weight in weights
         ]
         # Samples without any row left out get weights of 1, and NaN at the end.
         safe = [weight + ~weight.any(axis=-1, keepdims=True) for weight in weights]
         if self._quick:
             places = [[*self.named].index(name) for name in self._quick]
-            found[:, places] = compute_batch_measures(
+            values_by_measure[:, places] = compute_batch_measures(
                 models, self._hit, safe, self._quick
             )
-        for place, what in enumerate(self.named.values()):
-            if isinstance(what, Measure):
+        for place, measure in enumerate(self.named.values()):
+            if isinstance(measure, Measure):
                 for model, predicted in enumerate(models):
                     predictions = self.predictions.with_proba(
                         self._stack_both_columns(predicted)
                     )
                     for i, weight in enumerate(safe):
-                        own = weight if weight.ndim == 1 else weight[model]
-                        found[i, place, model] = what.evaluate(
-                            predictions.with_weight(own)
+                        # Weights are those of all models, or one row for each model.
+                        model_weight = weight if weight.ndim == 1 else weight[model]
+                        values_by_measure[i, place, model] = measure.evaluate(
+                            predictions.with_weight(model_weight)
                         )
-        for values, some in zip(found, there, strict=True):
-            values[:, ~some] = np.nan
-        return found
+        for values, has_rows in zip(values_by_measure, has_rows_by_weight, strict=True):
+            values[:, ~has_rows] = np.nan
+        return values_by_measure
 
     def _stack_both_columns(self, predicted):
         if predicted.ndim == 2:
@@ -418,7 +426,7 @@ class RefitEvaluator:
         return np.column_stack(columns if self.predictions.positive else columns[::-1])
 
     def compute_unrelated_measures(self, proba: FloatArray) -> FloatArray:
-        """Compute the measures for labels unrelated to predictions: each with each."""
+        """Compute the measures of every prediction paired with every label."""
         predictions = self.predictions
         k = proba.shape[1]
         # The no-information value of the .632+ estimate: every prediction with every
@@ -427,7 +435,7 @@ class RefitEvaluator:
             np.bincount(predictions.codes, predictions.weight, k)
             / predictions.weight.sum()
         )
-        weight = np.concatenate([predictions.weight * one for one in share])
+        weight = np.concatenate([predictions.weight * frequency for frequency in share])
         codes = np.repeat(np.arange(k), len(proba))
         each = Predictions(
             np.tile(proba, (k, 1)),
@@ -469,7 +477,8 @@ def evaluate_resampled_fits(
 ) -> ResampledMeasures:
     """Fit and judge one model for each generator."""
     evaluated_rows = _EVALUATED_ROWS_BY_METHOD[method]
-    n_entries = len(refits.codes) * len(refits.classes)  # that one model predicts
+    # The number of probabilities that one model predicts.
+    n_entries = len(refits.codes) * len(refits.classes)
     # Tasks are large enough to pay for their start, and small enough for memory.
     size = max(1, min(MODELS_PER_TASK, PREDICTIONS_PER_TASK // n_entries))
     parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
@@ -477,11 +486,12 @@ def evaluate_resampled_fits(
         delayed(_subset_rows)(refits, judge, part, evaluated_rows, keep)
         for part in parts
     )
-    _emit_once([one for _, _, _, said in done for one in said], len(rngs))
-    values = np.concatenate([values for values, _, _, _ in done], axis=2)
-    kept = np.concatenate([models for _, models, _, _ in done]) if keep else None
+    values_of_parts, predictions, redrawn, caught_warnings = zip(*done, strict=True)
+    _emit_once(caught_warnings, len(rngs))
+    values = np.concatenate(values_of_parts, axis=2)
     by_rows = dict(zip(evaluated_rows, values, strict=True))
-    return ResampledMeasures(by_rows, kept, sum(redrawn for _, _, redrawn, _ in done))
+    models = np.concatenate(predictions) if keep else None
+    return ResampledMeasures(by_rows, models, sum(redrawn))
 
 
 #: The rows on which refitted models are judged.
@@ -498,21 +508,26 @@ _WEIGHT_FUNCTION_BY_ROWS: dict[str, Callable[[FloatArray, FloatArray], FloatArra
 
 
 def _subset_rows(refits, judge, rngs, evaluated_rows, keep):
+    """Fit and judge a model per generator: (values, predictions, n_redrawn, warnings).
+
+    `values` has shape (rows that are judged, measures, models).
+    """
     draw = (
         refits.fit_on_resample if "sample" in evaluated_rows else refits.cross_fit_rows
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         refitted = [draw(rng) for rng in rngs]
-        predicted = np.stack([judge.select_columns(one.proba) for one in refitted])
-        count = np.stack([one.counts for one in refitted])
+        predicted = np.stack([judge.select_columns(fit.proba) for fit in refitted])
+        count = np.stack([fit.counts for fit in refitted])
         weight = judge.predictions.weight
         values = judge.compute_measures(
             predicted,
             [_WEIGHT_FUNCTION_BY_ROWS[rows](weight, count) for rows in evaluated_rows],
         )
-    caught_warnings = [(one.message, one.filename, one.lineno) for one in caught]
-    redrawn = sum(one.n_redrawn for one in refitted)
+    # Warnings go back to the calling process as tuples, which can be pickled.
+    caught_warnings = [(each.message, each.filename, each.lineno) for each in caught]
+    redrawn = sum(fit.n_redrawn for fit in refitted)
     return (
         values,
         predicted.astype(np.float32) if keep else None,
@@ -521,11 +536,12 @@ def _subset_rows(refits, judge, rngs, evaluated_rows, keep):
     )
 
 
-def _emit_once(caught_warnings, n_models):
+def _emit_once(warnings_of_parts, n_models):
     """Emit each warning of the fits once, by type and line of code."""
     by_line: dict[Any, list[Warning]] = {}
-    for message, file, line in caught_warnings:
-        by_line.setdefault((type(message), file, line), []).append(message)
+    for caught_warnings in warnings_of_parts:
+        for message, file, line in caught_warnings:
+            by_line.setdefault((type(message), file, line), []).append(message)
     for messages in by_line.values():
         emit_warning(
             messages[0],
@@ -538,9 +554,9 @@ def build_cross_validation_rows(
 ) -> list[InternalValidationRow]:
     """Build the rows of a cross-validation: means over the repetitions."""
     rows = []
-    for name, apparent, several in zip(named, own, values, strict=True):
-        corrected = _finite_mean(several)
-        n_used = int(np.isfinite(several).sum())
+    for name, apparent, repetitions in zip(named, own, values, strict=True):
+        corrected = _finite_mean(repetitions)
+        n_used = int(np.isfinite(repetitions).sum())
         original = float(apparent)
         optimism = original - corrected
         rows.append(
@@ -564,40 +580,42 @@ def build_bootstrap_rows(
     against = "original" if nothing is None else "left"
     if nothing is not None:
         place = [*named].index(LOSS_MEASURE)
-        left = _finite_mean(found.values["left"][place])
-        overall = compute_relative_overfitting(own[place], left, nothing[place])
+        left_out = _finite_mean(found.values["left"][place])
+        overall = compute_relative_overfitting(own[place], left_out, nothing[place])
     rows = []
-    for place, (name, what) in enumerate(named.items()):
+    for place, (name, measure) in enumerate(named.items()):
         apparent = float(own[place])
         sample = found.values["sample"][place]
         # Infinite slopes give inf - inf.
-        with np.errstate(invalid="ignore"):  # infinite slopes
+        with np.errstate(invalid="ignore"):
             excess = sample - found.values[against][place]
-        used = np.isfinite(excess)
+        is_finite = np.isfinite(excess)
         if nothing is None:
             corrected = apparent - _finite_mean(excess)
-            n_used = int(used.sum())
+            n_used = int(is_finite.sum())
         else:
             n_used = int(np.isfinite(found.values["left"][place]).sum())
-            left = _finite_mean(found.values["left"][place])
+            left_out = _finite_mean(found.values["left"][place])
             # These measures have no no-information value, so they use the relative
             # overfitting of the log loss.
             rate = overall if name in TARGET_MEASURES else None
-            corrected = compute_632_plus(apparent, left, float(nothing[place]), rate)
+            corrected = compute_632_plus(
+                apparent, left_out, float(nothing[place]), rate
+            )
         ends = _NAN, _NAN
-        if used.sum() > 1 and np.isfinite(corrected) and np.isfinite(apparent):
+        if is_finite.sum() > 1 and np.isfinite(corrected) and np.isfinite(apparent):
             if ci == "pivot":
                 # The pivot: the deviations of the optimism of single resamples, turned
                 # around.
-                spread = excess[used].mean() - excess[used]
+                spread = excess[is_finite].mean() - excess[is_finite]
                 ends = corrected + np.quantile(spread, [tail, 1 - tail])
             else:
                 # Quantiles of the apparent values of the resamples, shifted by the
                 # optimism.
-                ends = np.quantile(sample[used], [tail, 1 - tail]) + (
+                ends = np.quantile(sample[is_finite], [tail, 1 - tail]) + (
                     corrected - apparent
                 )
-            ends = np.clip(ends, *_get_range(what))
+            ends = np.clip(ends, *_get_range(measure))
         low, high = map(float, ends)
         optimism = apparent - corrected
         rows.append(
@@ -623,9 +641,9 @@ def _finite_mean(values):
 
 def compute_relative_overfitting(apparent: float, left: float, nothing: float) -> float:
     """Compute R' of Efron and Tibshirani (1997), eq. 28, between 0 and 1."""
-    worst = nothing - apparent
-    moved = left - apparent
-    return min(moved / worst, 1.0) if worst * moved > 0 else 0.0
+    largest_rise = nothing - apparent
+    rise = left - apparent
+    return min(rise / largest_rise, 1.0) if largest_rise * rise > 0 else 0.0
 
 
 def compute_632_plus(
@@ -641,6 +659,6 @@ def compute_632_plus(
         part = 0.632 / (1 - 0.368 * rate)
         return (1 - part) * apparent + part * left
     rate = compute_relative_overfitting(apparent, left, nothing)
-    moved = rate * (nothing - apparent)
-    plain = 0.368 * apparent + 0.632 * left
-    return plain + moved * 0.368 * 0.632 * rate / (1 - 0.368 * rate)
+    shift = rate * (nothing - apparent)
+    estimate_632 = 0.368 * apparent + 0.632 * left
+    return estimate_632 + shift * 0.368 * 0.632 * rate / (1 - 0.368 * rate)

@@ -166,12 +166,10 @@ def simulate_batches(
     check_progress(progress)
     # Each task has a generator of its own, so the draws do not depend on the number of
     # jobs.
-    sizes = [
-        min(_REPLICATES_PER_TASK, n_resamples - done)
-        for done in range(0, n_resamples, _REPLICATES_PER_TASK)
-    ]
+    starts = range(0, n_resamples, _REPLICATES_PER_TASK)
+    sizes = [min(_REPLICATES_PER_TASK, n_resamples - start) for start in starts]
     rngs = spawn_generators(random_state, len(sizes))
-    found = []
+    values_by_task = []
     done = 0
     # Threads: most of the time is spent in numpy and in compiled code, which release
     # the lock.
@@ -179,11 +177,11 @@ def simulate_batches(
         delayed(batch)(size, rng) for size, rng in zip(sizes, rngs, strict=True)
     )
     for values in batches:
-        found.append(values)
+        values_by_task.append(values)
         done += len(values)
         if progress is not None:
             progress(done, n_resamples)
-    return np.concatenate(found) if found else np.empty(0)
+    return np.concatenate(values_by_task) if values_by_task else np.empty(0)
 
 
 def simulate_if_calibrated(
@@ -272,6 +270,7 @@ class PooledRows:
         starts: IntArray,
         place: tuple[IntArray, ...] = (),
     ) -> None:
+        # Where each row is in a law: its row and column, for `with_distribution`.
         self._place = place
         self._starts = starts
         rows = np.diff(np.append(starts, len(proba)))
@@ -280,20 +279,18 @@ class PooledRows:
         )
         self._weight = None if (weight == 1).all() else weight
         self.mass = np.add.reduceat(weight, starts)
-        mean = (
-            np.add.reduceat(proba * weight[:, None], starts, axis=0)
-            / self.mass[:, None]
-        )
+        mean = np.add.reduceat(proba * weight[:, None], starts, axis=0)
+        mean /= self.mass[:, None]
+        # Rounding must not move a mean beyond the scores of its cell. Rows are in the
+        # order of column 1, so column 0 falls.
         last = np.append(starts[1:], len(proba)) - 1
-        for column, ends in ((0, (last, starts)), (1, (starts, last))):
-            # Rounding must not move a mean beyond the scores of its cell.
-            mean[:, column] = np.clip(
-                mean[:, column], *(proba[end, column] for end in ends)
-            )
+        mean[:, 0] = np.clip(mean[:, 0], proba[last, 0], proba[starts, 0])
+        mean[:, 1] = np.clip(mean[:, 1], proba[starts, 1], proba[last, 1])
         self.score = mean[:, 1]
         codes = np.tile(np.arange(2), len(starts))
         cells = Predictions(np.repeat(mean, 2, axis=0), codes, None, np.arange(2))
-        cells.problems()  # sorted once for all that is drawn
+        # Cells are sorted here, once for all draws.
+        cells.problems()
         self._cells = cells
         self.predictions = self._make_predictions(np.add.reduceat(weight * hit, starts))
 
@@ -302,20 +299,22 @@ class PooledRows:
 
         If cells hold many rows, all rows of a cell get the mean chance of these.
         """
-        other = copy(self)
+        simulate_labels = copy(self)
         chance = law[self._place]
         rows = self._rows.rows
         # Labels of unweighted cells are binomial with the mean chance of the cell.
-        many = self._weight is None and not self._rows.few
-        if many:
+        is_binomial = self._weight is None and not self._rows.few
+        if is_binomial:
             chance = np.add.reduceat(chance, self._starts) / rows
-        other._rows = CellBinomialSampler(rows, chance, of_rows=not many)
-        return other
+        simulate_labels._rows = CellBinomialSampler(
+            rows, chance, of_rows=not is_binomial
+        )
+        return simulate_labels
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
-        drawn = [self._rows.draw_ones(rng, self._weight) for _ in range(n_draws)]
-        return np.array(drawn, dtype=np.float64)
+        weights = [self._rows.draw_ones(rng, self._weight) for _ in range(n_draws)]
+        return np.array(weights, dtype=np.float64)
 
     def _make_predictions(self, ones):
         """Return the cells as `Predictions`, two rows each, with these weights of label 1."""
@@ -368,13 +367,14 @@ def pool_rows(
         return None
     if len(predictions.classes) == 2:
         proba = np.asarray(predictions.proba)
-        hit = predictions.codes == 1
+        is_event = predictions.codes == 1
         column = 1
     else:
         (problem,) = predictions.problems()
         proba = np.column_stack([1.0 - problem.score, problem.score])
-        hit = problem.hit == 1
+        is_event = problem.hit == 1
         column = np.asarray(predictions.proba).argmax(axis=1)
+    # Ties of a rounded second column are ordered by the first one.
     order = np.lexsort((-proba[:, 0], proba[:, 1]))
     proba = proba[order]
     new = (proba[1:] != proba[:-1]).any(axis=1)
@@ -385,4 +385,4 @@ def pool_rows(
     if 2 * len(starts) > len(proba) and not always:
         return None
     place = order, np.broadcast_to(column, len(order))[order]
-    return PooledRows(proba, hit[order], predictions.weight[order], starts, place)
+    return PooledRows(proba, is_event[order], predictions.weight[order], starts, place)

@@ -88,7 +88,7 @@ class ValidationSampleSize(RenderableMixin):
     @property
     def largest(self) -> SampleSizeTarget:
         """Return the target that takes the most rows."""
-        return max(self.targets, key=lambda one: one.n_samples)
+        return max(self.targets, key=lambda target: target.n_samples)
 
     @property
     def n_samples(self) -> int:
@@ -103,8 +103,8 @@ class ValidationSampleSize(RenderableMixin):
     def to_dict(self) -> dict[str, Any]:
         """Return numbers and names for JSON."""
         names = ("n_samples", "n_events", "prevalence", "c_statistic", "level")
-        found = {name: getattr(self, name) for name in names}
-        return {**found, "targets": [asdict(one) for one in self.targets]}
+        numbers = {name: getattr(self, name) for name in names}
+        return {**numbers, "targets": [asdict(target) for target in self.targets]}
 
     def to_frame(self) -> DataFrame:
         """Return the targets as a pandas DataFrame with one row each.
@@ -115,23 +115,24 @@ class ValidationSampleSize(RenderableMixin):
             pandas is not installed.
         """
         pd = import_optional("pandas", "cli")
-        return pd.DataFrame([asdict(one) for one in self.targets])
+        return pd.DataFrame([asdict(target) for target in self.targets])
 
     def _make_sections(self):
+        """Return one section with a row for each target."""
         head = ["", "anticipated", "width", "standard error", "rows", "events"]
-        rows = [
-            [
-                one.target,
-                f"{one.anticipated:.4g}",
-                *(
-                    "" if x is None else f"{x:.4g}"
-                    for x in (one.width, one.standard_error)
-                ),
-                f"{one.n_samples}",
-                f"{one.n_events}",
-            ]
-            for one in self.targets
-        ]
+        rows = []
+        for target in self.targets:
+            # An error to be detected has neither a width nor a standard error.
+            sizes = (target.width, target.standard_error)
+            rows.append(
+                [
+                    target.target,
+                    f"{target.anticipated:.4g}",
+                    *("" if size is None else f"{size:.4g}" for size in sizes),
+                    f"{target.n_samples}",
+                    f"{target.n_events}",
+                ]
+            )
         sentences = (
             f"Rows with labels that serve all targets: {self.n_samples}, some {self.n_events} of "
             f"them with the event ({self.largest.target} takes the most)."
@@ -251,20 +252,26 @@ def validation_sample_size(
     widths = {"oe_width": oe_width, "slope_width": slope_width, "c_width": c_width}
     for name, width in {**widths, "net_benefit_width": net_benefit_width}.items():
         if width is not None:
-            hint = "Pass the width of an interval, or None"
-            check_between("width", width, 0, np.inf, expected=f"{name} > 0", hint=hint)
-    for name, share in (
-        ("c_statistic", c_statistic),
-        ("prevalence", prevalence),
-        ("threshold", threshold),
-    ):
-        if share is not None:
-            low = 0.5 if name == "c_statistic" else 0
-            hint = (
-                "0.5 is chance, 1 certainty"
-                if low
-                else "Pass a share, such as 0.1 for 10 %"
+            check_between(
+                "width",
+                width,
+                0,
+                np.inf,
+                expected=f"{name} > 0",
+                hint="Pass the width of an interval, or None",
             )
+    shares = {
+        "c_statistic": c_statistic,
+        "prevalence": prevalence,
+        "threshold": threshold,
+    }
+    for name, share in shares.items():
+        if share is not None:
+            low = 0.0
+            hint = "Pass a share, such as 0.1 for 10 %"
+            if name == "c_statistic":
+                low = 0.5
+                hint = "0.5 is chance, 1 certainty"
             check_between(
                 "share",
                 share,
@@ -279,60 +286,51 @@ def validation_sample_size(
     phi = law.prevalence if prevalence is None else float(prevalence)
     c = law.c_statistic if c_statistic is None else float(c_statistic)
     z = float(ndtri((1 + level) / 2))
-    found: list[tuple[Any, ...]] = []
+    # Of each target: its name, anticipated value, width, standard error and rows.
+    rows_by_target: list[tuple[Any, ...]] = []
     if oe_width is not None:
         # The interval of O/E is exp(+-z se) times O/E on the logarithmic scale; its
         # width at O/E = 1 is 2 sinh(z se).
         se = asinh(oe_width / 2) / z
-        found.append(("O/E", 1.0, oe_width, se, (1 - phi) / (phi * se**2)))
+        rows_by_target.append(("O/E", 1.0, oe_width, se, (1 - phi) / (phi * se**2)))
     if slope_width is not None:
         # Symmetric intervals have the width 2 z se.
         se = slope_width / (2 * z)
-        found.append(
-            (
-                "calibration slope",
-                1.0,
-                slope_width,
-                se,
-                law.compute_slope_variance() / se**2,
-            )
-        )
+        rows = law.compute_slope_variance() / se**2
+        rows_by_target.append(("calibration slope", 1.0, slope_width, se, rows))
     if c_width is not None:
         se = c_width / (2 * z)
-        found.append(("C statistic", c, c_width, se, _rows_for_c_statistic(c, phi, se)))
+        rows_by_target.append(
+            ("C statistic", c, c_width, se, _rows_for_c_statistic(c, phi, se))
+        )
     if threshold is not None:
         se = net_benefit_width / (2 * z)
         t = float(threshold)
         value, variance = law.net_benefit(t, phi)
-        found.append(
+        rows_by_target.append(
             (f"net benefit at {t:.4g}", value, net_benefit_width, se, variance / se**2)
         )
     if error is not None:
-        found += _rows_for_errors(law, error)
-    if not found:
+        rows_by_target += _rows_for_errors(law, error)
+    if not rows_by_target:
         raise invalid_input(
             expected="at least one target",
             got="none",
             hint="Give one of the widths, a threshold or an error",
         )
-    targets = [
-        SampleSizeTarget(
-            name,
-            value,
-            width,
-            se,
-            ceil(rows * _CEILING_FACTOR),
-            ceil(rows * phi * _CEILING_FACTOR),
-        )
-        for name, value, width, se, rows in found
-    ]
+    targets = []
+    for name, value, width, se, rows in rows_by_target:
+        n_samples = ceil(rows * _CEILING_FACTOR)
+        n_events = ceil(rows * phi * _CEILING_FACTOR)
+        targets.append(SampleSizeTarget(name, value, width, se, n_samples, n_events))
     return ValidationSampleSize(tuple(targets), phi, c, level)
 
 
 class _ScoreDistribution(NamedTuple):
     """Predictions in increasing order, their log-odds, and weights that sum to 1.
 
-    Of a law of log-odds each node stands for those around it, as far as half a `step`.
+    In a continuous law of log-odds each node stands for an interval of width `step`
+    around it.
     """
 
     p: FloatArray
@@ -358,12 +356,12 @@ class _ScoreDistribution(NamedTuple):
 
     def compute_slope_variance(self) -> float:
         """Compute the variance of the slope, times the number of rows."""
-        each = self.weight * self.p * (1 - self.p)
+        information = self.weight * self.p * (1 - self.p)
         # Entries of the Fisher information of intercept and slope; the variance of the
         # slope is the entry of its inverse.
-        a = each.sum()
-        b = each @ self.z**2
-        ab = each @ self.z
+        a = information.sum()
+        b = information @ self.z**2
+        ab = information @ self.z
         return float(a / (a * b - ab**2))
 
     def net_benefit(self, t: float, phi: float) -> tuple[float, float]:
@@ -387,10 +385,10 @@ def _make_distribution(
     y_proba, linear_predictor, c_statistic, prevalence, sample_weight
 ):
     """Return the law of the predictions from whichever of the three was given."""
-    both = c_statistic is not None and prevalence is not None
-    given = [what is not None for what in (y_proba, linear_predictor)]
-    if sum(given) > 1 or not (any(given) or both):
-        got = "both of the first" if sum(given) > 1 else "none"
+    n_laws = (y_proba is not None) + (linear_predictor is not None)
+    has_rates = c_statistic is not None and prevalence is not None
+    if n_laws > 1 or not (n_laws or has_rates):
+        got = "both of the first" if n_laws > 1 else "none"
         raise invalid_input(
             expected="y_proba, or linear_predictor, or c_statistic with prevalence",
             got=got,
@@ -410,9 +408,10 @@ def _make_distribution(
         mean, deviation = _read_mean_and_deviation(linear_predictor)
         means = [mean]
         parts = [1.0]
-    else:  # equal variances: the log-odds themselves are calibrated at a distance of the variance
-        # For two normal laws of equal variance the C statistic is Phi(difference of the
-        # means / (sqrt(2) deviation)).
+    else:
+        # Events and non-events have normal log-odds of equal variance. These are
+        # calibrated if the two means differ by that variance, and the C statistic is
+        # then Phi(difference of the means / (sqrt(2) deviation)).
         deviation = sqrt(2) * float(ndtri(c_statistic))
         means = [float(logit(prevalence)) + sign * deviation**2 / 2 for sign in (-1, 1)]
         parts = [1 - prevalence, prevalence]
@@ -427,18 +426,19 @@ def _make_distribution(
     return _ScoreDistribution(expit(z), z, weight / np.sum(weight), z[1] - z[0])
 
 
-def _read_mean_and_deviation(given):
-    values = [to_float_or_nan(value) for value in given] if np.ndim(given) == 1 else []
+def _read_mean_and_deviation(pair):
+    values = [to_float_or_nan(value) for value in pair] if np.ndim(pair) == 1 else []
     if len(values) != 2 or not np.isfinite(values).all() or not values[1] > 0:
         raise invalid_input(
             expected="linear_predictor as (mean, standard deviation > 0)",
-            got=repr(given),
+            got=repr(pair),
             hint="Those of the log-odds, such as (-2.5, 1.2)",
         )
     return values
 
 
 def _make_sample_distribution(y_proba, sample_weight):
+    """Return the law of the predictions of a sample, in increasing order."""
     proba = read_proba(y_proba)
     if proba.shape[1] != 2:
         raise invalid_input(
@@ -448,9 +448,9 @@ def _make_sample_distribution(y_proba, sample_weight):
         )
     check_same_index(y_proba, sample_weight)
     weight = canonical_weight(sample_weight, len(proba))
-    kept = weight > 0
-    p = np.asarray(proba)[kept, 1]
-    weight = weight[kept]
+    has_weight = weight > 0
+    p = np.asarray(proba)[has_weight, 1]
+    weight = weight[has_weight]
     if len(p) < MIN_LAW_PREDICTIONS:
         raise invalid_input(
             "y_proba",
@@ -461,6 +461,7 @@ def _make_sample_distribution(y_proba, sample_weight):
     order = np.argsort(p, kind="stable")
     p = p[order]
     weight = weight[order]
+    # Finite log-odds for predictions of 0 and 1.
     inside = np.clip(p, MIN_NORMAL_FLOAT32, np.nextafter(1, 0))
     z = np.log(inside) - np.log1p(-inside)
     law = _ScoreDistribution(p, z, weight / weight.sum())
@@ -481,13 +482,15 @@ def _make_sample_distribution(y_proba, sample_weight):
 def _rows_for_c_statistic(c, phi, se):
     """Return the smallest number of rows with Newcombe's standard error of at most `se`."""
     slope = (1 - c) / (2 - c) + c / (1 + c)
-    # Solved for n with n/2 events in Newcombe's terms: a quadratic equation.
-    scale = c * (1 - c) / (phi * (1 - phi) * se**2)  # n^2 = scale (1 + (n/2 - 1) slope)
+    # Newcombe's terms with n/2 events, solved for n: the quadratic equation
+    # n^2 = scale (1 + (n/2 - 1) slope).
+    scale = c * (1 - c) / (phi * (1 - phi) * se**2)
     half = scale * slope / 4
     return max(half + sqrt(max(half**2 + scale * (1 - slope), 0.0)), 2.0)
 
 
 def _rows_for_errors(law, error):
+    """Iterate over (target, size, None, None, rows) of mean errors to be detected."""
     sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
     for size in sizes:
         check_between(
@@ -516,7 +519,10 @@ def _pool_scores(law):
         (np.cumsum(law.weight) * N_POWER_CELLS).astype(int), N_POWER_CELLS - 1
     )
     share = np.bincount(cell, law.weight, N_POWER_CELLS)
-    kept = share > 0
-    score = np.bincount(cell, law.weight * law.p, N_POWER_CELLS)[kept] / share[kept]
+    is_filled = share > 0
+    score = (
+        np.bincount(cell, law.weight * law.p, N_POWER_CELLS)[is_filled]
+        / share[is_filled]
+    )
     score = np.clip(score, MIN_NORMAL_FLOAT32, np.nextafter(1, 0))
-    return score, share[kept], np.log(score) - np.log1p(-score)
+    return score, share[is_filled], np.log(score) - np.log1p(-score)

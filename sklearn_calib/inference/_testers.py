@@ -20,8 +20,8 @@ from ..metrics import (
     validate_predictions,
 )
 
-#: The statistic of each method; times the tolerance stays below epsilon, and their sum
-#: is divided.
+#: The statistic of each method, the factor of the tolerance (which must stay below
+#: epsilon), and the divisor that makes a threshold of epsilon plus that product.
 _STATISTIC_BY_METHOD: dict[str, tuple[Measure[...], int, int]] = {
     "smooth": (smooth_calibration_error, 4, 4),
     "distance": (lower_distance_to_calibration, 1, 2),
@@ -165,12 +165,13 @@ class CalibrationTester(BaseEstimator):
             order = make_generator(self.random_state).permutation(n)
         measure, times, parts_of = _STATISTIC_BY_METHOD[self.method]
         threshold = (times * self.tolerance + self.epsilon) / parts_of
-        known = (
-            {"resolution": min(1e-3, margin / 4)} if self.method == "distance" else {}
-        )
+        # The distance is computed finely enough not to change the verdict.
+        options = {}
+        if self.method == "distance":
+            options["resolution"] = min(1e-3, margin / 4)
         parts = np.array_split(order, self.n_parts)
         statistics = np.array(
-            [measure.evaluate(predictions.take(part), **known) for part in parts]
+            [measure.evaluate(predictions.take(part), **options) for part in parts]
         )
         return TesterVerdict(
             calibrated=bool(np.mean(statistics >= threshold) < 0.5),
@@ -218,7 +219,7 @@ class CalibrationTester(BaseEstimator):
         return self._compute_required()[0]
 
     def _compute_required(self):
-        """Return the rows for the verdict, and the margins of both kinds of predictions."""
+        """Return the rows for the verdict, and how far both kinds are from the threshold."""
         check_choice("method", self.method, _STATISTIC_BY_METHOD)
         tolerance = self.tolerance
         epsilon = self.epsilon
@@ -245,6 +246,7 @@ class CalibrationTester(BaseEstimator):
             hint="Pass for instance 0.05",
         )
         margin = (epsilon - times * tolerance) / parts
-        return math.ceil(
-            ((2 + math.sqrt(2 * math.log(1 / self.delta))) / margin) ** 2
-        ), margin
+        # The first term bounds the mean deviation of the statistic, the second its
+        # fluctuation around that with probability 1 - delta.
+        deviation = 2 + math.sqrt(2 * math.log(1 / self.delta))
+        return math.ceil((deviation / margin) ** 2), margin

@@ -106,8 +106,7 @@ class ValidationTable:
         for row in self.rows:
             if row.quantity == quantity:
                 return row
-        known = [*self]
-        raise unknown_name_error("a quantity", quantity, known, error=KeyError)
+        raise unknown_name_error("a quantity", quantity, [*self], error=KeyError)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the rows, as of a dict."""
@@ -173,12 +172,13 @@ class ValidationSummary(RenderableMixin):
             pandas is not installed.
         """
         pd = import_optional("pandas", "cli")
-        rows = [
-            {"problem": t.problem, **asdict(row)} for t in self.tables for row in t.rows
-        ]
+        rows = []
+        for table in self.tables:
+            rows += [{"problem": table.problem, **asdict(row)} for row in table.rows]
         return pd.DataFrame(rows)
 
     def _make_sections(self):
+        """Return one section with a table for each problem."""
         head = [
             "",
             "estimate",
@@ -187,11 +187,11 @@ class ValidationSummary(RenderableMixin):
             "p-value",
         ]
         tables = []
-        for one in self.tables:
-            title = (
-                f"{one.problem}: {one.n_samples} rows, event rate {one.event_rate:.4g}"
+        for table in self.tables:
+            title = f"{table.problem}: {table.n_samples} rows, event rate {table.event_rate:.4g}"
+            tables.append(
+                Table(head, [_format_cells(row) for row in table.rows], title)
             )
-            tables.append(Table(head, [_format_cells(row) for row in one.rows], title))
         note = (
             f"Intervals of intercepts and slope: {self.ci}. ICI to Emax: smoother "
             f"{self.smoother}; p-values and values if calibrated from {self.n_resamples} "
@@ -366,8 +366,9 @@ def validation_summary(
     """
     check_level(level)
     check_choice("ci", ci, ("profile", "wald", "sandwich"))
-    hint = "An ICI says nothing without its draws"
-    n_resamples = check_count(n_resamples, "n_resamples", hint=hint)
+    n_resamples = check_count(
+        n_resamples, "n_resamples", hint="An ICI says nothing without its draws"
+    )
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
     )
@@ -387,34 +388,35 @@ def validation_summary(
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     tables = []
     for problem in predictions.problems(multiclass):
-        own = None
+        # The clusters of the rows of this problem, numbered without gaps.
+        ids = None
         if predictions.clusters is not None:
-            own = np.unique(predictions.clusters[problem.rows], return_inverse=True)[
-                1
-            ].ravel()
-            if own.max() < 2:
-                got = f"{own.max() + 1} ({problem.title})"
-                hint = "More clusters are needed, not more rows"
+            clusters = predictions.clusters[problem.rows]
+            ids = np.unique(clusters, return_inverse=True)[1].ravel()
+            if ids.max() < 2:
                 raise invalid_input(
-                    expected="at least three groups", got=got, hint=hint
+                    expected="at least three groups",
+                    got=f"{ids.max() + 1} ({problem.title})",
+                    hint="More clusters are needed, not more rows",
                 )
             warn_few_events(predictions, problem)
         # Only ratios matter, and the squares of these weights are finite.
         weight = problem.weight / problem.weight.max()
         # Each problem is one of two classes from here on.
-        both = np.column_stack([1 - problem.score, problem.score])
+        columns = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
-        two = Predictions(both, codes, None if equal else problem.weight, np.arange(2))
-        rows = _compute_rates(problem, weight, level, own)
-        warn_certain_and_wrong(problem.score, problem.hit, "the slope rests on it")
-        rows += _RecalibrationLines(problem, weight, level, how, own).make_rows()
-        rows += _compute_overall(two, weight, smoother, draws, own)
-        rate = float(weight @ problem.hit / weight.sum())
-        n_rows = (
-            len(codes)
-            if predictions.items is None
-            else len(np.unique(predictions.items[problem.rows]))
+        two = Predictions(
+            columns, codes, None if equal else problem.weight, np.arange(2)
         )
+        rows = _compute_rates(problem, weight, level, ids)
+        warn_certain_and_wrong(problem.score, problem.hit, "the slope rests on it")
+        rows += _RecalibrationLines(problem, weight, level, how, ids).make_rows()
+        rows += _compute_overall(two, weight, smoother, draws, ids)
+        rate = float(weight @ problem.hit / weight.sum())
+        n_rows = len(codes)
+        # A soft label repeats its row for each class; the copies count as one row.
+        if predictions.items is not None:
+            n_rows = len(np.unique(predictions.items[problem.rows]))
         tables.append(ValidationTable(problem.title, n_rows, rate, tuple(rows)))
     name = smoother if isinstance(smoother, str) else type(smoother).__name__
     return ValidationSummary(tuple(tables), float(level), how, name, int(n_resamples))
@@ -424,10 +426,11 @@ def validation_summary(
 
 
 def _compute_rates(problem, weight, level, groups=None):
+    """Return the row of observed over expected events, with interval and p-value."""
     p = problem.score
-    hit = problem.hit
+    outcome = problem.hit
     expected = weight @ p
-    observed = weight @ hit
+    observed = weight @ outcome
     total = weight.sum()
     if not expected > 0:
         raise invalid_input(
@@ -436,7 +439,7 @@ def _compute_rates(problem, weight, level, groups=None):
             hint="O/E needs expected events: leave this class out",
         )
     if groups is not None:
-        events = np.bincount(groups, weight * hit)
+        events = np.bincount(groups, weight * outcome)
         expected_events = np.bincount(groups, weight * p)
         low, high, z = compute_oe_ratio_interval(events, expected_events, total, level)
         pvalue = float(2 * stats.norm.sf(abs(z)))
@@ -448,7 +451,8 @@ def _compute_rates(problem, weight, level, groups=None):
         # fixed.
         low, high = (float(end * total / expected) for end in ends)
         variance = (weight**2) @ (p * (1 - p))
-        # one certain prediction that is wrong is one event more, no proof
+        # A variance of 0 means that all predictions are certain; if the events differ
+        # from them, calibration is refuted.
         is_impossible = variance <= 0 and observed != expected
         pvalue = run_spiegelhalter_test(observed - expected, variance, is_impossible)[1]
     return [ValidationRow("O/E", float(observed / expected), low, high, 1.0, pvalue)]
@@ -458,7 +462,7 @@ def _compute_rates(problem, weight, level, groups=None):
 
 
 class _RecalibrationLines:
-    """logit P = a + b z: estimates, intervals and p-values of one problem."""
+    """Estimates, intervals and p-values of logit P = a + b z for one problem."""
 
     def __init__(self, problem, weight, level, ci, groups=None):
         self.z = compute_finite_log_odds(problem.score, 1 - problem.score)
@@ -467,6 +471,7 @@ class _RecalibrationLines:
         self.title = problem.title
         self.ci = ci
         self.one = np.ones_like(self.z)
+        # All predictions are 0 or 1, and right.
         self.certain = bool((problem.score == problem.hit).all())
         self.columns = np.column_stack([self.one, self.z])
         # The profile interval: twice the log-likelihood falls by at most this quantile
@@ -479,19 +484,23 @@ class _RecalibrationLines:
     def make_rows(self):
         names = "calibration in the large", "intercept", "slope", "Cox chi-square"
         targets = 0.0, 0.0, 1.0, 2.0
-        found = zip(names, self._compute_estimates(), targets, strict=True)
-        return [
-            ValidationRow(name, e, *ends, goal, p) for name, (e, ends, p), goal in found
-        ]
+        estimates = self._compute_estimates()
+        rows = []
+        for name, computed, target in zip(names, estimates, targets, strict=True):
+            estimate, ends, pvalue = computed
+            rows.append(ValidationRow(name, estimate, *ends, target, pvalue))
+        return rows
 
     def _compute_estimates(self):
         """Compute (estimate, interval, p-value) of each row."""
         missing = (_NAN, _MISSING_INTERVAL, _NAN)
         got = f"the same in all rows ({self.title})"
         if (self.hit == self.hit[0]).all():
-            hint = "There is no slope, AUC or R2: take rows of both"
             warn_calibration(
-                expected="both outcomes", got=got, hint=hint, estimator=self
+                expected="both outcomes",
+                got=got,
+                hint="There is no slope, AUC or R2: take rows of both",
+                estimator=self,
             )
             return [missing] * 4
         start = line.compute_log_likelihood(self.z, self.hit, self.weight)
@@ -505,17 +514,20 @@ class _RecalibrationLines:
         )
         shift_test = self._test_in_the_large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
-            hint = "There is no slope: check where the predictions come from"
             warn_calibration(
                 expected="at least two different predictions",
                 got=got,
-                hint=hint,
+                hint="There is no slope: check where the predictions come from",
                 estimator=self,
             )
             return [shift_test, missing, missing, missing]
         return [shift_test, *self._estimate_both(start, large, top)]
 
     def _test_in_the_large(self, estimate, top, ratio):
+        """Return (estimate, interval, p-value) of the intercept at slope 1.
+
+        `top` is the largest log-likelihood, and `ratio` the likelihood ratio of 0.
+        """
         if self.clusters is not None:
             return estimate, *self.clusters.test_in_the_large(estimate)
         error = self._compute_errors(self.columns[:, :1], self.z + estimate)[1][0]
@@ -534,6 +546,11 @@ class _RecalibrationLines:
         return estimate, ends, float(stats.chi2.sf(ratio, 1))
 
     def _estimate_both(self, start, large, top_of_large):
+        """Return (estimate, interval, p-value) of intercept, slope and Cox's chi-square.
+
+        `start` is the log-likelihood of the predictions as they are; `large` is the
+        intercept at slope 1, with log-likelihood `top_of_large`.
+        """
         (a, b), top = line.fit_line(self.z, self.hit, self.weight)
         # Likelihood ratios of the slope, and of intercept and slope together.
         ratios = max(2 * (top - top_of_large), 0.0), max(2 * (top - start), 0.0)
@@ -545,28 +562,33 @@ class _RecalibrationLines:
         if self.clusters is not None:
             ends = self.clusters.compute_line_intervals(a, b)
             return self._make_three_rows(float(a), float(b), ends, ratios)
-        covered, errors = self._compute_errors(self.columns, a + b * self.z)
+        covariance, errors = self._compute_errors(self.columns, a + b * self.z)
         if self.ci == "profile":
-            ends = [
-                line.find_profile_interval(
-                    self._profile_likelihood(held, other), own, top, error, self.drop
+            ends = []
+            for column, estimate, start in ((0, a, b), (1, b, a)):
+                profile = self._profile_likelihood(column, start)
+                ends.append(
+                    line.find_profile_interval(
+                        profile, estimate, top, errors[column], self.drop
+                    )
                 )
-                for held, own, other, error in (
-                    (0, a, b, errors[0]),
-                    (1, b, a, errors[1]),
-                )
-            ]
         else:
             ends = [
                 self._compute_wald_interval(value, error)
                 for value, error in zip((a, b), errors, strict=True)
             ]
         if self.ci == "sandwich":
-            away = np.array([a, b - 1])
-            ratios = ((b - 1) / errors[1]) ** 2, away @ np.linalg.solve(covered, away)
+            deviation = np.array([a, b - 1])
+            # Wald statistics of the slope, and of both: the likelihood ratio would need
+            # independent rows of equal weight.
+            ratios = (
+                ((b - 1) / errors[1]) ** 2,
+                deviation @ np.linalg.solve(covariance, deviation),
+            )
         return self._make_three_rows(float(a), float(b), ends, ratios)
 
     def _handle_separation(self, b, top, ratios):
+        """Warn of an infinite slope, and return what exists of the three rows."""
         sign = np.sign(b)
         warn_calibration(
             expected="outcomes that overlap in the prediction",
@@ -577,7 +599,8 @@ class _RecalibrationLines:
             estimator=self,
         )
         ends = _MISSING_INTERVAL
-        if self.ci == "sandwich" and self.clusters is None:  # infinite errors
+        # The sandwich has infinite standard errors here.
+        if self.ci == "sandwich" and self.clusters is None:
             ratios = _MISSING_INTERVAL
         if self.ci == "profile":
             step = 1 / max(np.abs(self.z).max(), 1e-3)
@@ -590,26 +613,28 @@ class _RecalibrationLines:
         )
 
     def _make_three_rows(self, a, b, ends, ratios):
-        slope, both = (float(stats.chi2.sf(ratios[n - 1], n)) for n in (1, 2))
+        slope_pvalue = float(stats.chi2.sf(ratios[0], 1))
+        line_pvalue = float(stats.chi2.sf(ratios[1], 2))
         return [
             (a, ends[0], _NAN),
-            (b, ends[1], slope),
-            (float(ratios[1]), _MISSING_INTERVAL, both),
+            (b, ends[1], slope_pvalue),
+            (float(ratios[1]), _MISSING_INTERVAL, line_pvalue),
         ]
 
-    def _profile_likelihood(self, held, start):
-        """Maximise the likelihood over b (or a) for a fixed a (or b), by `held`.
+    def _profile_likelihood(self, column, start):
+        """Return the function of one coefficient that maximises over the other one.
 
-        Each climb begins where the last ended.
+        `column` is 0 for the intercept and 1 for the slope. Each search begins where the
+        previous one ended, the first at `start`.
         """
-        given = self.columns[:, held]
-        free = np.ascontiguousarray(self.columns[:, 1 - held])
+        fixed = self.columns[:, column]
+        free = np.ascontiguousarray(self.columns[:, 1 - column])
         # Neighbouring points of a profile have neighbouring maxima.
         last = [start]
 
         def maximise_at(c):
             last[0], value = line.fit_single_coefficient(
-                c * given, free, self.hit, self.weight, last[0]
+                c * fixed, free, self.hit, self.weight, last[0]
             )
             return value
 
@@ -617,8 +642,10 @@ class _RecalibrationLines:
 
     def _compute_errors(self, columns, eta):
         squares = self.weight**2 if self.ci == "sandwich" else None
-        found = line.compute_covariance(columns, eta, self.hit, self.weight, squares)
-        return found, np.sqrt(found.diagonal())
+        covariance = line.compute_covariance(
+            columns, eta, self.hit, self.weight, squares
+        )
+        return covariance, np.sqrt(covariance.diagonal())
 
     def _compute_wald_interval(self, estimate, error):
         half = np.sqrt(self.drop) * error
@@ -651,34 +678,35 @@ _EXPECTED_LOSS_BY_QUANTITY = {
 
 
 def _compute_overall(predictions, weight, smoother, draws, groups=None):
-    """Return ICI to R2 of two classes, and values of calibrated predictions by draws."""
-    sample = (
-        pool_rows(predictions)
-        if groups is None
-        else ClusterSample(predictions.problems()[0], groups)
-    )
+    """Return the rows ICI to R2 of two classes; values if calibrated come from draws."""
+    if groups is None:
+        sample = pool_rows(predictions)
+    else:
+        sample = ClusterSample(predictions.problems()[0], groups)
     evaluate = partial(_validate_cells, smoother=smoother)
-    observed, ranked, drawn = simulate_if_calibrated(
+    observed, ranked, simulated = simulate_if_calibrated(
         predictions, sample, evaluate, **draws
     )
     p = predictions.second
-    hit = predictions.codes
+    outcome = predictions.codes
     brier = spiegelhalter_test(
-        hit, p, sample_weight=weight, labels=[0, 1], groups=groups
+        outcome, p, sample_weight=weight, labels=[0, 1], groups=groups
     ).pvalue
     rows = []
     for number, name in enumerate(_QUANTITY_NAMES):
-        null = drawn[:, number]
+        null = simulated[:, number]
         pvalue = _NAN
         if name in _CURVE_QUANTITIES:
-            found = MonteCarloResult.from_draws(
+            result = MonteCarloResult.from_draws(
                 observed[number], null, name, ranked[number]
             )
-            pvalue = found.pvalue
+            pvalue = result.pvalue
         elif name == "Brier":
             pvalue = brier
+        # A draw without events, or of nothing else, does not have an AUC or R2.
         defined = null[np.isfinite(null)]
         expected = float(defined.mean()) if len(defined) else _NAN
+        # Losses have an exact expectation, which needs no draws.
         if name in _EXPECTED_LOSS_BY_QUANTITY:
             expected = predictions.mean(_EXPECTED_LOSS_BY_QUANTITY[name](p))
         rows.append(
@@ -693,12 +721,12 @@ def _validate_cells(predictions, smoother):
     """Return the `_QUANTITY_NAMES` of two classes; NaN if one needs both outcomes."""
     (problem,) = predictions.problems()
     score, mass, hits = problem.cells
-    rest = mass - hits
+    misses = mass - hits
     total = mass.sum()
     rate = hits.sum() / total
-    brier = (hits @ (1 - score) ** 2 + rest @ score**2) / total
+    brier = (hits @ (1 - score) ** 2 + misses @ score**2) / total
     loss = (
-        hits @ compute_log_losses(score) + rest @ compute_log_losses(1 - score)
+        hits @ compute_log_losses(score) + misses @ compute_log_losses(1 - score)
     ) / total
     scaled = _NAN
     area = _NAN
@@ -706,8 +734,8 @@ def _validate_cells(predictions, smoother):
     if 0 < rate < 1:
         scaled = 1 - brier / (rate * (1 - rate))
         # The AUC of cells: non-events of lower scores, ties count one half.
-        below = np.cumsum(rest) - rest / 2
-        area = (hits / hits.sum()) @ (below / rest.sum())
+        below = np.cumsum(misses) - misses / 2
+        area = (hits / hits.sum()) @ (below / misses.sum())
         # Cox and Snell's R2 over its maximum (Nagelkerke, 1991).
         r2 = np.expm1(2 * (loss - _compute_entropy(rate))) / np.expm1(
             -2 * _compute_entropy(rate)

@@ -94,13 +94,13 @@ def _complete_registry() -> dict[str, Measure]:
 
 @_cache
 def _import_measures() -> None:
-    whole = _import_module(__name__.rpartition(".")[0])
-    for room in _iter_modules(whole.__path__):
-        inside = _iter_modules([f"{path}/{room.name}" for path in whole.__path__])
+    package = _import_module(__name__.rpartition(".")[0])
+    for room in _iter_modules(package.__path__):
+        modules = _iter_modules([f"{path}/{room.name}" for path in package.__path__])
         # Sub-packages above this one define measures too. They register when imported,
         # which happens at the first look-up and not with `import sklearn_calib`.
-        if "_measures" in {module.name for module in inside}:
-            _import_module(f"{whole.__name__}.{room.name}")
+        if "_measures" in {module.name for module in modules}:
+            _import_module(f"{package.__name__}.{room.name}")
 
 
 def register_measures(things: _Iterable[object]) -> list[str]:
@@ -109,11 +109,12 @@ def register_measures(things: _Iterable[object]) -> list[str]:
     Returns their names, sorted. A sub-package calls it once with its imported names;
     its module `_measures` makes it discoverable.
     """
-    found = {
-        thing.spec.name: thing for thing in list(things) if isinstance(thing, Measure)
-    }
-    _MEASURE_REGISTRY.update(found)
-    return sorted(found)
+    measures = {}
+    for thing in list(things):
+        if isinstance(thing, Measure):
+            measures[thing.spec.name] = thing
+    _MEASURE_REGISTRY.update(measures)
+    return sorted(measures)
 
 
 # Every measure imported above is registered.
@@ -141,10 +142,9 @@ def all_losses() -> dict[str, ProperLoss]:
     >>> list(all_losses())
     ['brier', 'log', 'spherical']
     """
-    found = [
-        f.spec.loss for f in _complete_registry().values() if f.spec.loss is not None
-    ]
-    return {loss.name: loss for loss in sorted(found, key=lambda loss: loss.name)}
+    losses = [measure.spec.loss for measure in _complete_registry().values()]
+    by_name = {loss.name: loss for loss in losses if loss is not None}
+    return dict(sorted(by_name.items()))
 
 
 def get_loss(loss: LossLike, n_classes: int | None = None) -> ProperLoss:
@@ -172,15 +172,20 @@ def get_loss(loss: LossLike, n_classes: int | None = None) -> ProperLoss:
     >>> get_loss("log").label
     'log loss [nats]'
     """
-    found = loss if isinstance(loss, ProperLoss) else None
+    resolved = loss if isinstance(loss, ProperLoss) else None
     if isinstance(loss, str):
-        found = all_losses().get(loss)
-    if found is None:
-        hint = "Check the spelling, or pass a ProperLoss"
-        raise _unknown_name("a loss", loss, all_losses(), hint, argument="loss")
+        resolved = all_losses().get(loss)
+    if resolved is None:
+        raise _unknown_name(
+            "a loss",
+            loss,
+            all_losses(),
+            "Check the spelling, or pass a ProperLoss",
+            argument="loss",
+        )
     if n_classes is not None:
-        found.check_classes(n_classes)
-    return found
+        resolved.check_classes(n_classes)
+    return resolved
 
 
 def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:

@@ -96,11 +96,11 @@ class BetaFamilyLoss(ProperLoss):
     def compute_label_losses(self, proba: FloatArray) -> FloatArray:
         self.check_classes(np.shape(proba)[1])
         z = compute_log_odds(proba)
-        least = -_MAX_ABS_LOG_ODDS if self.floored else -np.inf
-        without = _integrate_cost(np.maximum(-z, least), self.beta, self.alpha)
-        return np.column_stack(
-            [without, _integrate_cost(np.maximum(z, least), self.alpha, self.beta)]
-        )
+        smallest = -_MAX_ABS_LOG_ODDS if self.floored else -np.inf
+        # The loss of label 0 is that of label 1 with both classes exchanged.
+        of_zero = _integrate_cost(np.maximum(-z, smallest), self.beta, self.alpha)
+        of_one = _integrate_cost(np.maximum(z, smallest), self.alpha, self.beta)
+        return np.column_stack([of_zero, of_one])
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
         unit = betaln(self.alpha + 1, self.beta + 1)
@@ -118,20 +118,15 @@ class BetaFamilyLoss(ProperLoss):
 
 @lru_cache(maxsize=64)
 def _find_undecided(loss):
+    """Return the prediction for which both labels cost the same, as a tuple."""
+
     def compute_loss_gap(z):
         return float(np.diff(loss.compute_label_losses(_make_two_class_rows(z))[0])[0])
 
-    return tuple(
-        _make_two_class_rows(
-            brentq(
-                compute_loss_gap,
-                -_MAX_ABS_LOG_ODDS,
-                _MAX_ABS_LOG_ODDS,
-                xtol=1e-14,
-                rtol=1e-14,
-            )
-        )[0]
+    z = brentq(
+        compute_loss_gap, -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS, xtol=1e-14, rtol=1e-14
     )
+    return tuple(_make_two_class_rows(z)[0])
 
 
 def _make_two_class_rows(z):
@@ -146,40 +141,38 @@ def _integrate_cost(z, a, b):
     """Integrate (1 - c) w(c) from c = expit(z) to 1, over log-odds, where it is smooth."""
     # The incomplete beta function of scipy loses digits for parameters near -1, and
     # calls of it are slow; the table is made once per loss.
-    step, behind = _tabulate_integrals(a, b)
-    inside = np.clip(z, -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS)
+    step, integral_from = _tabulate_integrals(a, b)
+    clipped = np.clip(z, -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS)
     place = np.minimum(
-        ((inside + _MAX_ABS_LOG_ODDS) / step).astype(np.intp) + 1, len(behind) - 1
+        ((clipped + _MAX_ABS_LOG_ODDS) / step).astype(np.intp) + 1,
+        len(integral_from) - 1,
     )
     # From the score to the next edge the integral is computed by two Gauss nodes, and
     # from there on it is in the table.
-    half = (place * step - _MAX_ABS_LOG_ODDS - inside) / 2
+    half = (place * step - _MAX_ABS_LOG_ODDS - clipped) / 2
     sums = sum(
-        s * _compute_density(inside + half * (1 + x), a, b)
+        s * _compute_density(clipped + half * (1 + x), a, b)
         for x, s in zip(_QUADRATURE_NODES, _QUADRATURE_WEIGHTS, strict=True)
     )
-    # before the first edge the density is that of exp(a t), beyond the last of exp(-(b
-    # + 1) t)
+    # Before the first edge the density is proportional to exp(a t), beyond the last one
+    # to exp(-(b + 1) t).
     before = np.maximum(-_MAX_ABS_LOG_ODDS - z, 0.0)
     beyond = np.maximum(z - _MAX_ABS_LOG_ODDS, 0.0)
-    left = before * _compute_density(-_MAX_ABS_LOG_ODDS, a, b) * exprel(-a * before)
-    return behind[place] * np.exp(-(b + 1) * beyond) + half * sums + left
+    tail_before = (
+        before * _compute_density(-_MAX_ABS_LOG_ODDS, a, b) * exprel(-a * before)
+    )
+    return integral_from[place] * np.exp(-(b + 1) * beyond) + half * sums + tail_before
 
 
 @lru_cache(maxsize=8)
 def _tabulate_integrals(a, b):
     """Return the width of cells of log-odds, and the integral from each edge to infinity."""
+    # The density is narrower for larger parameters, by the root of these.
+    n_cells = LOG_ODDS_CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0))))
     edges, step = np.linspace(
-        -_MAX_ABS_LOG_ODDS,
-        _MAX_ABS_LOG_ODDS,
-        LOG_ODDS_CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0)))) + 1,
-        retstep=True,
+        -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS, n_cells + 1, retstep=True
     )
-    parts = (
-        _compute_density(edges[:-1, None] + step / 2 * (1 + _QUADRATURE_NODES), a, b)
-        @ _QUADRATURE_WEIGHTS
-        * step
-        / 2
-    )
+    nodes = edges[:-1, None] + step / 2 * (1 + _QUADRATURE_NODES)
+    parts = _compute_density(nodes, a, b) @ _QUADRATURE_WEIGHTS * step / 2
     tail = _compute_density(_MAX_ABS_LOG_ODDS, a, b) / (b + 1)
     return step, np.append(parts, tail)[::-1].cumsum()[::-1]

@@ -113,7 +113,7 @@ def calibration_error(
 def _compute_error(
     predictions, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"
 ):
-    """Return the error behind the three names."""
+    """Return the error that the three public measures compute."""
     n_bins = _check_options(predictions, norm, strategy, n_bins, debias, bin_weight)
     power = 2 if norm == "l2" else 1
     errors = []
@@ -123,9 +123,9 @@ def _compute_error(
         if norm == "max":
             errors.append(np.abs(gap).max())
         else:
-            term = (
-                _subtract_bias(gap, variance, power) if debias else np.abs(gap) ** power
-            )
+            term = np.abs(gap) ** power
+            if debias:
+                term = _subtract_bias(gap, variance, power)
             weight = mass if bin_weight == "mass" else np.ones_like(mass)
             errors.append(weight @ term / weight.sum())
         shares.append(problem.share)
@@ -135,12 +135,9 @@ def _compute_error(
 
 
 def _check_options(predictions, norm, strategy, n_bins, debias, bin_weight):
-    """Check the options; the number of bins, or "sweep"."""
-    for name, value in (
-        ("norm", norm),
-        ("strategy", strategy),
-        ("bin_weight", bin_weight),
-    ):
+    """Check the options, and return the number of bins, or "sweep"."""
+    choices = {"norm": norm, "strategy": strategy, "bin_weight": bin_weight}
+    for name, value in choices.items():
         check_choice(name, value, _CHOICES_BY_OPTION[name])
     debias = check_bool(debias, "debias")
     if debias and norm == "max":
@@ -192,33 +189,32 @@ def _bin_gaps(problem, n_bins, strategy, debias):
 def _sum_uniform_bins(problem, n_bins):
     """Compute mass and summed residuals of equally wide bins, without sorting."""
     score = problem.score
-    hit = problem.hit
+    outcome = problem.hit
     weight = problem.weight
     if len(score) >= MIN_COMPILED_ROWS:
         from .._kernels._score_sums import sum_uniform_bins
 
-        return sum_uniform_bins(score, hit, weight, n_bins)
+        return sum_uniform_bins(score, outcome, weight, n_bins)
     bins = bin_distinct_values(score, None, n_bins, "uniform")
-    return sum_bins(bins, n_bins, weight, weight * (hit - score))
+    return sum_bins(bins, n_bins, weight, weight * (outcome - score))
 
 
 def _compute_variance(problem, row_bin, gap, mass):
+    """Return the variance of the mean residual of each bin; NaN for one row."""
     weight = problem.weight
     residual = problem.hit - problem.score
     spread, squares = sum_bins(
         row_bin, len(gap), (weight * (residual - gap[row_bin])) ** 2, weight**2
     )
     with np.errstate(divide="ignore", invalid="ignore"):
-        effective = mass**2 / squares  # Kish's number of rows
-        return (
-            spread
-            / mass**2
-            * np.where(effective > 1, effective / (effective - 1), np.nan)
-        )
+        # Kish's number of rows of each bin, for the divisor of an unbiased variance.
+        effective = mass**2 / squares
+        factor = np.where(effective > 1, effective / (effective - 1), np.nan)
+        return spread / mass**2 * factor
 
 
 def _subtract_bias(gap, variance, power):
-    """Subtract from the gap to a power what noise of that variance adds in expectation."""
+    """Return the gap to a power, less the increase that noise causes in expectation."""
     # Kumar, Liang, Ma (2019): the squared gap exceeds the squared bias by its own
     # variance, so an unbiased estimate subtracts it.
     if power == 2:
@@ -228,9 +224,8 @@ def _subtract_bias(gap, variance, power):
     ratio = mean / sd
     # The mean of |X| for a normal X with this mean and deviation (a folded normal
     # distribution); the excess over |mean| is the bias of norm "l1".
-    folded = sd * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + mean * (
-        1 - 2 * ndtr(-ratio)
-    )
+    folded = sd * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2)
+    folded += mean * (1 - 2 * ndtr(-ratio))
     excess = np.where(variance > 0, folded - mean, 0.0)
     return np.where(np.isnan(variance), 0.0, mean - excess)
 

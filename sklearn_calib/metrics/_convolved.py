@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 # The bandwidth that is found is rarely below 20 of these cells.
 GRID_CELLS = 1 << 14
-# over the bandwidth: frequencies beyond are damped to 1e-16; eight points for each
+# Frequencies above this number over the bandwidth are damped to 1e-16; the grid of the
+# inverse transform has eight points for each of the others.
 _FREQUENCY_CUTOFF = 2.75
-# the last step, of the logarithm: the error is of the order of its square
+# The search ends at a step of the log-bandwidth this small: the error that remains is of
+# the order of its square.
 LOG_BANDWIDTH_TOLERANCE = 1e-7
 MIN_BANDWIDTH = 1e-9
 FIRST_BANDWIDTH = 0.02
@@ -84,32 +86,34 @@ def convolved_calibration_error(
 
 
 def _find_fixed_point(error):
-    """Find the bandwidth that equals its error, which decreases.
+    """Find the bandwidth that equals its error; return 0 if it is below `MIN_BANDWIDTH`.
 
-    0 if it is below `MIN_BANDWIDTH`.
-
-    By secants of log error - log bandwidth, whose slope is -1 at most, and -1.5 for
-    noise.
+    The error decreases in the bandwidth. The root of log error - log bandwidth is found
+    by secants; its slope is at most -1, and -1.5 for noise.
     """
     u = np.log(FIRST_BANDWIDTH)
     slope = 1.5
     low = np.log(MIN_BANDWIDTH)
     high = 0.0
-    before = None
+    previous = None
     for _ in range(200):
         gap = np.log(max(error(np.exp(u)), np.finfo(float).tiny)) - u
-        if before is not None:
+        if previous is not None:
             # The error decreases in the bandwidth, so the gap falls at least as fast as
             # u rises: its slope is at most -1, which limits the step.
-            slope = max((before[1] - gap) / (u - before[0]), 1.0)
+            last_u, last_gap = previous
+            slope = max((last_gap - gap) / (u - last_u), 1.0)
         # A secant step on the logarithms, replaced by bisection outside the bracket.
         new = u + gap / slope
         if abs(new - u) < LOG_BANDWIDTH_TOLERANCE:
             return float(np.exp(new))
-        low, high = (u, high) if gap > 0 else (low, u)
+        if gap > 0:
+            low = u
+        else:
+            high = u
         if high - np.log(MIN_BANDWIDTH) < LOG_BANDWIDTH_TOLERANCE:
             return 0.0
-        before = u, gap
+        previous = u, gap
         u = new if low < new < high else (low + high) / 2
     return float(np.exp(u))
 
@@ -117,14 +121,14 @@ def _find_fixed_point(error):
 def _make_smoother(problem):
     """Return the integral of absolute smoothed residuals as a function of the bandwidth.
 
-    A Gaussian leaves few frequencies, so few points of the grid hold all there is. What
-    a sum over points misses of the integral of an absolute value is its kinks: between
-    values a and -b, the part a b / (a + b) of the triangles, less (a + b) / 6, what the
-    sum misses of the curve.
+    A Gaussian leaves few frequencies, so few points of the grid are enough. A sum over
+    points differs from the integral of an absolute value at its kinks: between values a
+    and -b it is too large by a b / (a + b) for the two triangles, and too small by
+    (a + b) / 6 for the curvature.
     """
     from .._kernels._score_sums import bin_linearly
 
-    # sums over rows need neither an order nor cells
+    # Sums over rows need neither an order nor cells.
     residual = problem.weight * (problem.hit - problem.score)
     # The cosine transform convolves with reflection at 0 and 1, as in definition 9 of
     # Hu, Jambulapati, Tian, Yang (2024).
@@ -133,21 +137,26 @@ def _make_smoother(problem):
     )
 
     def smooth_at_bandwidth(bandwidth):
-        points = min(
-            GRID_CELLS,
-            max(64, 1 << int(np.ceil(np.log2(8 * _FREQUENCY_CUTOFF / bandwidth)))),
-        )
-        # A Gaussian damps high frequencies to nothing, so a short inverse transform has
-        # all that is left.
-        kept = slice(min(points, int(_FREQUENCY_CUTOFF / bandwidth) + 1))
+        """Return the integral for one bandwidth."""
+        # A power of 2, for which the transform is fast.
+        needed = 1 << int(np.ceil(np.log2(8 * _FREQUENCY_CUTOFF / bandwidth)))
+        points = min(GRID_CELLS, max(64, needed))
+        # A Gaussian damps high frequencies to nothing, so a short inverse transform of the
+        # others is complete.
+        low_frequencies = slice(min(points, int(_FREQUENCY_CUTOFF / bandwidth) + 1))
         values = idct(
-            spectrum[kept] * np.exp(_DAMPING_EXPONENTS[kept] * bandwidth**2), n=points
+            spectrum[low_frequencies]
+            * np.exp(_DAMPING_EXPONENTS[low_frequencies] * bandwidth**2),
+            n=points,
         )
         size = np.abs(values)
-        at = np.flatnonzero(values[1:] * values[:-1] < 0)
-        gap = size[at] + size[at + 1]
+        sign_change = np.flatnonzero(values[1:] * values[:-1] < 0)
+        gap = size[sign_change] + size[sign_change + 1]
         # The trapezoid rule for |x|, corrected where the values change their sign
         # between two points.
-        return float(size.sum() + (gap / 6 - size[at] * size[at + 1] / gap).sum())
+        return float(
+            size.sum()
+            + (gap / 6 - size[sign_change] * size[sign_change + 1] / gap).sum()
+        )
 
     return smooth_at_bandwidth

@@ -125,10 +125,10 @@ def cumulative_differences(
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label
     )
-    found = [
+    paths = [
         _compute_differences(problem) for problem in predictions.problems(multiclass)
     ]
-    return found[0] if len(found) == 1 else found
+    return paths[0] if len(paths) == 1 else paths
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)

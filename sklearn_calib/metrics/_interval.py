@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from . import BinaryProblem
 
-# up to here resamples share the orders of all widths: a few megabytes
+# Up to here resamples share the orders of all widths, which take a few megabytes.
 _MAX_SHARED_CELLS = 1 << 14
 
 
@@ -96,7 +96,7 @@ def interval_calibration_error(
     >>> 0.05 < interval_calibration_error(y, proba) < 0.3
     True
     """
-    # the limit of narrow intervals
+    # The binned error of infinitely narrow intervals.
     best = np.abs(problem.cells.residual).sum()
     width = 1.0
     # Widths 2^-k are enough: halving loses at most a factor of 2, and the surrogate
@@ -114,26 +114,27 @@ def interval_calibration_error(
 
 
 def _average_error_over_shifts(problem, width):
+    """Return the binned error of intervals of a width, averaged over all their shifts.
+
+    Equation 29 of Hu, Jambulapati, Tian, Yang (2024).
+    """
     from .._kernels._score_sums import average_shifted_intervals
 
     score = problem.cells.score
     residual = problem.cells.residual
-    kept = len(score) <= _MAX_SHARED_CELLS
-    found = (
-        problem.derive_from_scores(_sort_by_offset, width)
-        if kept
-        else _sort_by_offset(score, width)
-    )
-    order, offset, interval = found
+    if len(score) <= _MAX_SHARED_CELLS:
+        order, offset, interval = problem.derive_from_scores(_sort_by_offset, width)
+    else:
+        order, offset, interval = _sort_by_offset(score, width)
     return average_shifted_intervals(
         offset, interval, residual[order], int(interval.max()) + 1, width
     )
 
 
 def _sort_by_offset(score, width):
-    """Return the order of the offsets in intervals of this width.
+    """Return the order of the offsets in intervals of a width, the offsets, and the intervals.
 
-    Also returns the offsets in that order, and the interval of each.
+    The offsets and the interval of each score are in that order.
     """
     interval = np.floor(score / width).astype(np.int64)
     offset = np.clip(score - interval * width, 0.0, width)

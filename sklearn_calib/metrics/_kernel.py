@@ -34,7 +34,8 @@ def _compute_canonical_error(
         estimator = "unbiased" if predictions.items is None else "biased"
     proba = np.asarray(predictions.proba)
     place = None
-    if estimator == "biased":  # rows of one vector add up, as those of every label do
+    if estimator == "biased":
+        # Rows with equal vectors add up, so the kernel is computed for distinct ones.
         proba, place = predictions.derive_from_proba(_merge_equal_rows)
     else:
         predictions.check_single_labels(
@@ -57,13 +58,13 @@ def _compute_canonical_error(
             None if predictions.items is None else predictions.items.tobytes(),
         )
     _check_bandwidth(bandwidth, " or 'median'")
-    gram_of = {
+    compute_gram = {
         "linear": _compute_neighbour_pairs_kernel,
         "unbiased": _compute_all_pairs_kernel,
         "biased": _compute_distinct_row_kernel,
     }[estimator]
-    gram = predictions.derive_from_proba(gram_of, float(bandwidth))
-    # products of large ones would overflow
+    gram = predictions.derive_from_proba(compute_gram, float(bandwidth))
+    # Products of large weights would overflow.
     weight = predictions.weight / predictions.weight.max()
     if place is not None:
         sums = np.zeros_like(proba)
@@ -89,9 +90,10 @@ def _compute_distinct_row_kernel(proba, bandwidth):
 
 
 def _find_median_distance(proba, items):
-    """Return the median bandwidth; `items` are the bytes of the rows' numbers, if any.
+    """Return the median distance of rows.
 
-    A row that occurs several times counts once.
+    `items` are the item numbers of soft labels as bytes, which can be hashed: an item
+    counts once.
     """
     rows = slice(None)
     if items is not None:
@@ -218,10 +220,9 @@ def _check_options(kernel, estimator):
 
 
 def _check_bandwidth(bandwidth, other=""):
-    number = isinstance(bandwidth, int | float | np.number) and not isinstance(
-        bandwidth, bool
-    )
-    if not (number and np.isfinite(bandwidth) and bandwidth > 0):
+    is_real = isinstance(bandwidth, int | float | np.number)
+    is_real = is_real and not isinstance(bandwidth, bool)
+    if not (is_real and np.isfinite(bandwidth) and bandwidth > 0):
         raise invalid_input(
             expected=f"a finite bandwidth above 0{other}",
             got=repr(bandwidth),

@@ -108,10 +108,8 @@ class ProperLoss:
         log = log_proba(proba)
         # A central difference serves losses whose author gives no derivative; the step
         # balances truncation and rounding.
-        ahead, behind = (
-            self.compute_label_losses(apply_softmax(log + step * rate))
-            for step in (_DIFFERENCE_STEP, -_DIFFERENCE_STEP)
-        )
+        ahead = self.compute_label_losses(apply_softmax(log + _DIFFERENCE_STEP * rate))
+        behind = self.compute_label_losses(apply_softmax(log - _DIFFERENCE_STEP * rate))
         return (ahead - behind) / (2 * _DIFFERENCE_STEP)
 
     def compute_row_losses(self, proba: FloatArray, codes: IntArray) -> FloatArray:
@@ -139,7 +137,7 @@ class ProperLoss:
         return np.einsum("ij,ij->i", truth, self.compute_label_losses(proba))
 
     def divergence(self, proba: FloatArray, truth: FloatArray) -> FloatArray:
-        """By how much each row's expected loss is above that of predicting `truth`, >= 0."""
+        """Return each row's expected loss above that of predicting `truth`, >= 0."""
         return self.expected(proba, truth) - self.expected(truth, truth)
 
     def get_undecided_prediction(self, n_classes: int) -> FloatArray:
@@ -174,7 +172,7 @@ class ProperLoss:
 
     @property
     def label(self) -> str:
-        """Title and unit, for an axis."""
+        """Return the title and the unit, for an axis."""
         return f"{self.title} [{self.unit}]" if self.unit else self.title
 
 

@@ -172,24 +172,24 @@ def lower_distance_interval(
 
 
 def _compute_distance(problem, resolution, method, bounded):
+    """Return the distance; its bound is NaN unless it is wanted (`bounded`)."""
     from .._kernels import _distance as kernel
 
     check_choice("method", method, _DISTANCE_METHODS)
-    if resolution is not None and (
-        not is_number(resolution) or not 1e-6 <= resolution <= 1
-    ):
+    in_range = is_number(resolution) and 1e-6 <= resolution <= 1
+    if resolution is not None and not in_range:
         raise invalid_input(
             expected="a resolution from 1e-6 to 1",
             got=repr(resolution),
             hint="Leave the default",
         )
+    # 1 / 0.001 may be just above 1000.
     n_cells = int(np.ceil(1 / (resolution or _DEFAULT_RESOLUTION) - 1e-9))
     cells = problem.cells
-    hits = cells.hits
-    misses = np.maximum(cells.mass - cells.hits, 0.0)
     total = cells.mass.sum()
-    hits = hits / total
-    misses = misses / total
+    hits = cells.hits / total
+    # Rounding can leave a difference of sums just below 0.
+    misses = np.maximum(cells.mass - cells.hits, 0.0) / total
     if method == "rounded":
         value, lower = kernel.bracket_distance(
             cells.score, hits, misses, n_cells, 1 / n_cells
@@ -201,10 +201,8 @@ def _compute_distance(problem, resolution, method, bounded):
         program = kernel.make_score_program(cells.score, hits, misses)
     else:
         program = kernel.make_uniform_program(cells.score, hits, misses, n_cells)
-    found = kernel.solve_program(program)
-    bound = (
-        program.mean_move + kernel.bound_grid_loss(program, found)
-        if bounded
-        else np.nan
-    )
-    return DistanceInterval(found.value, bound)
+    solution = kernel.solve_program(program)
+    bound = np.nan
+    if bounded:
+        bound = program.mean_move + kernel.bound_grid_loss(program, solution)
+    return DistanceInterval(solution.value, bound)

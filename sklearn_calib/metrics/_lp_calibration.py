@@ -61,11 +61,13 @@ def _read_float32_proba(y_proba, input_name="y_proba"):
         # Checking a table of 1000 classes in float64 would copy it; a product in its
         # own type is enough to see whether the rows need to be divided.
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
+        smallest = block.min()
+        deviation = np.abs(total - 1).max()
+        # NaN fails both comparisons.
         if not (
-            block.min() >= -FLOAT32_SUM_TOLERANCE
-            and np.abs(total - 1).max() <= FLOAT32_SUM_TOLERANCE
+            smallest >= -FLOAT32_SUM_TOLERANCE and deviation <= FLOAT32_SUM_TOLERANCE
         ):
-            # divided, or rejected
+            # The general check divides rows by their sum, or rejects them.
             return np.asarray(read_proba(table, input_name=input_name))
     return table
 
@@ -142,9 +144,8 @@ def lp_calibration_error(
     >>> round(lp_calibration_error([0, 1, 2, 2], p, n_levels=4), 3)
     0.177
     """
-    return _make_label_error_function(predictions, p, n_levels, estimator)[0](
-        predictions.codes
-    )
+    error, _ = _make_label_error_function(predictions, p, n_levels, estimator)
+    return error(predictions.codes)
 
 
 def lp_calibration_test(
@@ -207,13 +208,14 @@ def lp_calibration_test(
     value = error(predictions.codes)
     rng = make_generator(random_state)
     table = predictions.proba
-    draws = (draw_labels(table, rng.random(len(table))) for _ in range(n_resamples))
-    drawn = np.array([error(codes) for codes in draws])
+    null = np.empty(n_resamples)
+    for number in range(n_resamples):
+        null[number] = error(draw_labels(table, rng.random(len(table))))
     return LpCalibrationResult(
         value,
-        float(drawn.mean()),
-        float(np.quantile(drawn, 0.95)),
-        float((1 + np.sum(drawn >= value)) / (1 + n_resamples)),
+        float(null.mean()),
+        float(np.quantile(null, 0.95)),
+        float((1 + np.sum(null >= value)) / (1 + n_resamples)),
         float(p),
         n_levels,
         n_cells,
@@ -223,7 +225,7 @@ def lp_calibration_test(
 def _make_label_error_function(predictions, p, n_levels, estimator):
     """Return the error as a function of the labels' codes, and the number of cells.
 
-    Rows are grouped once.
+    Rows are grouped only once, for all labels that are drawn.
     """
     from .._kernels._level_sets_compiled import sum_gap_powers
 
@@ -237,29 +239,31 @@ def _make_label_error_function(predictions, p, n_levels, estimator):
     order, starts = predictions.derive_from_proba(group_rows, int(n_levels))
 
     def compute_error(codes):
-        total, own = sum_gap_powers(table, codes, weight, order, starts, p)
+        total, of_single_rows = sum_gap_powers(table, codes, weight, order, starts, p)
         if estimator == "plugin":
             # Definition 6 of the paper; for p = infinity it is the largest error of a
             # cell and class.
             return float(total ** (1 / p)) if np.isfinite(p) else float(total)
-        # rows alone in their cell add to both sums alike
         # Subtracting the squares of single rows leaves pairs of different rows, whose
-        # products have mean 0 under calibration.
-        square = (total - own) / max(1 - np.vdot(weight, weight), np.finfo(float).tiny)
+        # products have mean 0 under calibration. Rows alone in their cell add equally
+        # to both sums.
+        pair_weight = max(1 - np.vdot(weight, weight), np.finfo(float).tiny)
+        square = (total - of_single_rows) / pair_weight
         return float(np.sign(square) * np.sqrt(abs(square)))
 
     return compute_error, len(starts)
 
 
 def _check_options(p, n_levels, estimator):
+    """Check the options, and return `p` as a float."""
     if not is_number(p) or not p >= 1:
         raise invalid_input(
             expected="p from 1 to infinity",
             got=repr(p),
             hint="Take 2, which has an unbiased estimator",
         )
-    known = is_number(n_levels) and 1 <= n_levels <= MAX_LEVELS
-    if not known or int(n_levels) != n_levels:
+    in_range = is_number(n_levels) and 1 <= n_levels <= MAX_LEVELS
+    if not in_range or int(n_levels) != n_levels:
         raise invalid_input(
             expected=f"a whole number of n_levels from 1 to {MAX_LEVELS}",
             got=repr(n_levels),

@@ -65,7 +65,7 @@ class JointOptions(SharedOptions, total=False):
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """The properties that a measure declares of itself, which scorers, tables and tests use.
+    """The declared properties of a measure, which scorers, tables and tests use.
 
     Parameters
     ----------
@@ -113,12 +113,15 @@ def _require_arrays(call: Function) -> Function:
 
     @wraps(call)
     def _call_checked(self, *arrays, **options):
-        for name in (*_DESCRIPTION_BY_ARRAY,)[len(arrays) :]:
+        """Call the measure if both arrays were passed, by position or by name."""
+        names = list(_DESCRIPTION_BY_ARRAY)
+        for name in names[len(arrays) :]:
             if name not in options:
-                others = [
-                    other for other in options if find_nearest_name(other, [name])
+                # A misspelt name, such as y_prob, is more likely than a missing array.
+                misspelt = [
+                    option for option in options if find_nearest_name(option, [name])
                 ]
-                got = f"{others[0]}=" if others else "none"
+                got = f"{misspelt[0]}=" if misspelt else "none"
                 raise invalid_input(
                     expected=f"{name}, {_DESCRIPTION_BY_ARRAY[name]}",
                     got=got,
@@ -163,13 +166,14 @@ class Measure(Generic[P]):
         spec: MetricSpec,
         validate: Callable[..., FloatArray] = validate_proba,
     ) -> None:
-        own = _get_options(function)
+        options = _get_options(function)
         self.spec = spec
         self._function = function
         self._validate = validate
-        self.option_names = tuple(option.name for option in own)
+        self.option_names = tuple(option.name for option in options)
+        # Whether the measure reads two-class problems, for which a class is positive.
         self.has_pos_label = any(
-            option in MULTICLASS_REDUCTIONS for option in spec.multiclass
+            reduction in MULTICLASS_REDUCTIONS for reduction in spec.multiclass
         )
         update_wrapper(self, function)
         # The signature is assembled so that `help`, type checkers and scikit-learn's
@@ -181,7 +185,7 @@ class Measure(Generic[P]):
         for name in SharedOptions.__annotations__:
             default = False if name == "soft_labels" else None
             parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
-        self.__signature__ = Signature([*parameters, *own], return_annotation=float)
+        self.__signature__ = Signature([*parameters, *options], return_annotation=float)
         self.__doc__ = _describe_options(cleandoc(function.__doc__ or ""), self)
 
     @_require_arrays
@@ -190,11 +194,11 @@ class Measure(Generic[P]):
     ) -> float:
         """Return the measure of anything that can be validated; see `validate_predictions`."""
         self._check_call(y_true, rest)
-        own: dict[str, Any] = dict(options)
-        sample_weight = own.pop("sample_weight", None)
-        labels = own.pop("labels", None)
-        soft_labels = check_bool(own.pop("soft_labels", None), "soft_labels")
-        multilabel = own.pop("multilabel", None)
+        remaining: dict[str, Any] = dict(options)
+        sample_weight = remaining.pop("sample_weight", None)
+        labels = remaining.pop("labels", None)
+        soft_labels = check_bool(remaining.pop("soft_labels", None), "soft_labels")
+        multilabel = remaining.pop("multilabel", None)
         if multilabel is not None:
             if soft_labels:
                 raise invalid_combination(
@@ -203,7 +207,7 @@ class Measure(Generic[P]):
                     hint="Call it for the column of each label, with soft_labels=True",
                 )
             return self._evaluate_labels(
-                y_true, y_proba, multilabel, sample_weight, labels, own
+                y_true, y_proba, multilabel, sample_weight, labels, remaining
             )
         if not soft_labels and is_label_table(y_true):
             raise invalid_input(
@@ -213,12 +217,12 @@ class Measure(Generic[P]):
                 "soft_labels=True; for many labels per row say how to average over them, "
                 "multilabel='macro' or 'micro'" + get_survival_hint(np.asarray(y_true)),
             )
-        pos_label = own.pop("pos_label", None)
+        pos_label = remaining.pop("pos_label", None)
         # The order of a pandas Categorical is lost once labels are encoded, so it is
         # read before.
-        if "order" in self.option_names and own.get("order") is None:
-            own["order"] = get_category_order(y_true, labels)
-        self.check_options(own)
+        if "order" in self.option_names and remaining.get("order") is None:
+            remaining["order"] = get_category_order(y_true, labels)
+        self.check_options(remaining)
         predictions = validate_predictions(
             y_true,
             y_proba,
@@ -228,21 +232,19 @@ class Measure(Generic[P]):
             validate=self._validate,
             soft_labels=soft_labels,
         )
-        return self.evaluate(predictions, **own)
+        return self.evaluate(predictions, **remaining)
 
     def _check_call(self, first, rest):
         """Reject (estimator, X, y), as scikit-learn calls scorers, and options without names."""
-        name = self.spec.name
         if hasattr(first, "fit") and not hasattr(first, "__array__"):
-            scorer = f"get_scorer({self.spec.scorer_name!r})"
-            hint = f"With scikit-learn pass scoring={scorer}, imported "
-            hint += (
-                f"from sklearn_calib.metrics, or call {name}(y, model.predict_proba(X))"
-            )
             raise invalid_input(
                 expected="labels y_true",
                 got=f"a {type(first).__name__}",
-                hint=hint,
+                hint=(
+                    f"With scikit-learn pass scoring=get_scorer({self.spec.scorer_name!r}), "
+                    "imported from sklearn_calib.metrics, or call "
+                    f"{self.spec.name}(y, model.predict_proba(X))"
+                ),
                 error=TypeError,
             )
         if rest:
@@ -270,7 +272,7 @@ class Measure(Generic[P]):
         return float(np.mean(values))
 
     def evaluate(self, predictions: "Predictions", **options: Any) -> float:
-        """Return the measure of `Predictions`: nothing is validated but the options.
+        """Return the measure of `Predictions`; only the options are validated.
 
         Parameters
         ----------
@@ -314,10 +316,11 @@ class Measure(Generic[P]):
         for name in options:
             if name in self.option_names:
                 continue
-            known = signature(self).parameters
-            hint = suggest_name(name, known)
-            # of the measure itself, if another function evaluates it
-            if name in known:
+            parameters = signature(self).parameters
+            hint = suggest_name(name, parameters)
+            # The name is a parameter such as `sample_weight`, which the function that
+            # evaluates the measure takes itself.
+            if name in parameters:
                 hint = f"Leave it out: {self.spec.name} takes it where it is called by itself"
             names = ", ".join(sorted(self.option_names)) or "none"
             raise invalid_input(
@@ -330,10 +333,12 @@ class Measure(Generic[P]):
         return f"<measure {self.spec.name}>"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        return self._function.__qualname__  # by name, as functions are pickled
+        # Measures are pickled by name, as functions are.
+        return self._function.__qualname__
 
     def __get__(self, instance: object, owner: type | None = None) -> "Measure[P]":
-        return self  # documentation tools take what has __get__ for a function
+        # Documentation tools take an object with `__get__` for a function.
+        return self
 
 
 def measure(
@@ -428,13 +433,13 @@ def binary_measure(
     >>> bias.spec.scorer_name
     'neg_bias'
     """
-    notions = (
-        MULTICLASS_REDUCTIONS
-        if joint is None
-        else (*MULTICLASS_REDUCTIONS, "canonical")
-    )
+    reductions: tuple[str, ...] = MULTICLASS_REDUCTIONS
+    if joint is not None:
+        reductions = (*MULTICLASS_REDUCTIONS, "canonical")
 
     def make_average_measure(function):
+        """Return the measure that averages a function over the two-class problems."""
+
         @wraps(function)
         def average_problems(predictions, *, multiclass="auto", **options):
             if joint is not None and is_scalar_equal(multiclass, "canonical"):
@@ -444,28 +449,30 @@ def binary_measure(
                 value += problem.share * function(problem, **options)
             return value
 
-        first = Parameter("predictions", Parameter.POSITIONAL_OR_KEYWORD)
+        argument = Parameter("predictions", Parameter.POSITIONAL_OR_KEYWORD)
+        # The signature has `multiclass` and the options of the wrapped function.
         option = Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto")
         average_problems.__signature__ = Signature(
-            [first, option, *_get_options(function)]
+            [argument, option, *_get_options(function)]
         )
-        return measure(multiclass=notions, **properties)(average_problems)
+        return measure(multiclass=reductions, **properties)(average_problems)
 
     return make_average_measure
 
 
 def _get_options(function):
-    """Return the parameters of a measure's function but for the first and the shared ones."""
-    _, *own = signature(function).parameters.values()
-    own = [option for option in own if option.kind is not Parameter.VAR_KEYWORD]
-    for option in own:
+    """Return the parameters of a measure's function without the first and the shared ones."""
+    _, *options = signature(function).parameters.values()
+    # `**shared` declares the shared ones for type checkers.
+    options = [each for each in options if each.kind is not Parameter.VAR_KEYWORD]
+    for option in options:
         if option.kind is not Parameter.KEYWORD_ONLY:
             raise invalid_input(
                 expected="a function of validated predictions and keyword-only options",
                 got=f"another argument {option.name!r}",
                 hint="Write * before the first option",
             )
-    return own
+    return options
 
 
 _SHARED_PARAMETERS_DOC = """\
@@ -509,8 +516,6 @@ def _describe_options(docstring, measure):
     if "multiclass" in measure.option_names:
         text += _MULTICLASS_DOC
         if "canonical" in measure.spec.multiclass:
-            text = (
-                text.replace('"classwise"}', '"classwise", "canonical"}')
-                + _CANONICAL_DOC
-            )
+            text = text.replace('"classwise"}', '"classwise", "canonical"}')
+            text += _CANONICAL_DOC
     return docstring.replace("{shared_parameters}", text)

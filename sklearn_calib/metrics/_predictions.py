@@ -40,7 +40,7 @@ _CONFIDENCE_HINT = (
     "pass y_true == y_pred as y_true"
 )
 
-# the ways to make two-class problems of several classes
+# The ways to make two-class problems of several classes.
 MULTICLASS_REDUCTIONS = ("confidence", "top_label", "classwise")
 MULTICLASS_MODES = ("auto", *MULTICLASS_REDUCTIONS)
 # From here on compiled code is worth its import.
@@ -48,10 +48,10 @@ MIN_COMPILED_ROWS = 20_000
 
 
 class Cells(NamedTuple):
-    """The rows of a two-class problem, pooled by score: what most measures read.
+    """The rows of a two-class problem, pooled by score: the input of most measures.
 
-    Only sums; `PooledPredictions` also have the numbers of rows, and draw resamples of
-    them.
+    Cells only have sums of weights. `PooledPredictions` also have the numbers of rows,
+    and draw resamples of them.
 
     Attributes
     ----------
@@ -76,24 +76,27 @@ class _ScoreOrder:
 
     def __init__(self, score, target=None, title="", rows=slice(None)):
         self.score = score
-        self.target = target  # the event of a row is that its label is the target
+        # The event of a row is that its label is the target.
+        self.target = target
         self.title = title
-        self.rows = rows  # of the predictions
+        # The rows of the predictions that this problem has.
+        self.rows = rows
         self.derived = {}
-        self.is_shared = False  # by resamples, for which an order pays
+        # True if resamples share these scores: sorting them once is worth it then.
+        self.is_shared = False
 
     @cached_property
     def score_ordering(self):
-        """The order of the rows, where each distinct score starts in it, and these scores."""
+        """Return the order of the rows, where each distinct score starts, and these scores."""
         order = slice(None)
         # Scores that are sorted already, as those of pooled rows, cost one comparison.
         if (self.score[1:] < self.score[:-1]).any():
             order = np.argsort(self.score)
         ordered = self.score[order]
-        first = np.empty(len(ordered), dtype=bool)
-        first[:1] = True
-        np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-        starts = np.flatnonzero(first)
+        is_first = np.empty(len(ordered), dtype=bool)
+        is_first[:1] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+        starts = np.flatnonzero(is_first)
         # A view of the caller's array must not be returned as the cells' own scores.
         fresh = ordered.base is None and len(starts) == len(ordered)
         distinct = ordered if fresh else ordered[starts]
@@ -156,6 +159,7 @@ class BinaryProblem:
 
     @cached_property
     def cells(self) -> Cells:
+        """Return the rows pooled by score."""
         if self._can_skip_sorting():
             from .._kernels._pool_by_score import pool_rows_by_score
 
@@ -167,17 +171,18 @@ class BinaryProblem:
         order, starts, score = self._score_order.score_ordering
         weight = np.ones(len(self.hit))
         hits = self.hit[order]
-        if (self.weight != 1).any():  # gathering them takes as long as the sort
+        # Gathering weights takes as long as the sort, so equal ones are not gathered.
+        if (self.weight != 1).any():
             weight = self.weight[order]
             hits = weight * hits
         return Cells(score, _sum_runs(starts, weight), _sum_runs(starts, hits))
 
     def _can_skip_sorting(self):
+        """Return whether pooling by a hash table is faster than sorting the scores."""
         if len(self.score) < MIN_COMPILED_ROWS or self._score_order.is_shared:
             return False
-        return "score_ordering" not in vars(self._score_order) and bool(
-            (self.weight == 1).all()
-        )
+        is_sorted = "score_ordering" in vars(self._score_order)
+        return not is_sorted and bool((self.weight == 1).all())
 
     def derive_from_scores(self, function: Callable[..., Any], *options: Any) -> Any:
         """Compute a function of the distinct scores, once for all resamples of predictions.
@@ -201,24 +206,24 @@ class BinaryProblem:
     def cell_indices(self) -> IntArray:
         """Return the position among the cells of each row."""
         order, starts, _ = self._score_order.score_ordering
-        first = np.zeros(len(self.score), dtype=np.intp)
-        first[starts[1:]] = 1
-        out = np.empty_like(first)
-        out[order] = np.cumsum(first)
-        return out
+        cell = np.zeros(len(self.score), dtype=np.intp)
+        cell[starts[1:]] = 1
+        cell_of_row = np.empty_like(cell)
+        cell_of_row[order] = np.cumsum(cell)
+        return cell_of_row
 
 
-def _memoize_result(found, function, given, options):
-    """Compute the result of a function, and keep it in `found`."""
+def _memoize_result(results, function, argument, options):
+    """Compute the result of a function, and keep it in `results`."""
     key = function, options
-    if key not in found:
-        found[key] = function(given, *options)
-    return found[key]
+    if key not in results:
+        results[key] = function(argument, *options)
+    return results[key]
 
 
 @dataclass(eq=False, repr=False)
 class Predictions:
-    """Validated predictions with their labels and weights: what a measure is a function of.
+    """Validated predictions with their labels and weights: the input of a measure.
 
     Made by `validate_predictions`. All derived arrays are made at first use,
     and the orders of the scores are shared by `with_labels` and `with_weight`, so that
@@ -262,16 +267,19 @@ class Predictions:
     ((3, 2), [0, 1, 0], 0.5)
     """
 
-    _given: FloatArray  # (n, 1): the second column of two, the other not yet made
+    # All columns, or of shape (n, 1) the second of two: the first is made when needed.
+    _columns: FloatArray
     codes: IntArray
-    _weight: FloatArray | None  # None: equal
+    # None if all weights are 1.
+    _weight: FloatArray | None
     classes: AnyArray
     positive: int = 1
     unit: float = 1.0
     items: IntArray | None = None
     clusters: IntArray | None = None
     kept: IntArray | None = None
-    n_given: int = -1  # as many as there are
+    # The number of rows that the caller passed; -1 if none was left out or repeated.
+    n_given: int = -1
     index: Any = None
     is_resample: bool = False
     _score_orders: dict[str, list[_ScoreOrder]] = field(default_factory=dict)
@@ -284,11 +292,11 @@ class Predictions:
 
     @cached_property
     def proba(self) -> FloatArray:
-        return add_first_class_column(self._given)
+        return add_first_class_column(self._columns)
 
     @property
     def second(self) -> FloatArray:
-        return np.asarray(self._given)[:, -1]
+        return np.asarray(self._columns)[:, -1]
 
     @cached_property
     def weight(self) -> FloatArray:
@@ -324,15 +332,15 @@ class Predictions:
             # Cluster numbers must have no gaps, because sums are indexed by them.
             clusters = np.unique(clusters[rows], return_inverse=True)[1].ravel()
         items = None if self.items is None else self.items[rows]
-        of_rows = {
-            "items": items,
-            "clusters": clusters,
-            "kept": None,
-            "n_given": -1,
-            "index": None,
-        }
         return self._replace_rows(
-            self._given[rows], self.codes[rows], weight, **of_rows
+            self._columns[rows],
+            self.codes[rows],
+            weight,
+            items=items,
+            clusters=clusters,
+            kept=None,
+            n_given=-1,
+            index=None,
         )
 
     def with_proba(self, proba: FloatArray) -> "Predictions":
@@ -341,9 +349,9 @@ class Predictions:
 
     def with_clusters(self, clusters: IntArray | None) -> "Predictions":
         """Return the same rows with a cluster number for each."""
-        together = copy(self)
-        together.clusters = clusters
-        return together
+        clustered = copy(self)
+        clustered.clusters = clusters
+        return clustered
 
     def check_single_labels(self, option: str, hint: str) -> None:
         """Raise ValueError for soft labels, if an option needs rows that are independent."""
@@ -370,19 +378,19 @@ class Predictions:
             "_problems": {},
             "is_resample": False,
         }
-        return replace(self, _given=proba, codes=codes, _weight=weight, **more)
+        return replace(self, _columns=proba, codes=codes, _weight=weight, **more)
 
     def _resample_rows(self, codes, weight):
-        """Return a resample, which shares what depends on the predictions."""
+        """Return a resample that shares all results which only depend on the scores."""
         # A resample changes labels or weights only, so sort orders and kernels of the
         # predictions remain valid and are shared.
-        changed = copy(self)
-        vars(changed).pop("weight", None)
-        changed.codes = codes
-        changed._weight = weight
-        changed._problems = {}
-        changed.is_resample = True
-        return changed
+        resample = copy(self)
+        vars(resample).pop("weight", None)
+        resample.codes = codes
+        resample._weight = weight
+        resample._problems = {}
+        resample.is_resample = True
+        return resample
 
     def derive_from_proba(self, function: Callable[..., Any], *options: Any) -> Any:
         """Compute a function of the predictions, once for all resamples.
@@ -432,35 +440,38 @@ class Predictions:
         )
         if multiclass in self._problems:
             return list(self._problems[multiclass])
-        if multiclass not in self._score_orders:
+        score_orders = self._score_orders.get(multiclass)
+        if score_orders is None:
             one_column = multiclass == "auto" and self.positive == 1
-            plain = np.asarray(self._given if one_column else self.proba)
-            two_classes = make_two_class_problems(multiclass, plain, self.positive)
-            self._score_orders[multiclass] = [
-                _ScoreOrder(
-                    score, target, name_problem(multiclass, self.classes, number), rows
-                )
-                for number, rows, score, target in two_classes
-            ]
-        score_orders = self._score_orders[multiclass]
+            proba = np.asarray(self._columns if one_column else self.proba)
+            score_orders = []
+            for number, rows, score, target in make_two_class_problems(
+                multiclass, proba, self.positive
+            ):
+                title = name_problem(multiclass, self.classes, number)
+                score_orders.append(_ScoreOrder(score, target, title, rows))
+            # Lists are stored only when they are complete, since threads share predictions.
+            self._score_orders[multiclass] = score_orders
         total = self.weight.sum()
         problems = []
         for score_order in score_orders:
             hit = (self.codes[score_order.rows] == score_order.target).astype(float)
             weight = self.weight[score_order.rows]
-            share = (
-                weight.sum() / total
-                if multiclass == "top_label"
-                else 1 / len(score_orders)
-            )
+            share = 1 / len(score_orders)
+            if multiclass == "top_label":
+                share = weight.sum() / total
             score_order.is_shared |= self.is_resample
+            # A resample may have no row of a predicted class.
             if share > 0:
-                title = score_order.title
                 problem = BinaryProblem(
-                    score_order.score, hit, weight, share, title, score_order
+                    score_order.score,
+                    hit,
+                    weight,
+                    share,
+                    score_order.title,
+                    score_order,
                 )
                 problems.append(problem)
-        # when it is whole: threads share predictions
         self._problems[multiclass] = problems
         return list(problems)
 
@@ -469,7 +480,7 @@ class PooledPredictions:
     """Rows of two classes, pooled by score, from which resamples of the rows are drawn.
 
     A `CellSample` of summaries draws independent rows, a `ClusterSample` whole
-    clusters; of their rows both keep only the numbers and weights in each cell.
+    clusters. Both keep only the numbers and weights of their rows in each cell.
 
     Attributes
     ----------
@@ -489,19 +500,20 @@ class PooledPredictions:
 
     @cached_property
     def predictions(self) -> Predictions:
-        """The cells as `Predictions` of the labels 0 and 1: two rows each, one a label."""
+        """Return the cells as `Predictions` of labels 0 and 1: a row for each cell and label."""
         codes = np.tile(np.arange(2), len(self.proba))
         predictions = Predictions(
             np.repeat(self.proba, 2, axis=0), codes, self.weight.ravel(), np.arange(2)
         )
-        predictions.problems()  # sorted once for all that is drawn
+        # The cells are sorted here, once for all resamples.
+        predictions.problems()
         return predictions
 
     @cached_property
     def nonempty_entries(self) -> tuple[Predictions, FloatArray]:
-        """The entries of `predictions` that have rows, and their summed squared weights."""
-        kept = np.flatnonzero(self.counts.ravel())
-        return self.predictions.take(kept), self.squares.ravel()[kept]
+        """Return the entries of `predictions` that have rows, and their summed squared weights."""
+        filled = np.flatnonzero(self.counts.ravel())
+        return self.predictions.take(filled), self.squares.ravel()[filled]
 
 
 def validate_predictions(
@@ -570,21 +582,24 @@ def validate_predictions(
     items = None
     kept = None
     if check_bool(soft_labels, "soft_labels"):
-        beside: dict[str, Any] = {"n_rows": len(proba), "scores": y_proba}
-        soft = validate_soft_labels(y_true, sample_weight, labels, **beside)
+        # Each row is repeated for each of its classes, with the shares as weights.
+        soft = validate_soft_labels(
+            y_true, sample_weight, labels, n_rows=len(proba), scores=y_proba
+        )
         proba, y_true, sample_weight, labels = soft.expand_rows(proba)
         items = soft.items
     classes, codes = read_labels(y_true, classes=labels)
     check_same_length(codes, proba)
     columns = max(proba.shape[1], 2)
     if len(classes) != columns:
+        hint = "Pass one column per class, or " + _CONFIDENCE_HINT
+        if len(classes) < columns:
+            hint = "If y_true" + _ALL_CLASSES_HINT
         raise invalid_input(
             "y_proba",
             expected=f"one class for each of the {columns} columns of y_proba",
             got=f"{len(classes)} classes, {classes[:10].tolist()}",
-            hint=("If y_true" + _ALL_CLASSES_HINT)
-            if len(classes) < columns
-            else ("Pass one column per class, or " + _CONFIDENCE_HINT),
+            hint=hint,
         )
     proba = reorder_columns(proba, y_proba, classes)
     positive = find_positive_index(classes, pos_label)
@@ -686,25 +701,25 @@ def validate_multilabel(
         )
     rows = []
     for label, name in enumerate(names):
-        kept = find_known_rows(table, label)
-        kept = kept[weight[kept] > 0]
-        if not len(kept):
+        known_rows = find_known_rows(table, label)
+        known_rows = known_rows[weight[known_rows] > 0]
+        if not len(known_rows):
             raise invalid_input(
                 expected="a known label in every column",
                 got=f"none for {name}",
                 hint="Drop the column",
             )
-        rows.append(kept)
+        rows.append(known_rows)
 
     def validate_labels(chosen):
+        """Validate the known rows of some labels as one two-class problem."""
+        hits = np.concatenate([table[rows[i], i] for i in chosen])
+        proba = stack_rows([pairs[i][rows[i]] for i in chosen])
+        row_weight = None
+        if sample_weight is not None:
+            row_weight = np.concatenate([weight[rows[i]] for i in chosen])
         return validate_predictions(
-            np.concatenate([table[rows[i], i] for i in chosen]).astype(np.intp),
-            stack_rows([pairs[i][rows[i]] for i in chosen]),
-            None
-            if sample_weight is None
-            else np.concatenate([weight[rows[i]] for i in chosen]),
-            BINARY_CLASSES,
-            validate=validate,
+            hits.astype(np.intp), proba, row_weight, BINARY_CLASSES, validate=validate
         )
 
     if multilabel == "micro":

@@ -24,7 +24,7 @@ class LogLoss(ProperLoss):
     Parameters
     ----------
     floored : bool, default=True
-        False: without that bound, as deep as the logarithms are known.
+        False: without that bound, as small as the logarithms represent.
 
     Examples
     --------
@@ -49,17 +49,19 @@ class LogLoss(ProperLoss):
         return -log_proba(proba)[rows, codes]
 
     def compute_logit_losses(self, logits: FloatArray, codes: IntArray) -> FloatArray:
+        """Return the loss of each row of the softmax of these logits."""
         if logits.shape[1] != 2:
             return super().compute_logit_losses(logits, codes)
-        # log(1 + exp(x)) in place: search loops evaluate this for millions of rows.
+        # log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)) does not overflow. It is
+        # computed in place: search loops evaluate it for millions of rows.
         gap = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
         gap *= 1.0 - 2.0 * codes
         losses = np.maximum(gap, 0.0)
         np.negative(np.abs(gap, out=gap), out=gap)
         losses += np.log1p(np.exp(gap, out=gap), out=gap)
-        return (
-            np.minimum(losses, LARGEST_LOG_LOSS, out=losses) if self.floored else losses
-        )
+        if self.floored:
+            np.minimum(losses, LARGEST_LOG_LOSS, out=losses)
+        return losses
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
         return -rate
@@ -84,17 +86,17 @@ class BrierLoss(ProperLoss):
     range = (0.0, 2.0)
 
     def compute_label_losses(self, proba: FloatArray) -> FloatArray:
-        plain = np.asarray(proba)
-        if plain.shape[1] == 2:
-            return (1 - plain) ** 2
-        return np.einsum("ij,ij->i", plain, plain)[:, None] - 2 * plain + 1
+        array = np.asarray(proba)
+        if array.shape[1] == 2:
+            return (1 - array) ** 2
+        return np.einsum("ij,ij->i", array, array)[:, None] - 2 * array + 1
 
     def compute_row_losses(self, proba: FloatArray, codes: IntArray) -> FloatArray:
-        plain = np.asarray(proba)
-        true = plain[np.arange(len(plain)), codes]
-        if plain.shape[1] == 2:
+        array = np.asarray(proba)
+        true = array[np.arange(len(array)), codes]
+        if array.shape[1] == 2:
             return (1 - true) ** 2
-        return np.einsum("ij,ij->i", plain, plain) - 2 * true + 1
+        return np.einsum("ij,ij->i", array, array) - 2 * true + 1
 
     def mean(self, predictions: "Predictions") -> float:
         if len(predictions.classes) != 2:
@@ -103,10 +105,10 @@ class BrierLoss(ProperLoss):
         return predictions.mean(np.square(residual, out=residual))
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
-        plain = np.asarray(proba)
-        moved = plain * rate
-        factor = 1.0 if plain.shape[1] == 2 else 2.0
-        return factor * (np.einsum("ij,ij->i", plain, moved)[:, None] - moved)
+        array = np.asarray(proba)
+        derivative = array * rate
+        factor = 1.0 if array.shape[1] == 2 else 2.0
+        return factor * (np.einsum("ij,ij->i", array, derivative)[:, None] - derivative)
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,8 @@ class SphericalLoss(ProperLoss):
     range = (-1.0, 0.0)
 
     def compute_label_losses(self, proba: FloatArray) -> FloatArray:
-        plain = np.asarray(proba)
-        return -plain / np.sqrt(np.einsum("ij,ij->i", plain, plain))[:, None]
+        array = np.asarray(proba)
+        return -array / np.sqrt(np.einsum("ij,ij->i", array, array))[:, None]
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
         losses = self.compute_label_losses(proba)
@@ -296,10 +298,9 @@ def ranked_probability_score(
     0.0425
     """
     columns = order_scale_columns(order, predictions.classes)
-    below = np.cumsum(np.asarray(predictions.proba)[:, columns], axis=1)[:, :-1]
+    gap = np.cumsum(np.asarray(predictions.proba)[:, columns], axis=1)[:, :-1]
     # The distribution function of the label is a step at its class; the score is the
     # mean squared distance of both functions.
-    below -= np.argsort(columns)[predictions.codes][:, None] <= np.arange(
-        below.shape[1]
-    )
-    return predictions.mean(np.einsum("ij,ij->i", below, below) / below.shape[1])
+    rank = np.argsort(columns)[predictions.codes]
+    gap -= rank[:, None] <= np.arange(gap.shape[1])
+    return predictions.mean(np.einsum("ij,ij->i", gap, gap) / gap.shape[1])

@@ -42,7 +42,7 @@ MAX_BINS = 10**6
 
 _STRATEGY_NAMES = get_args(CurveStrategy)
 _N_BELT_POINTS = 201
-# of an isotonic curve: more cannot be seen, and bands need points x resamples
+# Points of an isotonic curve: more cannot be seen, and bands need points x resamples.
 _MAX_ISOTONIC_CURVE_POINTS = 1000
 
 
@@ -93,7 +93,7 @@ class ReliabilityCurve:
 
 
 class ReliabilityCurves(list[ReliabilityCurve]):
-    """Reliability curves, one per binary problem; of a single one also its attributes.
+    """Reliability curves, one per binary problem; a single curve's attributes are passed on.
 
     Examples
     --------
@@ -104,6 +104,7 @@ class ReliabilityCurves(list[ReliabilityCurve]):
     """
 
     def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the only curve."""
         if name not in ReliabilityCurve.__dataclass_fields__:
             raise AttributeError(f"ReliabilityCurves has no {name}")
         if len(self) != 1:
@@ -274,8 +275,8 @@ class CurveRows:
             return weight * (rng.random(len(score)) < score)
 
         def redraw_rows(rng):
-            drawn = draw_row_counts(len(score), rng)
-            return weight * drawn, hits * drawn
+            counts = draw_row_counts(len(score), rng)
+            return weight * counts, hits * counts
 
         return cls(
             score, weight, hits, weight**2, problem.title, redraw_labels, redraw_rows
@@ -283,7 +284,7 @@ class CurveRows:
 
     @classmethod
     def from_pooled(cls, pooled: Any, title: str) -> "CurveRows":
-        """Return the cells of pooled rows, drawn as their rows or clusters would be."""
+        """Return the cells of pooled rows; their draws are those of rows or of clusters."""
 
         def redraw_labels(rng):
             return pooled.simulate_labels(rng).weight[1::2]
@@ -292,6 +293,7 @@ class CurveRows:
             weight = pooled.draw_bootstrap_sample(rng).weight.reshape(-1, 2)
             return weight.sum(axis=1), weight[:, 1]
 
+        is_clustered = pooled.n_clusters is not None
         return cls(
             score=pooled.proba[:, 1],
             weight=pooled.weight.sum(axis=1),
@@ -300,9 +302,9 @@ class CurveRows:
             title=title,
             simulate_labels=redraw_labels,
             draw_bootstrap_sample=redraw_rows,
-            compute_frequency_intervals=None
-            if pooled.n_clusters is None
-            else pooled.compute_frequency_intervals,
+            compute_frequency_intervals=pooled.compute_frequency_intervals
+            if is_clustered
+            else None,
         )
 
 
@@ -321,7 +323,6 @@ def compute_curve(
     score = rows.score
     weight = rows.weight
     hits = rows.hits
-    title = rows.title
     tails = [(1 - level) / 2, (1 + level) / 2]
     if strategy == "isotonic":
         values, row_value = find_distinct(score)
@@ -332,10 +333,10 @@ def compute_curve(
         consistency = _refit_isotonic_to_drawn_labels(
             rows, row_value, mass, points, n_resamples, rng
         )
-        paired = _bootstrap_isotonic_fits(
+        resampled_fits = _bootstrap_isotonic_fits(
             rows, row_value, mass, points, n_resamples, rng
         )
-        confidence = np.quantile(paired, tails, axis=0) if n_resamples else None
+        confidence = np.quantile(resampled_fits, tails, axis=0) if n_resamples else None
         mass = np.add.reduceat(mass, points)
     elif strategy == "loess":
         predicted, observed, mass, confidence = _fit_loess(rows, level)
@@ -360,13 +361,12 @@ def compute_curve(
         squares = squares[filled]
         predicted = mean[filled] / mass
         observed = total[filled] / mass
+        # Bins are numbered without the empty ones.
         number = (np.cumsum(filled) - 1)[row_bin]
-        consistency = np.array(
-            [
-                np.bincount(number, rows.simulate_labels(rng), len(mass)) / mass
-                for _ in range(n_resamples)
-            ]
-        )
+        consistency = np.empty((n_resamples, len(mass)))
+        for i in range(n_resamples):
+            hits_drawn = np.bincount(number, rows.simulate_labels(rng), len(mass))
+            consistency[i] = hits_drawn / mass
         # Kish's effective number of rows of each bin, in whose unit Clopper and
         # Pearson's interval is computed.
         rows_of_bin = mass**2 / squares
@@ -379,6 +379,7 @@ def compute_curve(
         expected = np.quantile(consistency, tails, axis=0)
     if confidence is None:
         confidence = None, None
+    counts, _ = np.histogram(score, bins=20, range=(0, 1), weights=weight)
     return ReliabilityCurve(
         predicted=predicted,
         observed=observed,
@@ -389,15 +390,14 @@ def compute_curve(
         confidence_high=confidence[1],
         level=level,
         strategy=strategy,
-        title=title,
-        histogram=np.histogram(score, bins=20, range=(0, 1), weights=weight)[0]
-        / weight.sum(),
+        title=rows.title,
+        histogram=counts / weight.sum(),
         log_odds_histogram=log_odds_histogram(score, weight),
     )
 
 
 def _fit_loess(rows, level):
-    """Compute scores, a local regression, the weight next to each, and Wilson's interval."""
+    """Return scores, a local regression, the weight nearest to each, and Wilson's interval."""
     values, row_value = find_distinct(rows.score)
     mass, total, squares = sum_bins(
         row_value, len(values), rows.weight, rows.hits, rows.squares
@@ -405,27 +405,23 @@ def _fit_loess(rows, level):
     points = _spread_positions(len(values))
     loess = Loess(values)
     observed = loess(mass, total)[points]
-    interval = compute_wilson_interval(
-        observed, loess.count_effective_rows(mass, squares)[points], level
-    )
+    effective_rows = loess.count_effective_rows(mass, squares)[points]
+    interval = compute_wilson_interval(observed, effective_rows, level)
     return values[points], observed, np.add.reduceat(mass, points), interval
 
 
 def _fit_on_log_odds(rows, strategy, level):
-    """Compute points, the fitted curve, the weight next to each, and its interval or belt."""
+    """Return points, the fitted curve, the weight nearest to each, and its interval or belt."""
+    # Weights are scaled so that their sum is Kish's number of rows.
     kish = rows.weight.sum() / rows.squares.sum()
     z = compute_finite_log_odds(rows.score, 1 - rows.score)
     fit_curve = fit_polynomial if strategy == "polynomial" else fit_natural_spline
     fit = fit_curve(z, kish * rows.weight, kish * rows.hits)
-    ends = np.linspace(rows.score.min(), rows.score.max(), _N_BELT_POINTS)
     # Points evenly spaced in the probability and in the log-odds, so that the curve is
     # smooth on either axis.
-    points = np.union1d(
-        ends,
-        np.clip(
-            expit(np.linspace(z.min(), z.max(), _N_BELT_POINTS)), ends[0], ends[-1]
-        ),
-    )
+    by_proba = np.linspace(rows.score.min(), rows.score.max(), _N_BELT_POINTS)
+    by_log_odds = expit(np.linspace(z.min(), z.max(), _N_BELT_POINTS))
+    points = np.union1d(by_proba, np.clip(by_log_odds, by_proba[0], by_proba[-1]))
     nearest = np.searchsorted((points[1:] + points[:-1]) / 2, rows.score)
     z = compute_finite_log_odds(points, 1 - points)
     mass = np.bincount(nearest, rows.weight, len(points))
@@ -434,14 +430,16 @@ def _fit_on_log_odds(rows, strategy, level):
 
 def _spread_positions(count):
     """Return at most `_MAX_ISOTONIC_CURVE_POINTS` of `count` positions, evenly spaced in rank."""
-    return np.unique(
-        np.linspace(0, count - 1, min(count, _MAX_ISOTONIC_CURVE_POINTS)).astype(
-            np.intp
-        )
-    )
+    positions = np.linspace(0, count - 1, min(count, _MAX_ISOTONIC_CURVE_POINTS))
+    return np.unique(positions.astype(np.intp))
 
 
 def _refit_isotonic_to_drawn_labels(rows, row_value, mass, points, n_resamples, rng):
+    """Return the isotonic fit at some points for labels drawn from the predictions.
+
+    `row_value` is the place of each row's score among the distinct ones, and `mass`
+    their weight. The result has shape (n_resamples, n_points).
+    """
     fits = []
     for _ in range(n_resamples):
         total = np.bincount(row_value, rows.simulate_labels(rng), len(mass))
@@ -450,16 +448,17 @@ def _refit_isotonic_to_drawn_labels(rows, row_value, mass, points, n_resamples, 
 
 
 def _bootstrap_isotonic_fits(rows, row_value, mass, points, n_resamples, rng):
+    """Return the isotonic fit at some points for resampled rows, in the same shape."""
     fits = []
     for _ in range(n_resamples):
         mass_drawn, total = sum_bins(
             row_value, len(mass), *rows.draw_bootstrap_sample(rng)
         )
         # A bootstrap sample lacks some scores; the curve is interpolated there by rank.
-        seen = np.flatnonzero(mass_drawn)
-        mass_seen = mass_drawn[seen]
-        values = fit_isotonic_shares(total[seen] / mass_seen, mass_seen)
-        fits.append(np.interp(points, seen, values))
+        drawn = np.flatnonzero(mass_drawn)
+        mass_drawn = mass_drawn[drawn]
+        fit = fit_isotonic_shares(total[drawn] / mass_drawn, mass_drawn)
+        fits.append(np.interp(points, drawn, fit))
     return np.array(fits)
 
 

@@ -22,7 +22,8 @@ class ProbabilityScorer(BaseScorer):
     are equal if their options and their requests are.
     """
 
-    if TYPE_CHECKING:  # scikit-learn's own has no types
+    # The method of scikit-learn has no types.
+    if TYPE_CHECKING:
 
         def __call__(
             self,
@@ -51,31 +52,31 @@ class ProbabilityScorer(BaseScorer):
             return NotImplemented
         options = self._kwargs
         others = other._kwargs
-        return (
-            self._score_func == other._score_func
-            and options.keys() == others.keys()
-            and all(np.array_equal(options[name], others[name]) for name in options)
-            and _get_requests(self) == _get_requests(other)
-        )
+        if self._score_func != other._score_func or options.keys() != others.keys():
+            return False
+        # Options may be arrays, which `==` compares entry by entry.
+        are_equal = all(np.array_equal(options[name], others[name]) for name in options)
+        return are_equal and _get_requests(self) == _get_requests(other)
 
     def __hash__(self) -> int:
         return hash((type(self), self._score_func, *sorted(self._kwargs)))
 
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
+        """Score the predictions of an estimator; scikit-learn calls this method."""
         self._warn_overlap("Some of the scorer's options are given twice.", kwargs)
         options = {**self._kwargs, **kwargs}
         check_same_index(X, y_true)
-        # scikit-learn takes two labels for one with two classes
+        # scikit-learn would take two labels per row for one label with two classes.
         if "multilabel" in options:
             proba = estimator.predict_proba(X)
         else:
             proba = method_caller(estimator, "predict_proba", X)
-            known = estimator.classes_
-            options.setdefault("labels", np.sort(known))
-            # scikit-learn gives that of the last of its classes
+            classes = estimator.classes_
+            options.setdefault("labels", np.sort(classes))
+            # scikit-learn returns a single column, that of the last class.
             if np.ndim(proba) == 1:
                 proba = np.column_stack([1 - proba, proba])
-            proba = align_columns(proba, known, options["labels"])
+            proba = align_columns(proba, classes, options["labels"])
         return self._sign * self._score_func(y_true, proba, **options)
 
 

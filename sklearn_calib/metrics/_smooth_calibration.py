@@ -187,6 +187,6 @@ def calibration_witness(
     witnesses = []
     for problem in predictions.problems(multiclass):
         cells = problem.cells
-        found = compute_witness(cells.score, cells.residual)
-        witnesses.append(CalibrationWitness(*found, problem.title))
+        scores, values = compute_witness(cells.score, cells.residual)
+        witnesses.append(CalibrationWitness(scores, values, problem.title))
     return witnesses[0] if len(witnesses) == 1 else witnesses

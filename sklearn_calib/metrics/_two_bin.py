@@ -25,7 +25,8 @@ def integrate_two_bins(score: FloatArray, path: FloatArray) -> float:
     # The sums change at scores only, so the integral over thresholds is a sum over the
     # gaps.
     steps = np.diff(score) * below
-    # b^2 + (t - b)^2 = 2 b^2 - 2 t b + t^2, where the last is there for all thresholds
+    # With b the sum below a threshold and t the total, the two squares are
+    # b^2 + (t - b)^2 = 2 b^2 - 2 t b + t^2; the last term holds for all thresholds.
     area = 2 * (steps @ below) - 2 * total * steps.sum() + total**2
     return float(min(max(area, 0.0), 1.0))
 

@@ -139,7 +139,8 @@ class Diagnosis(NamedTuple):
         return f"{since}; by its {rows} {advice}"
 
     def _format_offset_call(self):
-        if not 0 < self.event_rate < 1:  # there is no such mean
+        # `PriorShift` does not accept a mean of 0 or 1.
+        if not 0 < self.event_rate < 1:
             return ""
         call = f"fit PriorShift(mean={_format_rates(self.class_rates)}) to these rows"
         if self.confidence:
@@ -147,18 +148,17 @@ class Diagnosis(NamedTuple):
         return f", or {call}"
 
 
-def compute_shift_region(found: cells.BinnedCounts, level: float) -> ShiftRegion:
-    """Compute the region of shift and slope of the rows that were seen so far."""
-    centre, border = cells.find_confidence_region(found, level)
-    (shift, slope), _ = (
-        cells.fit_line(found, np.full(2, 1e-4))
-        if len(found.log_odds)
-        else (centre, None)
-    )
+def compute_shift_region(counts: cells.BinnedCounts, level: float) -> ShiftRegion:
+    """Compute the region of shift and slope of the rows so far."""
+    centre, border = cells.find_confidence_region(counts, level)
+    shift, slope = centre
+    # The weak penalty keeps the fit finite if a line separates the outcomes.
+    if len(counts.log_odds):
+        (shift, slope), _ = cells.fit_line(counts, np.full(2, 1e-4))
     low = border.min(axis=0).tolist()
     high = border.max(axis=0).tolist()
-    n = round(float(found.rows.sum()))
-    calibrated = cells.is_in_confidence_region(found, level, 0.0, 1.0)
+    n = round(float(counts.rows.sum()))
+    calibrated = cells.is_in_confidence_region(counts, level, 0.0, 1.0)
     return ShiftRegion(
         float(shift),
         float(slope),
@@ -190,16 +190,16 @@ def diagnose_stream(
     )
     # A line with a slope of 0 or less reverses the order of the scores, which a
     # recalibration should not do.
+    needs_slope = pvalue_slope < _MISFIT_SIGNIFICANCE_LEVEL
+    needs_curve = pvalue_curvature < _MISFIT_SIGNIFICANCE_LEVEL
     repair: Any = "offset"
-    if pvalue_curvature < _MISFIT_SIGNIFICANCE_LEVEL or (
-        line[1] <= 0 and pvalue_slope < _MISFIT_SIGNIFICANCE_LEVEL
-    ):
+    if needs_curve or (needs_slope and line[1] <= 0):
         repair = "refit"
-    elif pvalue_slope < _MISFIT_SIGNIFICANCE_LEVEL:
+    elif needs_slope:
         repair = "line"
     n = float(rows.rows.sum())
     shift, slope = (offset if repair == "offset" else line).tolist()
-    found = Diagnosis(
+    diagnosis = Diagnosis(
         blocks[likely].first,
         (blocks[low].first, blocks[high].last),
         None if when is None else format_time(when),
@@ -216,10 +216,10 @@ def diagnose_stream(
     )
     if forget:
         record.drop_rows_before(low, high)
-    return found
+    return diagnosis
 
 
-def _compute_rates(labels: Any) -> tuple[float, ...]:
+def _compute_rates(labels):
     """Compute the fraction of each class, all above 0."""
     # Half a row in every class if one has none: `PriorShift` needs positive
     # frequencies.
@@ -227,29 +227,31 @@ def _compute_rates(labels: Any) -> tuple[float, ...]:
     return tuple((counts / counts.sum()).tolist())
 
 
-def _format_rates(rates: tuple[float, ...]) -> str:
+def _format_rates(rates):
     """Write class rates as an argument: few digits, with a sum of 1."""
     if len(rates) > _MAX_SHOWN_CLASSES:
         return "diagnosis.class_rates"
-    few = [float(f"{rate:.4g}") for rate in rates]
+    rounded = [float(f"{rate:.4g}") for rate in rates]
     # The largest rate absorbs the rounding of the others, so that the printed call is
     # valid.
-    few[few.index(max(few))] = round(1.0 - (sum(few) - max(few)), 15)
-    return f"{few[1] if len(few) == 2 else few}"
+    rounded[rounded.index(max(rounded))] = round(
+        1.0 - (sum(rounded) - max(rounded)), 15
+    )
+    return f"{rounded[1] if len(rounded) == 2 else rounded}"
 
 
-def to_json_state(found: Diagnosis | None) -> list[Any] | None:
+def to_json_state(diagnosis: Diagnosis | None) -> list[Any] | None:
     """Convert a diagnosis to JSON values."""
-    if found is None:
+    if diagnosis is None:
         return None
-    return [[*value] if isinstance(value, tuple) else value for value in found]
+    return [[*value] if isinstance(value, tuple) else value for value in diagnosis]
 
 
-def from_json_state(found: list[Any] | None) -> Diagnosis | None:
+def from_json_state(values: list[Any] | None) -> Diagnosis | None:
     """Convert the JSON values of `to_json_state` back to a diagnosis."""
-    if found is None:
+    if values is None:
         return None
-    entries: Any = (tuple(v) if isinstance(v, list) else v for v in found)
+    entries: Any = (tuple(v) if isinstance(v, list) else v for v in values)
     return Diagnosis(*entries)
 
 
@@ -261,12 +263,10 @@ def find_stream(names: list[str], stream: str | None) -> int:
         shown = ", ".join(map(repr, names[:5]))
         if len(names) > 5:
             shown += ", ..."
-        known = (
-            f"stream among {shown}"
-            if len(names) > 1
-            else "no stream, as there is only one"
-        )
+        expected = "no stream, as there is only one"
+        if len(names) > 1:
+            expected = f"stream among {shown}"
         raise invalid_input(
-            expected=known, got=repr(stream), hint="Name it as alarms do"
+            expected=expected, got=repr(stream), hint="Name it as alarms do"
         )
     return names.index(stream)

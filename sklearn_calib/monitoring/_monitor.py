@@ -35,6 +35,8 @@ from ._state import convert_labels_to_list, restore_monitor, save_state
 BLOCK_ROWS = 256
 _MAX_ALARMS_PER_UPDATE = 50
 _MAX_KEPT_ALARMS = 100
+# The prior weights of the pairs of shift and slope.
+_PRIOR = np.exp(grid.COARSE_LINE_GRID.log_prior)
 _ALARM_RULES = ("detector", "test")
 _MULTICLASS_MODES = ("auto", "confidence", "classwise")
 
@@ -171,10 +173,12 @@ class CalibrationMonitor:
 
     slopes_: FloatArray = np.unique(grid.COARSE_LINE_GRID.slope)
     shifts_: FloatArray = np.unique(grid.COARSE_LINE_GRID.shift)
-    # of shape (n_groups, n_parallel, n_pairs): sums of logarithms of ratios
+    # Sums of logarithms of likelihood ratios, of shape (n_groups, n_parallel, n_pairs).
     _total: FloatArray
-    _detector: FloatArray  # of the same shape
-    _impossible: AnyArray  # of shape (n_groups, n_parallel)
+    # The detector's statistic of each pair of shift and slope, of the same shape.
+    _detector: FloatArray
+    # The number of events of probability 0, of shape (n_groups, n_parallel).
+    _impossible: AnyArray
 
     def __init__(
         self,
@@ -202,7 +206,9 @@ class CalibrationMonitor:
         self.multiclass = multiclass
         self.average_run_length = float(average_run_length)
         self.alpha = float(alpha)
-        self._given = None if classes is None else _join_names(classes, "classes", 2)
+        self._initial_classes = (
+            None if classes is None else _join_names(classes, "classes", 2)
+        )
         self.groups = None if groups is None else _join_names(groups, "groups", 1)
         self.reset()
 
@@ -215,15 +221,19 @@ class CalibrationMonitor:
         -------
         self : CalibrationMonitor
         """
-        self.classes_ = self._given
+        self.classes_ = self._initial_classes
         self.n_samples_ = self.n_alarms_ = 0
         self.rejected_at_: int | None = None
         self.alarms_: list[Alarm] = []
-        self._n_before = 0  # alarms before the last update
-        self._largest = 0.0  # of the logarithms of the e-values
-        self._last: Any = (None, None)  # time, and how it was written
-        self._rows: BatchRows | None = None  # that are not in the records yet
-        self._taken = 0  # of them
+        # The number of alarms before the last update.
+        self._n_before = 0
+        # The largest logarithm of the e-value so far.
+        self._largest = 0.0
+        # The time of the last row, and how it was written.
+        self._last: Any = (None, None)
+        # The current block, and how many of its rows the records already have.
+        self._rows: BatchRows | None = None
+        self._taken = 0
         self._course = StreamHistory()
         self._allocate_state()
         return self
@@ -237,7 +247,6 @@ class CalibrationMonitor:
         time: ArrayLike | None = None,
         only_later: bool = False,
         soft_labels: bool = False,
-        _goes_on: bool = False,
     ) -> Self:
         """Add rows whose labels have come: a batch, or a single row.
 
@@ -288,6 +297,13 @@ class CalibrationMonitor:
         annotators it had. `diagnose`, `region` and the interval of the onset read one
         label for each row, drawn from its shares.
         """
+        self._add_batch(y, y_proba, groups, time, only_later, soft_labels)
+        return self
+
+    def _add_batch(
+        self, y, y_proba, groups, time, only_later, soft_labels, *, is_new=True
+    ):
+        """Read and add rows; unless `is_new` they belong to the last batch."""
         rows, classes = read_rows(
             y,
             y_proba,
@@ -298,18 +314,16 @@ class CalibrationMonitor:
             multiclass=self.multiclass,
             soft=check_bool(soft_labels, "soft_labels"),
         )
-        # than all rows of the batches before
-        later = check_bool(only_later, "only_later") and not _goes_on
-        check_time_goes_on(self._last[0], self._last[1], rows, strict=later)
+        strict = check_bool(only_later, "only_later")
+        check_time_goes_on(self._last[0], self._last[1], rows, strict=strict)
         with restore_if_raised(self):
             if self.classes_ is None:
                 self.classes_ = classes
                 self._allocate_state()
-            if not _goes_on:  # with the batch of the last update
+            if is_new:
                 self._n_before = self.n_alarms_
             for start in range(0, len(rows.hit), BLOCK_ROWS):
                 self._add_rows(rows.take(slice(start, start + BLOCK_ROWS)))
-        return self
 
     def merge(self, other: "CalibrationMonitor") -> Self:
         """Add what another monitor of the same kind has seen, as of another server.
@@ -344,10 +358,9 @@ class CalibrationMonitor:
             )
         if other.classes_ is None:
             return self
-        times = {
-            type(last) for last, _ in (self._last, other._last) if last is not None
-        }
-        if len(times) > 1:
+        moments = [self._last, other._last]
+        moments = [moment for moment in moments if moment[0] is not None]
+        if len({type(time) for time, _ in moments}) > 1:
             raise invalid_input(
                 expected="times of one kind",
                 got="numbers and dates",
@@ -369,21 +382,17 @@ class CalibrationMonitor:
         # The detector is a sum over possible starts of a change; each start is in one
         # of the two streams.
         self._detector = self._detector + other._detector
-        for own, more in zip(self._records, other._records, strict=True):
-            own.merge(more, self.n_samples_)
+        for record, added in zip(self._records, other._records, strict=True):
+            record.merge(added, self.n_samples_)
         self.n_samples_ += other.n_samples_
         self.n_alarms_ += other.n_alarms_
         self.alarms_ = [*self.alarms_, *other.alarms_][-_MAX_KEPT_ALARMS:]
         self._n_before = self.n_alarms_
         # The merged stream continues after the later of both times.
-        known = [
-            moment for moment in (self._last, other._last) if moment[0] is not None
-        ]
-        self._last = max(known, key=itemgetter(0), default=self._last)
-        if (
-            self._update_detector(np.array([self.log_e_value_]), self.n_samples_) == 0
-            and self.alarm == "test"
-        ):
+        self._last = max(moments, key=itemgetter(0), default=self._last)
+        evidence = np.array([self.log_e_value_])
+        is_rejected = self._update_detector(evidence, self.n_samples_) is not None
+        if is_rejected and self.alarm == "test":
             when, written = self._last
             self._record_alarm(
                 self.log_e_value_,
@@ -430,11 +439,7 @@ class CalibrationMonitor:
 
     @property
     def log_detector_(self) -> float:
-        total = float(
-            (self._detector @ np.exp(grid.COARSE_LINE_GRID.log_prior))
-            .mean(axis=1)
-            .sum()
-        )
+        total = float((self._detector @ _PRIOR).mean(axis=1).sum())
         return math.log(total) if total > 0 else -math.inf
 
     @property
@@ -445,25 +450,23 @@ class CalibrationMonitor:
     def e_values_(self) -> dict[Any, float]:
         log = self._log_e_values()
         if self.groups is not None:
+            names = self.groups
+            # The mean over the problems of each group.
             log = np.logaddexp.reduce(log, axis=1) - math.log(log.shape[1])
-            return dict(
-                zip(self.groups.tolist(), map(_exp_or_inf, log.tolist()), strict=True)
-            )
-        if self.multiclass == "classwise" and self.classes_ is not None:
-            return dict(
-                zip(
-                    self.classes_.tolist(),
-                    map(_exp_or_inf, log[0].tolist()),
-                    strict=True,
-                )
-            )
-        return {}
+        elif self.multiclass == "classwise" and self.classes_ is not None:
+            names = self.classes_
+            log = log[0]
+        else:
+            return {}
+        return dict(zip(names.tolist(), map(_exp_or_inf, log.tolist()), strict=True))
 
     @property
     def flagged_(self) -> list[Any]:
-        found = self.e_values_
-        flags = e_benjamini_hochberg([*found.values()], self.alpha)
-        return [name for name, flag in zip(found, flags.tolist(), strict=True) if flag]
+        e_values = self.e_values_
+        flags = e_benjamini_hochberg([*e_values.values()], self.alpha)
+        return [
+            name for name, flag in zip(e_values, flags.tolist(), strict=True) if flag
+        ]
 
     @property
     def posterior_(self) -> FloatArray:
@@ -472,12 +475,10 @@ class CalibrationMonitor:
             log = self._total + grid.COARSE_LINE_GRID.log_prior
             weight = np.exp(log - log.max()).sum(axis=(0, 1))
         else:
-            weight = (self._detector * np.exp(grid.COARSE_LINE_GRID.log_prior)).sum(
-                axis=(0, 1)
-            )
-        # All sums are 0 after a reset: the posterior is the prior.
-        if not weight.sum() > 0:  # the detector has just begun
-            weight = np.exp(grid.COARSE_LINE_GRID.log_prior)
+            weight = (self._detector * _PRIOR).sum(axis=(0, 1))
+        # All sums are 0 if the detector has just begun: the posterior is the prior.
+        if not weight.sum() > 0:
+            weight = _PRIOR
         return (weight / weight.sum()).reshape(len(self.slopes_), len(self.shifts_))
 
     @property
@@ -609,36 +610,32 @@ class CalibrationMonitor:
             )
         stream = self.alarms_[-1].stream if stream is None else stream
         record = self._records[find_stream(self._stream_names(), stream)]
-        found = diagnose_stream(record, self._is_confidence(), forget=False)
-        if found is None:
+        diagnosis = diagnose_stream(record, self._is_confidence(), forget=False)
+        if diagnosis is None:
             raise invalid_input(
                 expected="enough rows since the alarm",
                 got="none",
                 sentence="There are too few rows since the alarm for a diagnosis",
                 hint="Add rows",
             )
-        return found
+        return diagnosis
 
     def _is_confidence(self):
         """Return whether the largest probability is monitored."""
-        several = self.classes_ is not None and len(self.classes_) > 2
-        return self.multiclass == "confidence" or (
-            self.multiclass == "auto" and several
-        )
+        if self.multiclass != "auto":
+            return self.multiclass == "confidence"
+        return self.classes_ is not None and len(self.classes_) > 2
 
     def _stream_names(self):
         """Return the names of all groups and problems, as alarms show them."""
-        groups = (
-            [""]
-            if self.groups is None
-            else [f"group {name}" for name in self.groups.tolist()]
-        )
+        groups = [""]
+        if self.groups is not None:
+            groups = [f"group {name}" for name in self.groups.tolist()]
         classes = [""]
         if self._impossible.shape[1] > 1:
             classes = [f"class {label}" for label in self.classes_]
-        return [
-            ", ".join(filter(None, pair)) for pair in itertools.product(groups, classes)
-        ]
+        pairs = itertools.product(groups, classes)
+        return [", ".join(filter(None, pair)) for pair in pairs]
 
     def __str__(self) -> str:
         """Return one line, as for a mail."""
@@ -655,13 +652,16 @@ class CalibrationMonitor:
             more = self.n_alarms_ - self._n_before - 1
             first = (self.new_alarms_ or self.alarms_)[0]
             alarm_text = f"ALARM at {first}"
-            # the statistic that raised it; the evidence of all rows may still be small
-            found = f"{_exp_or_inf(first.log_statistic):.3g}"
-            numbers = f"evidence e = {found} of {1 / self.alpha:g} there"
+            # The statistic that raised the alarm: the evidence of all rows may still be
+            # small.
+            statistic = f"{_exp_or_inf(first.log_statistic):.3g}"
+            numbers = f"evidence e = {statistic} of {1 / self.alpha:g} there"
             if self.alarm == "detector":
-                numbers = f"detector {found} {limit} there"
-            alarm_text += f", and {more} more" if more > 0 else ""
-            if (last := self.alarms_[-1]).diagnosis is not None:
+                numbers = f"detector {statistic} {limit} there"
+            if more > 0:
+                alarm_text += f", and {more} more"
+            last = self.alarms_[-1]
+            if last.diagnosis is not None:
                 stream = f"{last.stream} " if last.stream else ""
                 alarm_text += f"; {stream}{last.diagnosis.advice}"
         if flagged := self.flagged_:
@@ -744,17 +744,16 @@ class CalibrationMonitor:
             "average_run_length": self.average_run_length,
             "alpha": self.alpha,
             "groups": convert_labels_to_list(self.groups),
-            "classes": convert_labels_to_list(self._given),
+            "classes": convert_labels_to_list(self._initial_classes),
             "multiclass": self.multiclass,
         }
 
     def _add_rows(self, rows):
+        """Add a block of rows to the evidence, the detector and the records."""
         n, parallel = rows.hit.shape
-        ratios = (
-            grid.compute_log_ratios
-            if rows.hit.dtype == bool
-            else grid.compute_soft_log_ratios
-        )
+        ratios = grid.compute_log_ratios
+        if rows.hit.dtype != bool:
+            ratios = grid.compute_soft_log_ratios
         # Rows of probability 0 whose event happened are counted apart: their ratio is
         # infinite.
         gain, impossible = ratios(
@@ -767,7 +766,9 @@ class CalibrationMonitor:
         # An impossible event raises an alarm at once.
         certain = impossible.any(axis=1)
         first = 0
-        while first < n:  # an alarm is raised when no later row has been added
+        # The detector stops at the row of an alarm, so the alarm describes the monitor
+        # before any later row.
+        while first < n:
             row, statistic = grid.detect_change(
                 self._detector,
                 gain,
@@ -794,7 +795,7 @@ class CalibrationMonitor:
             self._course.add(self._make_moment())
 
     def _record_rows(self, until):
-        """Give the records the rows before one of the block."""
+        """Add the rows of the block before row `until` to the records."""
         rows = self._rows
         first = self._taken
         if rows is None or first == until:
@@ -809,19 +810,23 @@ class CalibrationMonitor:
         hit = rows.hit[new]
         code = rows.label[new]
         group = rows.group[new]
-        if hit.dtype != bool:  # of shares one label each
-            # The diagnosis counts labels; a label drawn by the number of the row makes
-            # it reproducible.
+        if hit.dtype != bool:
+            # The diagnosis counts labels, so one label is drawn from each row's shares.
+            # A draw by the number of the row is reproducible.
             hit = grid.draw_label(hit, number)
             code = grid.draw_class(code, number)
         n_groups, n_columns = self._impossible.shape
         for place in np.unique(group).tolist() if n_groups > 1 else (0,):
-            own = group == place if n_groups > 1 else slice(None)
-            when = None if time is None else time[own]
+            of_group = group == place if n_groups > 1 else slice(None)
+            group_time = None if time is None else time[of_group]
             for column in range(n_columns):
                 record = self._records[place * n_columns + column]
                 record.add(
-                    z[own, column], hit[own, column], number[own], when, code[own]
+                    z[of_group, column],
+                    hit[of_group, column],
+                    number[of_group],
+                    group_time,
+                    code[of_group],
                 )
 
     def _add_evidence(self, gain, impossible, rows, first, stop):
@@ -854,7 +859,8 @@ class CalibrationMonitor:
         # The evidence after each row is the mean over groups; groups without the row
         # keep their value.
         now = np.logaddexp.reduce(self._log_e_values(), axis=1)
-        path = np.repeat(now[:, None], len(gain), axis=1)  # one line per group
+        # One line per group.
+        path = np.repeat(now[:, None], len(gain), axis=1)
         for place in np.unique(group):
             rows = np.flatnonzero(group == place)
             total = self._total[place] + np.cumsum(gain[rows], axis=0)
@@ -866,24 +872,29 @@ class CalibrationMonitor:
             )
             self._total[place] = total[-1]
             self._impossible[place] = count[-1]
-            known = np.searchsorted(rows, np.arange(len(gain)), side="right")
-            path[place] = np.append(now[place], np.logaddexp.reduce(log, axis=1))[known]
+            # After each row of the block: how many rows of this group have come.
+            n_seen = np.searchsorted(rows, np.arange(len(gain)), side="right")
+            values = np.append(now[place], np.logaddexp.reduce(log, axis=1))
+            path[place] = values[n_seen]
         return np.logaddexp.reduce(path, axis=0) - math.log(self._impossible.size)
 
     def _update_detector(self, path, first):
         """Store the largest evidence; return the first row at which it is enough, or None."""
         # Every row counts for the maximum, not only the end of a batch.
         self._largest = max(self._largest, float(path.max()))
+        # By Ville's inequality the evidence exceeds 1 / alpha with probability alpha at
+        # most, if the predictions are calibrated.
         enough = path >= -math.log(self.alpha)
         if self.rejected_at_ is not None or not enough.any():
             return None
-        self.rejected_at_ = first + int(enough.argmax())
-        return int(enough.argmax())
+        row = int(enough.argmax())
+        self.rejected_at_ = first + row
+        return row
 
     def _raise_detector(self, log_statistic, n_samples, when, written):
         if self.alarm == "detector":
             with np.errstate(divide="ignore"):
-                parts = np.log(self._detector @ np.exp(grid.COARSE_LINE_GRID.log_prior))
+                parts = np.log(self._detector @ _PRIOR)
             self._record_alarm(log_statistic, n_samples, when, written, parts)
             self._course.add(self._make_moment(n_samples, log_statistic, when))
         # After an alarm the detector begins anew, so the next run length is again that
@@ -891,26 +902,27 @@ class CalibrationMonitor:
         self._detector[:] = 0.0
 
     def _record_alarm(self, log_statistic, n_samples, when, written, parts):
+        """Append an alarm at row `n_samples`, with a diagnosis of the stream that caused it.
+
+        `parts` holds the statistic of each stream, of shape (n_groups, n_parallel);
+        `when` is the time of the row, `written` its text.
+        """
         time = None if when is None else format_time(when)
         self._record_rows(n_samples - self.n_samples_)
         largest = int(parts.argmax())
         stream = None if parts.size == 1 else self._stream_names()[largest]
-        slope = self.slope_
-        shift = self.shift_
-        meaning = self.meaning_
-        diagnosed = (
-            None
-            if log_statistic == math.inf
-            else self._get_diagnosis(self._records[largest])
-        )
+        # An impossible event is a proof by itself; its log-odds cannot be fitted.
+        diagnosed = None
+        if log_statistic != math.inf:
+            diagnosed = self._get_diagnosis(self._records[largest])
         alarm = Alarm(
             n_samples,
             time,
             log_statistic,
-            slope,
-            shift,
+            self.slope_,
+            self.shift_,
             stream,
-            meaning,
+            self.meaning_,
             written,
             diagnosed,
         )
@@ -922,10 +934,7 @@ class CalibrationMonitor:
         self.n_alarms_ += 1
 
     def _get_diagnosis(self, record):
-        """Diagnose a record anew if enough rows have come.
-
-        Else return the last diagnosis.
-        """
+        """Diagnose a record again if enough rows have come, else return its last diagnosis."""
         if record.is_due() or record.diagnosis is None:
             record.diagnosis = diagnose_stream(
                 record, self._is_confidence(), forget=True
@@ -943,7 +952,24 @@ class CalibrationMonitor:
         )
 
 
+def continue_batch(
+    monitor: CalibrationMonitor,
+    y: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    time: ArrayLike | None,
+    soft_labels: bool,
+) -> None:
+    """Add rows to the batch of the last `CalibrationMonitor.update`.
+
+    They may have the time of the rows before them, and the alarms of the whole batch stay
+    the new ones.
+    """
+    monitor._add_batch(y, y_proba, None, time, False, soft_labels, is_new=False)
+
+
 def _exp_or_inf(log):
+    # float64 overflows above.
     return math.exp(log) if log < 709.0 else math.inf
 
 

@@ -1,5 +1,6 @@
 """The rows of one stream as a monitor stores them, for the diagnosis of a change."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ _ONSET_LEVEL = 0.95
 _STORED_COUNTS = ("rows", "behind", "judged", "kept")
 
 
+@dataclass(eq=False)
 class BlockCounts:
     """Counts of consecutive rows.
 
@@ -43,22 +45,13 @@ class BlockCounts:
         counted.
     """
 
-    def __init__(
-        self,
-        level: int,
-        first: int,
-        last: int,
-        when: Any,
-        counts: IntArray,
-        labels: IntArray,
-    ) -> None:
-        self.level = level
-        self.first = first
-        self.last = last
-        self.when = when
-        self.counts = counts
-        self.labels = labels
-        self._gains: FloatArray | None = None
+    level: int
+    first: int
+    last: int
+    when: Any
+    counts: IntArray
+    labels: IntArray
+    _gains: FloatArray | None = None
 
     @property
     def rows(self) -> int:
@@ -84,12 +77,14 @@ class BlockCounts:
 class PendingBuffer(NamedTuple):
     """Rows that are not counted yet."""
 
-    z: FloatArray  # of the informative rows, as are the next three
+    # Log-odds, outcomes, numbers and times of the rows with finite log-odds.
+    z: FloatArray
     hit: AnyArray
     number: IntArray
     time: AnyArray | None
-    informative: AnyArray  # which of all rows have finite log-odds, bool
-    code: IntArray  # the classes of all rows
+    # Which of all rows have finite log-odds, and the classes of all rows.
+    informative: AnyArray
+    code: IntArray
 
 
 class StreamCounts:
@@ -142,7 +137,7 @@ class StreamCounts:
     ) -> None:
         """Add rows with their numbers and classes.
 
-        Those of infinite log-odds are uninformative: only their class is counted.
+        Rows with infinite log-odds are uninformative: only their class is counted.
         """
         # Probabilities of 0 and 1 have no log-odds, and no finite likelihood ratio.
         informative = np.isfinite(z)
@@ -163,9 +158,10 @@ class StreamCounts:
         self._waiting = []
         self._n_waiting = 0
         for z, hit, number, time, informative, code in _join_waiting(waiting):
-            # uninformative rows go with those before them
-            block = np.cumsum(informative) - 1
-            ahead = np.bincount(code[block < 0], minlength=self.n_classes)
+            # The last informative row up to each row, -1 if there is none: uninformative
+            # rows belong to the block of the row before them.
+            previous = np.cumsum(informative) - 1
+            ahead = np.bincount(code[previous < 0], minlength=self.n_classes)
             if self.blocks:
                 self.blocks[-1].labels = self.blocks[-1].labels + ahead
             if not len(z):
@@ -184,22 +180,22 @@ class StreamCounts:
             starts = np.unique(part, return_index=True)[1]
             n_parts = int(part[-1]) + 1
             parts = COARSE_LOG_ODDS_GRID.count_rows(z, hit, part, n_parts)
-            place = part[block[block >= 0]] * self.n_classes + code[block >= 0]
+            place = part[previous[previous >= 0]] * self.n_classes + code[previous >= 0]
             labels = np.bincount(place, minlength=n_parts * self.n_classes)
             labels = labels.reshape(n_parts, self.n_classes)
             ends = np.append(starts[1:], len(z)) - 1
             for start, end in zip(starts, ends, strict=True):
                 when = None if time is None else time[start]
-                own = part[start]
                 first = int(number[start])
                 last = int(number[end])
-                self._add_to_block(first, last, when, parts[own], labels[own])
+                at = part[start]
+                self._add_to_block(first, last, when, parts[at], labels[at])
         return self
 
     def _add_to_block(self, first, last, when, counts, labels):
-        """Add rows of one block, which may be begun.
+        """Add the counts of rows of one block, the newest one if that is not full.
 
-        `level` -1 marks one that is not full.
+        A block that is not full has the level -1.
         """
         if self.blocks and self.blocks[-1].level < 0:
             self.blocks[-1].add(counts, labels, last)
@@ -222,11 +218,11 @@ class StreamCounts:
             if end - start <= MAX_BLOCKS_PER_SIZE:
                 return
             old, new = self.blocks[start : start + 2]
-            both = BlockCounts(
+            merged = BlockCounts(
                 level + 1, old.first, old.last, old.when, old.counts, old.labels
             )
-            both.add(new.counts, new.labels, new.last)
-            self.blocks[start : start + 2] = [both]
+            merged.add(new.counts, new.labels, new.last)
+            self.blocks[start : start + 2] = [merged]
             level = level + 1
             end = start + 1
 
@@ -266,7 +262,7 @@ class StreamCounts:
     # -- alarms and other records -----------------------------------------------------------------
 
     def reset_fresh_rows(self, behind: int) -> None:
-        """Start counting fresh rows behind this one."""
+        """Count rows as fresh if their number is above `behind`."""
         self.behind = behind
         self.fresh = np.zeros_like(self.fresh)
 
@@ -275,64 +271,58 @@ class StreamCounts:
         return 5 * (self.rows - self.judged) >= self.rows > 0
 
     def drop_rows_before(self, low: int, high: int) -> None:
-        """Leave out what was before the interval of the onset, and keep that as it is."""
+        """Drop the blocks before the interval of the onset, and no longer merge those in it.
+
+        `low` and `high` are the first and the last block of the interval.
+        """
         self.kept = self.blocks[high].last
         self.blocks = self.blocks[low:]
         # Rows before the interval are certainly older than the change.
         self.rows = self.judged = sum(block.rows for block in self.blocks)
 
     def merge(self, other: "StreamCounts", n_before: int) -> None:
-        """Add the rows of another one behind the own, of a monitor with so many rows before."""
+        """Append the rows of another record; `n_before` is added to their numbers."""
         self.count_waiting_rows()
         self.rows += other.rows
         self.every = self.every + other.count_waiting_rows().every
         self.fresh = self.fresh + other.fresh
-        most = max([0, *(block.level for block in other.blocks)])
-        for block in self.blocks:  # none may be smaller than a later one
-            block.level = max(block.level, most)
-        self.blocks += [
-            BlockCounts(
-                b.level,
-                b.first + n_before,
-                b.last + n_before,
-                b.when,
-                b.counts,
-                b.labels,
+        # Blocks are merged from the newest: an older one must not have a lower level.
+        largest = max([0, *(block.level for block in other.blocks)])
+        for block in self.blocks:
+            block.level = max(block.level, largest)
+        for block in other.blocks:
+            first = block.first + n_before
+            last = block.last + n_before
+            self.blocks.append(
+                BlockCounts(
+                    block.level, first, last, block.when, block.counts, block.labels
+                )
             )
-            for b in other.blocks
-        ]
 
     # -- files ------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
         self.count_waiting_rows()
-        blocks = [
-            [
-                block.level,
-                block.first,
-                block.last,
-                time_to_json(block.when),
-                _to_sparse(block.counts),
-                _to_sparse(block.labels[None]),
-            ]
-            for block in self.blocks
-        ]
+        blocks = []
+        for block in self.blocks:
+            when = time_to_json(block.when)
+            counts = _to_sparse(block.counts)
+            labels = _to_sparse(block.labels[None])
+            blocks.append([block.level, block.first, block.last, when, counts, labels])
         every = _to_sparse(self.every)
         fresh = _to_sparse(self.fresh)
         numbers = {key: getattr(self, key) for key in _STORED_COUNTS}
         return {"every": every, "fresh": fresh, "blocks": blocks} | numbers
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any], n_classes: int) -> "StreamCounts":
+    def from_dict(cls, state: dict[str, Any], n_classes: int) -> "StreamCounts":
         """Restore a record from the dict that `to_dict` returned."""
         record = cls(n_classes)
-        record.every, record.fresh = (
-            _to_dense(found[key], FINE_LOG_ODDS_GRID.n_cells)
-            for key in ("every", "fresh")
-        )
-        record.blocks = [
-            BlockCounts(
+        record.every = _to_dense(state["every"], FINE_LOG_ODDS_GRID.n_cells)
+        record.fresh = _to_dense(state["fresh"], FINE_LOG_ODDS_GRID.n_cells)
+        for level, first, last, when, counts, labels in state["blocks"]:
+            block = BlockCounts(
                 int(level),
                 int(first),
                 int(last),
@@ -340,10 +330,9 @@ class StreamCounts:
                 _to_dense(counts, COARSE_LOG_ODDS_GRID.n_cells),
                 _to_dense(labels, n_classes, 1)[0],
             )
-            for level, first, last, when, counts, labels in found["blocks"]
-        ]
+            record.blocks.append(block)
         for key in _STORED_COUNTS:
-            setattr(record, key, int(found[key]))
+            setattr(record, key, int(state[key]))
         if record.rows != sum(block.rows for block in record.blocks):
             raise ValueError("blocks of another number of rows")
         return record
@@ -355,21 +344,24 @@ def _join_waiting(waiting):
         return waiting
     if not waiting:
         return []
-    columns = zip(*waiting, strict=True)
-    return [
-        PendingBuffer(*(None if c[0] is None else np.concatenate(c) for c in columns))
+    columns = [
+        None if parts[0] is None else np.concatenate(parts)
+        for parts in zip(*waiting, strict=True)
     ]
+    return [PendingBuffer(*columns)]
 
 
 def _to_sparse(counts):
     """Return the index and the counts of the cells that are not empty."""
-    used = np.flatnonzero(counts[0])
-    return np.column_stack([used, counts[:, used].T]).tolist()
+    filled = np.flatnonzero(counts[0])
+    return np.column_stack([filled, counts[:, filled].T]).tolist()
 
 
 def _to_dense(cells, n, rows=5):
-    found = np.zeros((rows, n), dtype=np.int64)
+    """Return the counts of `_to_sparse` as an array of shape (rows, n), validated."""
+    counts = np.zeros((rows, n), dtype=np.int64)
     for place, *numbers in cells:
+        # The second number of a cell counts events, of at most as many rows.
         hits = numbers[min(rows - 1, 1)]
         if (
             not 0 <= place < n
@@ -377,5 +369,5 @@ def _to_dense(cells, n, rows=5):
             or not 0 <= hits <= numbers[0] > 0
         ):
             raise ValueError("counts that cannot be")
-        found[:, place] = numbers
-    return found
+        counts[:, place] = numbers
+    return counts

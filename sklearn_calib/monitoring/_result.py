@@ -8,7 +8,7 @@ import numpy as np
 from .._typing import AnyArray, FloatArray, IntArray
 from ._aftermath import Diagnosis
 
-# Slopes beyond are called too extreme or too cautious.
+# Slopes above this, or below its inverse, and larger shifts are described in words.
 _MAX_MODERATE_SLOPE = 1.1
 _MAX_MODERATE_SHIFT = 0.1
 
@@ -85,7 +85,7 @@ def describe_shift(
     slope: float, shift: float, *, impossible: int = 0, confidence: bool = False
 ) -> str:
     """Describe in words what a slope and a shift of the log-odds mean for probabilities."""
-    what = "confidences" if confidence else "probabilities"
+    subject = "confidences" if confidence else "probabilities"
     phrases = []
     if slope < 1 / _MAX_MODERATE_SLOPE:
         phrases.append("too extreme")
@@ -93,11 +93,9 @@ def describe_shift(
         phrases.append("too cautious")
     if abs(shift) > _MAX_MODERATE_SHIFT:
         phrases.append("too low" if shift > 0 else "too high")
-    verdict = (
-        f"{what} are {' and '.join(phrases)}"
-        if phrases
-        else f"{what} differ little on the whole"
-    )
+    verdict = f"{subject} differ little on the whole"
+    if phrases:
+        verdict = f"{subject} are {' and '.join(phrases)}"
     text = f"{verdict} (slope {slope:.2f}, shift {shift:+.2f})"
     if impossible:
         events = "event" if impossible == 1 else "events"
@@ -108,18 +106,19 @@ def describe_shift(
 def e_benjamini_hochberg(e_values: Sequence[float], alpha: float) -> AnyArray:
     """Return which hypotheses are rejected with a false discovery rate of at most `alpha`.
 
-    The k largest e-values, for the largest k with the k-th largest at least n / (k
-    alpha); under any dependence between them. Shape (n,), bool.
+    The result has shape (n,) and is bool. The e-values may depend on each other.
     """
     e = np.asarray(e_values, dtype=float)
     order = np.argsort(-e, kind="stable")
-    # The procedure of Benjamini and Hochberg for e-values: k e_(k) >= n / alpha. It
-    # holds under any dependence (Wang and Ramdas, 2022).
+    # The procedure of Benjamini and Hochberg for e-values rejects the k largest, for the
+    # largest k with k e_(k) >= n / alpha. It holds under any dependence (Wang and
+    # Ramdas, 2022).
     enough = e[order] * np.arange(1, len(e) + 1) >= len(e) / alpha
-    found = np.zeros(len(e), dtype=bool)
+    is_rejected = np.zeros(len(e), dtype=bool)
     if enough.any():
-        found[order[: int(np.flatnonzero(enough)[-1]) + 1]] = True
-    return found
+        n_rejected = int(np.flatnonzero(enough)[-1]) + 1
+        is_rejected[order[:n_rejected]] = True
+    return is_rejected
 
 
 MAX_COURSE_MOMENTS = 512
@@ -129,7 +128,7 @@ Moment = tuple[int, float, float, float, float, Any]
 
 
 class StreamHistory:
-    """Moments of a stream, the further apart the longer it is.
+    """Moments of a stream, which are further apart the longer the stream is.
 
     Attributes
     ----------
@@ -147,7 +146,7 @@ class StreamHistory:
         return not self.moments or n_samples >= self.moments[-1][0] + self.stride
 
     def add(self, moment: Moment) -> None:
-        """Add a moment; every other one goes where there are too many."""
+        """Add a moment; drop every other one if there are too many."""
         self.moments.append(moment)
         if len(self.moments) >= MAX_COURSE_MOMENTS:
             self.moments = self.moments[::2]
@@ -158,11 +157,10 @@ class StreamHistory:
         moments = [*self.moments]
         if now[0] and (not moments or now[0] > moments[-1][0]):
             moments.append(now)
+        # Without moments each of the six columns is empty.
         columns: list[Any] = [*zip(*moments, strict=True)] or [()] * 6
         n_samples, *numbers, time = columns
-        known = np.array(time) if moments and all(t is not None for t in time) else None
-        arrays: list[Any] = [
-            *(np.array(column, dtype=float) for column in numbers),
-            known,
-        ]
+        arrays: list[Any] = [np.array(column, dtype=float) for column in numbers]
+        has_times = bool(moments) and None not in time
+        arrays.append(np.array(time) if has_times else None)
         return MonitorHistory(np.array(n_samples, dtype=np.intp), *arrays)

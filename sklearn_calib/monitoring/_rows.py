@@ -37,36 +37,32 @@ class BatchRows(NamedTuple):
     have.
     """
 
-    log_pair: FloatArray  # of shape (n, n_parallel, 2)
-    hit: AnyArray  # of shape (n, n_parallel), bool; of soft labels shares, float64
-    # the class of each row, of shape (n,); of soft labels (n, n_classes), shares
+    # Logarithms of both probabilities of each problem, of shape (n, n_parallel, 2).
+    log_pair: FloatArray
+    # Outcomes of shape (n, n_parallel): bool, or float64 shares of soft labels.
+    hit: AnyArray
+    # The class of each row, (n,); the shares of soft labels, (n, n_classes).
     label: AnyArray
-    group: IntArray  # of shape (n,)
-    time: AnyArray | None  # of shape (n,), float64 or datetime64
-    given: AnyArray | None  # the times as they came
+    # The group of each row, of shape (n,).
+    group: IntArray
+    # Times of shape (n,), float64 or datetime64, and as the caller wrote them.
+    time: AnyArray | None
+    raw_time: AnyArray | None
 
     def take(self, rows: Any) -> "BatchRows":
         """Return some of the rows."""
-        time, given = (None if t is None else t[rows] for t in (self.time, self.given))
-        return BatchRows(
-            self.log_pair[rows],
-            self.hit[rows],
-            self.label[rows],
-            self.group[rows],
-            time,
-            given,
-        )
+        columns: list[Any] = [
+            None if column is None else column[rows] for column in self
+        ]
+        return BatchRows(*columns)
 
     def get_time(self, row: int) -> tuple[Any, str | None]:
         """Return the time of a row, or None, and the text that was given for it."""
         return None if self.time is None else self.time[row], self.get_time_text(row)
 
     def get_time_text(self, row: int) -> str | None:
-        """Return the time of a row as given.
-
-        None for floats and dates, which have no text.
-        """
-        value = None if self.given is None else self.given[row]
+        """Return the text of a time as the caller wrote it; None for floats and dates."""
+        value = None if self.raw_time is None else self.raw_time[row]
         if isinstance(value, str):
             return value.strip()
         zoned = getattr(value, "tzinfo", None) is not None
@@ -85,8 +81,10 @@ def read_rows(
     soft: bool,
 ) -> tuple[BatchRows, AnyArray]:
     """Read a batch, or one row with a scalar label, as two-class problems with their classes."""
-    one = not isinstance(y, list | tuple) and np.ndim(y) == 0 and np.ndim(y_proba) <= 1
-    if one and not isinstance(y, set | dict) and y is not None:
+    # `np.ndim` fails for lists of unequal lengths, which get a message further on.
+    is_scalar = not isinstance(y, list | tuple) and np.ndim(y) == 0
+    is_single = is_scalar and np.ndim(y_proba) <= 1
+    if is_single and not isinstance(y, set | dict) and y is not None:
         y = np.reshape(np.asarray(y), 1)
         y_proba = np.reshape(np.asarray(y_proba), (1, -1))
     proba = read_proba(y_proba)
@@ -101,11 +99,10 @@ def read_rows(
         )
     check_same_index(y, y_proba, groups, time)
     proba = reorder_columns(proba, y_proba, classes)
-    label = (
-        _read_soft_labels(y, proba, classes, y_proba)
-        if soft
-        else _encode_labels(y, proba, classes)
-    )
+    if soft:
+        label = _read_soft_labels(y, proba, classes, y_proba)
+    else:
+        label = _encode_labels(y, proba, classes)
     every = np.arange(len(proba))
     hits = []
     pairs = []
@@ -118,9 +115,11 @@ def read_rows(
     if time is None:
         return BatchRows(log_pair, hit, label, group, None, None), classes
     with add_error_context("time"):
-        moment, given = _convert_row_times(time, len(proba))
+        moment, raw_time = _convert_row_times(time, len(proba))
+    # Rows of the same time keep their order.
     order = np.argsort(moment, kind="stable")
-    return BatchRows(log_pair, hit, label, group, moment, given).take(order), classes
+    rows = BatchRows(log_pair, hit, label, group, moment, raw_time)
+    return rows.take(order), classes
 
 
 def _encode_labels(y, proba, classes):
@@ -129,9 +128,9 @@ def _encode_labels(y, proba, classes):
         _, codes = read_labels(y, classes=classes, input_name="y")
     except InvalidInputError as error:
         if ALL_CLASSES_HINT in error.hint:
-            known = read_labels(y, input_name="y")[0].tolist()[:10]
+            names = read_labels(y, input_name="y")[0].tolist()[:10]
             words = "Name all classes, the one that a single column belongs to as the last: "
-            words += f"CalibrationMonitor(classes={known})"
+            words += f"CalibrationMonitor(classes={names})"
             error.set_fields(hint=f"{words}, or drop those rows")
         raise
     check_same_length(codes, proba)
@@ -159,6 +158,7 @@ def compute_exact_log(proba: FloatArray) -> FloatArray:
 
 
 def _encode_groups(groups, known, n):
+    """Return the place of each row's group among the known ones; reject other groups."""
     if known is None:
         if groups is not None:
             raise invalid_input(
@@ -173,14 +173,14 @@ def _encode_groups(groups, known, n):
             got="None",
             hint="Pass one of them for each row",
         )
-    given = read_array([groups] if np.ndim(groups) == 0 else groups, "groups")
-    if given.shape != (n,):
+    column = read_array([groups] if np.ndim(groups) == 0 else groups, "groups")
+    if column.shape != (n,):
         raise invalid_input(
             expected=f"one group per row, {n}",
-            got=f"shape {given.shape}",
+            got=f"shape {column.shape}",
             hint="Check the rows",
         )
-    names, codes = read_labels(given)
+    names, codes = read_labels(column)
     places = {name: place for place, name in enumerate(known.tolist())}
     for code, name in enumerate(names.tolist()):
         if name not in places:
@@ -208,16 +208,16 @@ def _convert_row_times(time, n):
             hint="Check the rows",
         )
     if raw.dtype.kind in "iuf":
-        found = raw.astype(np.float64)
-        bad = ~np.isfinite(found)
+        times = raw.astype(np.float64)
+        bad = ~np.isfinite(times)
     elif raw.dtype.kind == "M":
-        found = raw.astype("datetime64[us]")
-        bad = np.isnat(found)
+        times = raw.astype("datetime64[us]")
+        bad = np.isnat(times)
     else:
-        found = np.array(
+        times = np.array(
             [_parse_time(value) for value in raw.tolist()], dtype="datetime64[us]"
         )
-        bad = np.isnat(found)
+        bad = np.isnat(times)
     if bad.any():
         row = int(bad.argmax())
         raise invalid_input(
@@ -226,10 +226,10 @@ def _convert_row_times(time, n):
             hint="Convert them first",
             row=row,
         )
-    return found, raw
+    return times, raw
 
 
-def _parse_time(value: Any) -> Any:
+def _parse_time(value):
     """Convert a date or its text to datetime64 in UTC; NaT if it is not a date."""
     try:
         when = value
@@ -271,7 +271,7 @@ def check_time_goes_on(
 ) -> None:
     """Reject rows before the last one (`strict`: or with it), and times of another kind.
 
-    `get_time_text` is how the last time was written.
+    `written` is the text of the last time, if it had one.
     """
     if rows.time is None or last is None:
         return

@@ -112,37 +112,42 @@ def safe_calibration_test(
         )
     n_splits = check_count(n_splits, "n_splits", hint="Leave the default of 10")
     rng = make_generator(random_state)
-    logs = np.array(
-        [
-            _compute_split_e_value(predictions, recalibrator, rng.permutation(n))
-            for _ in range(n_splits)
-        ]
-    )
+    logs = np.empty(n_splits)
+    for split in range(n_splits):
+        logs[split] = _compute_split_e_value(
+            predictions, recalibrator, rng.permutation(n)
+        )
+    # The mean of e-values is an e-value, whatever their dependence.
     log = float(logsumexp(logs) - np.log(n_splits))
     with np.errstate(over="ignore"):
         return SafeTestResult(float(np.exp(log)), float(np.exp(-max(log, 0.0))), logs)
 
 
 def _compute_split_e_value(predictions, recalibrator, order):
+    """Return the log e-value of one split: a map fitted to one half bets on the other."""
     fit, judge = np.array_split(order, 2)
     method = get_recalibrator(recalibrator)
-    with ignore_calibration_warnings():  # any map gives an e-value
+    # Any map gives a valid e-value, also a poorly fitted one.
+    with ignore_calibration_warnings():
         method.fit(
             predictions.proba[fit],
             predictions.codes[fit],
             classes=np.arange(len(predictions.classes)),
         )
-    fitted, judged = (
-        np.array(method.predict_proba(predictions.proba[part])) for part in (fit, judge)
-    )
+    fitted = np.array(method.predict_proba(predictions.proba[fit]))
+    judged = np.array(method.predict_proba(predictions.proba[judge]))
+    # A bet of 0 or 1 would lose everything on one row: it becomes the frequency among
+    # the fitted rows with that prediction, with half a row of each outcome more.
     for column in range(judged.shape[1]):
-        hit = predictions.codes[fit] == column
+        is_label = predictions.codes[fit] == column
         for value in (0.0, 1.0):
             rows = fitted[:, column] == value
-            filled = (hit[rows].sum() + 0.5) / (rows.sum() + 1)
-            judged[judged[:, column] == value, column] = filled
+            frequency = (is_label[rows].sum() + 0.5) / (rows.sum() + 1)
+            judged[judged[:, column] == value, column] = frequency
     judged /= judged.sum(axis=1, keepdims=True)
     places = np.arange(len(judge)), predictions.codes[judge]
     with np.errstate(divide="ignore"):
-        own = np.log(judged[places]).sum()
-    return float(own - compute_exact_log(predictions.proba[judge])[places].sum())
+        log_likelihood = np.log(judged[places]).sum()
+    return float(
+        log_likelihood - compute_exact_log(predictions.proba[judge])[places].sum()
+    )

@@ -33,15 +33,20 @@ def save_state(monitor: Any) -> dict[str, Any]:
     """Return `CalibrationMonitor.state_dict`."""
     settings = monitor._get_settings()
     classes = convert_labels_to_list(monitor.classes_)
-    for what, labels in (("groups", settings["groups"]), ("classes", classes)):
+    for role, labels in (("groups", settings["groups"]), ("classes", classes)):
         for label in labels or ():
-            # JSON gives others back changed
+            # JSON would restore labels of other types as text.
             if not isinstance(label, str | int | float | bool):
                 raise invalid_input(
-                    expected=f"{what} that are numbers, booleans or text",
+                    expected=f"{role} that are numbers, booleans or text",
                     got=repr(label),
                     hint="Convert them first",
                 )
+    alarms = []
+    for alarm in monitor.alarms_:
+        *fields, diagnosis = alarm
+        fields[2] = _finite_or_text(alarm.log_statistic)
+        alarms.append([*fields, to_json_state(diagnosis)])
     columns = monitor._impossible.shape[1]
     records = [
         record.to_dict() | {"diagnosis": to_json_state(record.diagnosis)}
@@ -63,15 +68,7 @@ def save_state(monitor: Any) -> dict[str, Any]:
         "rejected_at": monitor.rejected_at_,
         "time": time_to_json(monitor._last[0]),
         "time_as_given": monitor._last[1],
-        "alarms": [
-            [
-                *alarm[:2],
-                _finite_or_text(alarm[2]),
-                *alarm[3:-1],
-                to_json_state(alarm.diagnosis),
-            ]
-            for alarm in monitor.alarms_
-        ],
+        "alarms": alarms,
         "records": [
             records[at : at + columns] for at in range(0, len(records), columns)
         ],
@@ -86,8 +83,8 @@ def save_state(monitor: Any) -> dict[str, Any]:
 
 def restore_monitor(cls: Any, state: Any) -> Any:
     """Restore a monitor: `CalibrationMonitor.from_state_dict`."""
-    found = state.get("format") if isinstance(state, dict) else None
-    if found != _STATE_FORMAT:
+    format_name = state.get("format") if isinstance(state, dict) else None
+    if format_name != _STATE_FORMAT:
         raise invalid_input(
             expected="the state of a monitor",
             got="something else",
@@ -101,7 +98,7 @@ def restore_monitor(cls: Any, state: Any) -> Any:
             hint="Read it with the version of sklearn-calib that wrote it, or start anew",
         )
     try:
-        found = _from_dict(cls, state)
+        monitor = _from_dict(cls, state)
         if state[CHECKSUM_KEY] != compute_checksum(state):
             raise ValueError("its content has another checksum")
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -110,31 +107,34 @@ def restore_monitor(cls: Any, state: Any) -> Any:
             got=f"{type(error).__name__}: {error}".rstrip("."),
             hint="Take the last state that was whole",
         ) from error
-    return found
+    return monitor
 
 
-def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
+def _from_dict(cls, state):
+    """Build a monitor from its state; raise if an entry cannot be right."""
     monitor = cls(**state["settings"])
     if state["classes"] is not None:
         monitor.classes_ = np.array(state["classes"])
         monitor._allocate_state()
     for key, name in _ATTRIBUTE_BY_ARRAY_KEY.items():
-        own = getattr(monitor, name)
-        found = np.array(state[key], dtype=own.dtype)
-        if found.shape != own.shape or not np.isfinite(found).all():
+        empty = getattr(monitor, name)
+        array = np.array(state[key], dtype=empty.dtype)
+        if array.shape != empty.shape or not np.isfinite(array).all():
             raise ValueError(f"{key} of another shape, or not finite")
-        if key != "log_ratios" and (found < 0).any():
+        if key != "log_ratios" and (array < 0).any():
             raise ValueError(f"{key} below 0")
-        setattr(monitor, name, found)
+        setattr(monitor, name, array)
     for key in (*_ATTRIBUTE_BY_COUNT_KEY, "stride"):
-        if not isinstance(state[key], int) or state[key] < (key == "stride"):
+        # Counts are 0 or more, the stride is at least 1.
+        smallest = 1 if key == "stride" else 0
+        if not isinstance(state[key], int) or state[key] < smallest:
             raise ValueError(f"{key} is {state[key]!r}")
     for key, name in _ATTRIBUTE_BY_COUNT_KEY.items():
         setattr(monitor, name, int(state[key]))
     monitor.rejected_at_ = state["rejected_at"]
     monitor._largest = float(state["largest"])
     monitor._last = time_from_json(state["time"]), state["time_as_given"]
-    monitor.alarms_ = [_restore_alarm(*entries) for entries in state["alarms"]]
+    monitor.alarms_ = [_restore_alarm(fields) for fields in state["alarms"]]
     pairs = zip(monitor._records, itertools.chain(*state["records"]), strict=True)
     monitor._records = [_restore_record(stored, new.n_classes) for new, stored in pairs]
     monitor._course.stride = int(state["stride"])
@@ -145,23 +145,20 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
     return monitor
 
 
-def _restore_alarm(n, time, log, slope, shift, stream, meaning, written, found):
-    return Alarm(
-        n,
-        time,
-        float(log),
-        slope,
-        shift,
-        stream,
-        meaning,
-        written,
-        from_json_state(found),
+def _restore_alarm(fields):
+    """Build an alarm from its fields as `save_state` lists them."""
+    if len(fields) != len(Alarm._fields):
+        raise ValueError("an alarm with another number of fields")
+    stored = Alarm(*fields)
+    return stored._replace(
+        log_statistic=float(stored.log_statistic),
+        diagnosis=from_json_state(fields[-1]),
     )
 
 
-def _restore_record(found, n_classes):
-    record = StreamCounts.from_dict(found, n_classes)
-    record.diagnosis = from_json_state(found["diagnosis"])
+def _restore_record(state, n_classes):
+    record = StreamCounts.from_dict(state, n_classes)
+    record.diagnosis = from_json_state(state["diagnosis"])
     return record
 
 

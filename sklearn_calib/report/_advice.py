@@ -29,7 +29,7 @@ COMPARED_RECALIBRATORS = (
     "beta",
     "isotonic",
 )
-# Those that allow for rows with options of their own.
+# The methods that allow for rows with options of their own.
 _RECALIBRATORS_WITH_OPTIONS = ("identity", "auto", "temperature")
 _N_FOLDS = 5
 # A cell of the summary moves no score by more than 1/512 of it.
@@ -97,7 +97,8 @@ class Advice:
     recalibrated: "Predictions" = field(repr=False)
     code: str = field(repr=False)
     _summaries: dict[str, CalibrationSummary] = field(repr=False)
-    _unit: str = field(default="rows", repr=False)  # what is counted
+    # Whether `n_rows` counts rows, or items of soft labels.
+    _unit: str = field(default="rows", repr=False)
 
     def row(self, method: str) -> AdviceRow:
         """Return the row of a method."""
@@ -152,17 +153,16 @@ def make_advice(
     """
     # Cells of two classes keep all that the methods depend on; for more classes they
     # would be too many.
-    of_independent = _CellSource if model.two_classes else _SampleSource
-    source = (
-        of_independent(model) if model.n_clusters is None else _ClusterSource(model)
-    )
+    make_source: Any = _CellSource if model.two_classes else _SampleSource
+    if model.n_clusters is not None:
+        make_source = _ClusterSource
+    source = make_source(model)
     if not source.draw_folds(make_generator(random_state)):
         return None
-    options = (
-        model.predictions is not None
-        and get_absent_mask(model.predictions.proba) is not None
-    )
-    names = _RECALIBRATORS_WITH_OPTIONS if options else COMPARED_RECALIBRATORS
+    rows_given = model.predictions
+    names: tuple[str, ...] = COMPARED_RECALIBRATORS
+    if rows_given is not None and get_absent_mask(rows_given.proba) is not None:
+        names = _RECALIBRATORS_WITH_OPTIONS
     # The last step is the fit of the stack.
     steps = len(names) + 1
     all_predictions = {}
@@ -180,13 +180,18 @@ def make_advice(
         name: loss.compute_row_losses(predictions.proba, predictions.codes)
         for name, predictions in all_predictions.items()
     }
-    whole = source.compute_given_loss()
-    error = source.compute_error
-    rows = [
-        _make_row(name, all_predictions[name], losses, error, whole) for name in names
-    ]
-    given = all_predictions["identity"]
+    full_loss = source.compute_given_loss()
+    rows = []
+    for name in names:
+        predictions = all_predictions[name]
+        rows.append(
+            _make_row(name, predictions, losses, source.compute_error, full_loss)
+        )
+    unchanged = all_predictions["identity"]
     recalibrated = all_predictions["auto"]
+    unit = "rows"
+    if rows_given is not None and rows_given.items is not None:
+        unit = "items"
     return Advice(
         rows=rows,
         # Chosen on the rows that it is judged by, so the text recommends "auto" and not
@@ -195,29 +200,26 @@ def make_advice(
         weights=dict(sorted(stack.weights_.items(), key=lambda pair: -pair[1])),
         stack=stack,
         n_rows=source.n_rows,
-        given=given,
+        given=unchanged,
         recalibrated=recalibrated,
         code=code,
         _summaries={
-            "as given": source.make_summary(given),
+            "as given": source.make_summary(unchanged),
             "recalibrated": source.make_summary(recalibrated),
         },
-        _unit="rows"
-        if model.predictions is None or model.predictions.items is None
-        else "items",
+        _unit=unit,
     )
 
 
-def _make_row(name, predictions, losses, error_of, whole):
+def _make_row(name, predictions, losses, compute_error, full_loss):
     """Return loss, gain and its standard error, and the other measures of a method.
 
-    The gain is that of the cells; `whole` is the loss of the rows as given, if it is
-    known.
+    The gain is that of the cells; `full_loss` is the loss of the rows as given, or None.
     """
     gains = losses["identity"] - losses[name]
     gain = predictions.mean(gains)
-    loss = predictions.mean(losses[name]) if whole is None else whole - gain
-    error = error_of(predictions, gains - gain)
+    loss = predictions.mean(losses[name]) if full_loss is None else full_loss - gain
+    error = compute_error(predictions, gains - gain)
     measures = [
         all_metrics()[field].evaluate(predictions) for field in AdviceRow._fields[4:]
     ]
@@ -225,7 +227,7 @@ def _make_row(name, predictions, losses, error_of, whole):
 
 
 class _AdviceSource:
-    """Rows that methods are judged by, with the sums of their squared weights."""
+    """Rows on which methods are judged, with the sums of their squared weights."""
 
     squares: FloatArray
     n_rows: int
@@ -253,15 +255,13 @@ class _CellSource(_AdviceSource):
         super().__init__(model)
         self.n_rows = model.summary.n_samples
         summary = model.summary
-        self._summary = (
-            summary.coarsen(_N_SUMMARY_CELLS)
-            if summary.max_cells > _N_SUMMARY_CELLS
-            else summary
-        )
+        if summary.max_cells > _N_SUMMARY_CELLS:
+            summary = summary.coarsen(_N_SUMMARY_CELLS)
+        self._summary = summary
         (self._sample,) = self._summary.samples()
 
     def draw_folds(self, rng):
-        """Draw the folds, the same for all methods; whether there are enough rows."""
+        """Draw the folds, the same for all methods; return whether the rows suffice."""
         # With fewer rows some folds would lack a class.
         if self._sample.counts.sum(axis=0).min() < _MIN_CLASS_ROWS:
             return False
@@ -272,9 +272,9 @@ class _CellSource(_AdviceSource):
         return True
 
     def predict_held_out(self, name):
-        held = self._sample.recalibrate_held_out(name, self._folds)
-        self.squares = held.squares
-        return held.predictions
+        held_out = self._sample.recalibrate_held_out(name, self._folds)
+        self.squares = held_out.squares
+        return held_out.predictions
 
     def fit_stack(self):
         return self._summary.fit("auto")
@@ -282,18 +282,18 @@ class _CellSource(_AdviceSource):
     def make_summary(self, predictions):
         # A cell holds rows of equal weight.
         weight = predictions.weight / self._counts
-        given = None if (weight == 1).all() else weight
+        row_weight = None if (weight == 1).all() else weight
         summary = CalibrationSummary(classes=[0, 1])
         return summary.update(
-            predictions.codes, predictions.proba, given, counts=self._counts
+            predictions.codes, predictions.proba, row_weight, counts=self._counts
         )
 
 
 class _SampleSource(_AdviceSource):
-    """Several classes: of many rows a sample that their digits draw."""
+    """Several classes: all rows, or a sample of many that their digits draw."""
 
     def draw_folds(self, rng):
-        """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
+        """Draw the sample and the folds for all methods; return whether the rows suffice."""
         n_classes = len(self._model.summary.classes)
         self._sample = self._model.sample_rows(
             max(_MAX_SAMPLE_ENTRIES // n_classes, 1000)
@@ -308,9 +308,9 @@ class _SampleSource(_AdviceSource):
         return True
 
     def predict_held_out(self, name):
-        held = self._sample.recalibrate_held_out(name, self._folds)
-        self.squares = held.squares
-        return held.predictions
+        held_out = self._sample.recalibrate_held_out(name, self._folds)
+        self.squares = held_out.squares
+        return held_out.predictions
 
     def fit_stack(self):
         predictions = self._sample.predictions
@@ -324,20 +324,20 @@ class _SampleSource(_AdviceSource):
 
 
 class _ClusterSource(_AdviceSource):
-    """Rows that belong together: folds, and a sample of many rows, of whole clusters."""
+    """Rows in clusters, which folds, and a sample of many rows, do not split."""
 
     def draw_folds(self, rng):
-        """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
+        """Draw the sample and the folds for all methods; return whether the rows suffice."""
         predictions = self._model.predictions
         groups = predictions.clusters
-        most = max(_MAX_SAMPLE_ENTRIES // len(predictions.classes), 1000)
+        max_rows = max(_MAX_SAMPLE_ENTRIES // len(predictions.classes), 1000)
         # Whole clusters in random order until the limit of rows is reached.
         order = rng.permutation(int(groups.max()) + 1)
         size = np.cumsum(np.bincount(groups)[order])
         # At least one cluster per fold, even if the clusters are larger than the limit.
-        chosen = order[: max(int(np.searchsorted(size, most, side="right")), _N_FOLDS)]
-        kept = np.flatnonzero(np.isin(groups, chosen))
-        self._predictions = predictions.take(kept)
+        n_clusters = max(int(np.searchsorted(size, max_rows, side="right")), _N_FOLDS)
+        sampled = np.flatnonzero(np.isin(groups, order[:n_clusters]))
+        self._predictions = predictions.take(sampled)
         # Several rows of one cluster with the same class count once.
         pairs = np.unique(
             np.column_stack([self._predictions.codes, self._predictions.clusters]),
@@ -346,7 +346,7 @@ class _ClusterSource(_AdviceSource):
         if not _has_enough_rows(np.bincount(pairs[:, 0])):
             return False
         self.n_rows = self._predictions.n_items
-        self._whole = len(kept) == len(groups)
+        self._is_complete = len(sampled) == len(groups)
         splitter = FastStratifiedGroupKFold(
             _N_FOLDS, shuffle=True, random_state=int(rng.integers(2**31))
         )
@@ -366,16 +366,15 @@ class _ClusterSource(_AdviceSource):
         return self._predictions.with_proba(proba)
 
     def compute_error(self, predictions, deviations):
-        moved = predictions.weight * deviations
-        return (
-            np.sqrt(2)
-            * compute_clustered_sum_error(moved, self._predictions.clusters)
-            / predictions.weight.sum()
+        error = compute_clustered_sum_error(
+            predictions.weight * deviations, self._predictions.clusters
         )
+        # Twice the variance, as for independent rows.
+        return np.sqrt(2) * error / predictions.weight.sum()
 
     def compute_given_loss(self):
         # The loss of all rows is only that of the sample if nothing was left out.
-        return super().compute_given_loss() if self._whole else None
+        return super().compute_given_loss() if self._is_complete else None
 
     def fit_stack(self):
         return get_recalibrator("auto").fit(

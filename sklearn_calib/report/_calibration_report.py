@@ -21,7 +21,7 @@ from ._models import PredictionsModel, ReportedModel
 from ._report import CalibrationReport
 from ._table import choose_measures, measure_models
 
-# The command replaces this line by those that read its file.
+# The command replaces this line by code that reads its file.
 GROUP_CODE_INPUTS = "# y_true, y_proba: as reported; by: the columns of the groups"
 
 
@@ -195,7 +195,7 @@ def calibration_report(
         _check_no_clusters(clustered_by)
         options = (sample_weight, labels, pos_label)
         models = _make_models_from_summaries(
-            y_true, name, any(one is not None for one in options)
+            y_true, name, any(option is not None for option in options)
         )
         named: dict[str, Any] = {}
         if check_columns:
@@ -204,15 +204,16 @@ def calibration_report(
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
 
         def read_predictions(proba):
+            """Validate the probabilities of one model."""
+            # Rounded rows are divided by their sum: any sum but 0 is accepted.
+            tolerance = 1 - 1e-6 if normalize else None
             return validate_predictions(
                 y_true,
                 proba,
                 sample_weight=sample_weight,
                 labels=labels,
                 pos_label=pos_label,
-                validate=partial(
-                    validate_proba, tolerance=1 - 1e-6 if normalize else None
-                ),
+                validate=partial(validate_proba, tolerance=tolerance),
                 check_order=False,
                 soft_labels=soft_labels,
             )
@@ -225,6 +226,11 @@ def calibration_report(
     if soft_labels:
         fitted += ", soft_labels=True"
     source = source and redact_secrets(source)
+    decompositions = {}
+    for key, model in models.items():
+        parts = model.decompose_log_loss()
+        if parts:
+            decompositions[key] = parts
     codes, group_codes = _write_codes(models, columns, y_true, named, source, fitted)
     report = CalibrationReport(
         rows=[],
@@ -232,11 +238,7 @@ def calibration_report(
         classes=first.classes,
         level=level,
         accuracy={key: model.compute_accuracy() for key, model in models.items()},
-        decomposition={
-            key: parts
-            for key, model in models.items()
-            if (parts := model.decompose_log_loss())
-        },
+        decomposition=decompositions,
         floored={key: model.count_floored_rows() for key, model in models.items()},
         sklearn_log_loss=_compute_sklearn_losses(models, named),
         source=source,
@@ -264,7 +266,7 @@ def calibration_report(
 
 
 def _check_no_clusters(clustered_by):
-    """Raise ValueError for clusters of rows that are not there."""
+    """Raise ValueError for clusters or soft labels beside summaries, which have no rows."""
     if clustered_by is not None:
         raise invalid_input(
             expected=f"rows, for {clustered_by}",
@@ -275,13 +277,12 @@ def _check_no_clusters(clustered_by):
 
 
 def _make_models_from_summaries(summaries, name, more):
-    """Return the models of summaries, which come without any more arguments about rows."""
-    named: Mapping[str, Any] = (
-        summaries if isinstance(summaries, dict) else {name: summaries}
-    )
-    if not named or not all(
-        isinstance(one, CalibrationSummary) for one in named.values()
-    ):
+    """Return the models of summaries; `more` if other arguments about rows were passed."""
+    named: Mapping[str, Any] = {name: summaries}
+    if isinstance(summaries, dict):
+        named = summaries
+    are_summaries = [isinstance(each, CalibrationSummary) for each in named.values()]
+    if not named or not all(are_summaries):
         raise invalid_input(
             expected="labels and probabilities, or summaries alone",
             got="None",
@@ -317,9 +318,10 @@ def _make_models_from_rows(named, read, groups, check_columns):
             check_column_order(all_predictions[key], plain(key))
     # All models have the same rows, so their clusters are encoded once.
     clusters = add_cluster_ids(next(iter(all_predictions.values())), groups).clusters
-    for key, predictions in all_predictions.items() if clusters is not None else ():
-        all_predictions[key] = predictions.with_clusters(clusters)
-        warn_few_events(all_predictions[key], predictions.problems()[0])
+    if clusters is not None:
+        for key, predictions in all_predictions.items():
+            all_predictions[key] = predictions.with_clusters(clusters)
+            warn_few_events(all_predictions[key], predictions.problems()[0])
     return {
         key: PredictionsModel(predictions)
         for key, predictions in all_predictions.items()
@@ -335,7 +337,7 @@ def _write_codes(models, columns, y_true, named, source, fitted):
         classes = model.classes
         single = is_single_column(named.get(key))
         if single and model.positive == classes[0]:
-            # the order of a recalibrator, if the column is the last
+            # A recalibrator takes a single column for the last of its classes.
             classes = classes[::-1]
         codes[key] = _write_code(
             names, source, classes, model.predictions is not None, fitted
@@ -344,9 +346,7 @@ def _write_codes(models, columns, y_true, named, source, fitted):
     return codes, group_codes
 
 
-def _find_column_names(
-    columns: Sequence[str] | None, y_true: Any, y_proba: Any
-) -> tuple[str, list[str]] | None:
+def _find_column_names(columns, y_true, y_proba):
     """Return the names of the columns of labels and of probabilities, if they are known."""
     if columns is not None:
         return str(columns[0]), [str(name) for name in columns[1:]]
@@ -358,13 +358,7 @@ def _find_column_names(
     return None
 
 
-def _write_code(
-    names: tuple[str, list[str]] | None,
-    source: str | None,
-    classes: Sequence[Any],
-    rows: bool,
-    more: str = "",
-) -> str:
+def _write_code(names, source, classes, rows, more=""):
     """Write Python that fits "auto" to the rows of a report and applies it to new ones.
 
     Parameters
@@ -376,7 +370,7 @@ def _write_code(
     classes : sequence of label
         In the order of the columns.
     rows : bool
-        Whether there are rows; otherwise a summary.
+        Whether the report has rows; if not, it is of a summary.
     more : str, default=""
         Further arguments of the fit, such as ", groups=groups".
     """
@@ -387,14 +381,14 @@ def _write_code(
     new = "new_proba"
     if names is not None:
         label, columns = names
-        wanted = repr(columns[0] if len(columns) == 1 else list(columns))
+        selected = repr(columns[0] if len(columns) == 1 else list(columns))
         reader = "parquet" if str(source).endswith((".parquet", ".pq")) else "csv"
         table = f"table = pd.read_{reader}({source or 'predictions.csv'!r})\n"
         before = f"import pandas as pd\n{before}{table}"
         after = f'new = pd.read_{reader}("new_predictions.csv")\n'
-        proba = f"table[{wanted}]"
+        proba = f"table[{selected}]"
         labels = f"table[{label!r}]"
-        new = f"new[{wanted}]"
+        new = f"new[{selected}]"
     fit = f'get_recalibrator("auto").fit({proba}, {labels}, classes={list(classes)!r}{more})'
     if names is None and not rows:
         before = ""
@@ -432,18 +426,24 @@ def _compute_sklearn_losses(models, named):
     9.8e-4 in float16.
     """
     losses = {}
-    for key, given in named.items():
-        kind = getattr(given, "dtype", None)  # of a table the one of all its columns
-        kinds = set(getattr(given, "dtypes", [kind]) if kind is None else [kind])
-        kind = kinds.pop() if len(kinds) == 1 else None
+    for key, proba in named.items():
+        kind = _find_number_type(proba)
         if kind in (np.float16, np.float32):
             predictions = models[key].predictions
-            own = LogLoss().compute_row_losses(predictions.proba, predictions.codes)
+            exact = LogLoss().compute_row_losses(predictions.proba, predictions.codes)
             # scikit-learn clips probabilities at the machine epsilon of their type.
-            theirs = np.minimum(own, -np.log(float(np.finfo(kind).eps)))
-            if (theirs < own).any():
-                losses[key] = predictions.mean(theirs)
+            clipped = np.minimum(exact, -np.log(float(np.finfo(kind).eps)))
+            if (clipped < exact).any():
+                losses[key] = predictions.mean(clipped)
     return losses
+
+
+def _find_number_type(proba):
+    """Return the type of the numbers; None if columns of a table have different ones."""
+    if getattr(proba, "dtype", None) is not None:
+        return proba.dtype
+    kinds = set(getattr(proba, "dtypes", []))
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _check_one_label(y_true):
@@ -482,9 +482,8 @@ def check_report_options(level: Any, name: Any, columns: Any, progress: Any) -> 
             got=repr(name)[:60],
             hint="Pass several models as a dict of y_proba",
         )
-    if columns is not None and (
-        isinstance(columns, str) or not isinstance(columns, Sequence)
-    ):
+    is_list = isinstance(columns, Sequence) and not isinstance(columns, str)
+    if columns is not None and not is_list:
         raise invalid_input(
             expected="columns as a list of names",
             got=repr(columns)[:60],

@@ -92,36 +92,35 @@ def find_column_order(
 
 def find_better_order(predictions: Predictions) -> ColumnOrder | None:
     """Return `find_column_order` of checked rows."""
-    plain = np.asarray(predictions.proba)
+    proba = np.asarray(predictions.proba)
     codes = predictions.codes
     weight = predictions.weight
-    places = find_likely_order(plain, codes, weight)
+    places = find_likely_order(proba, codes, weight)
     if places is None:
         return None
     # The predicted class under another order is the class that this order gives to the
     # largest column.
-    right = plain.argmax(axis=1)
+    largest = proba.argmax(axis=1)
     return ColumnOrder(
         predictions.classes[places],
-        float(np.average(places[right] == codes, weights=weight)),
-        float(np.average(right == codes, weights=weight)),
+        float(np.average(places[largest] == codes, weights=weight)),
+        float(np.average(largest == codes, weights=weight)),
     )
 
 
 def check_column_order(predictions: Predictions, name: str) -> None:
     """Raise ValueError if the order of the columns cannot be meant."""
-    found = find_better_order(predictions)
-    if found is None:
+    better = find_better_order(predictions)
+    if better is None:
         return
-    given, fits = (
-        str(labels.tolist()[:20]) for labels in (predictions.classes, found.classes)
-    )
+    current = predictions.classes.tolist()[:20]
+    fits = better.classes.tolist()[:20]
     raise invalid_input(
-        expected=f"columns of {name} in the order of the classes {given}",
+        expected=f"columns of {name} in the order of the classes {current}",
         got=(
             f"columns that fit {fits}: the largest probability is that of the true "
-            f"class in {found.accuracy_as_given:.4f} of the rows as given, in "
-            f"{found.accuracy:.4f} in that order"
+            f"class in {better.accuracy_as_given:.4f} of the rows as given, in "
+            f"{better.accuracy:.4f} in that order"
         ),
         hint=(
             f"Pass labels={fits}, or as pos_label the class that a single column "
@@ -131,7 +130,7 @@ def check_column_order(predictions: Predictions, name: str) -> None:
 
 
 def check_summary_order(models: Mapping[str, ReportedModel]) -> None:
-    """Check summaries likewise; of more than two classes a sample of the rows is needed."""
+    """Check the columns of summaries; with several classes, by their sample of rows."""
     for name, model in models.items():
         sample = None if model.two_classes else model.sample_rows()
         if sample is not None:
@@ -139,22 +138,24 @@ def check_summary_order(models: Mapping[str, ReportedModel]) -> None:
         # A summary only stores whether its scores rank the labels backwards.
         if model.two_classes and model.summary.samples()[0].exchanged:
             positive = np.asarray(model.positive).tolist()
-            expected = f"probabilities of the class {positive!r} in the summary {name}"
-            hint = "Summarise the other column, or 1 - p"
-            hint += "; if they are meant, pass check_columns=False"
             raise invalid_input(
-                expected=expected, got="probabilities of the other class", hint=hint
+                expected=f"probabilities of the class {positive!r} in the summary {name}",
+                got="probabilities of the other class",
+                hint=(
+                    "Summarise the other column, or 1 - p; if they are meant, pass "
+                    "check_columns=False"
+                ),
             )
 
 
 _INTENDED_COLUMNS_HINT = "; where they are meant, check_columns=False"
 
 
-# Of each column that moves, for the label that it moves to.
+# A column that moves has at least this area for the label that it moves to.
 _MIN_MOVED_COLUMN_AUC = 0.65
-# Of each label that gets another column.
+# A label that gets another column gains at least this area.
 _MIN_AUC_GAIN = 0.1
-# Of one area; these are six of a difference of two areas.
+# The gain in standard errors of one area; these are six of a difference of two areas.
 _MIN_AUC_STANDARD_ERRORS = 8.5
 _MAX_NAMED_LABELS = 5
 
@@ -162,7 +163,7 @@ _MAX_NAMED_LABELS = 5
 def check_label_order(
     all_predictions: dict[str, Predictions], y_true: Any, y_proba: Any
 ) -> None:
-    """Raise ValueError if columns cannot be meant for the labels that they stand for.
+    """Raise ValueError if the columns of other labels rank some labels far better.
 
     Parameters
     ----------
@@ -210,10 +211,10 @@ def check_label_order(
 def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None:
     """Return the column of each label in an order that fits far better, or None.
 
-    Areas under the ROC curve of every column for every label decide. Of the best
-    assignment those exchanges are kept in which each label gains at least 0.1 and six
-    standard errors, and reaches 0.65. Labels that merely depend on each other do not
-    gain: their own columns rank them as well.
+    The areas under the ROC curve of every column for every label decide. An exchange of
+    the best assignment is kept if each of its labels gains at least 0.1 and six standard
+    errors, and reaches 0.65. Labels that merely depend on each other do not gain: their
+    own columns rank them as well.
 
     Parameters
     ----------
@@ -225,11 +226,12 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     # both kinds of rows.
     ranks = rankdata(proba, axis=0) - 0.5
     hits = np.nan_to_num(table)
-    rest = np.where(np.isnan(table), 0.0, 1.0 - table)
+    misses = np.where(np.isnan(table), 0.0, 1.0 - table)
     ones = hits.sum(axis=0)
-    zeros = rest.sum(axis=0)
+    zeros = misses.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        gap = ranks.T @ (hits / ones) - ranks.T @ (rest / zeros)  # columns by labels
+        # The difference of mean ranks, of shape (columns, labels).
+        gap = ranks.T @ (hits / ones) - ranks.T @ (misses / zeros)
         # The standard error of the area if the column is unrelated to the label: ranks
         # are uniform, with variance 1/12.
         error = np.sqrt((1 / ones + 1 / zeros) / 12)
@@ -239,28 +241,28 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     places = np.empty(len(labels), dtype=np.intp)
     places[labels] = columns
     label = np.arange(len(places))
-    new = area[places, label]
-    own = area[label, label]
-    gain = new - own
-    sure = (
-        (new >= _MIN_MOVED_COLUMN_AUC)
+    new_area = area[places, label]
+    old_area = area[label, label]
+    gain = new_area - old_area
+    is_clear = (
+        (new_area >= _MIN_MOVED_COLUMN_AUC)
         & (gain >= _MIN_AUC_GAIN)
         & (gain >= _MIN_AUC_STANDARD_ERRORS * error)
     )
     # Columns change places in cycles; each cycle is judged by itself, and only if all
     # its labels gain clearly.
     for cycle in _find_cycles(places):
-        if not sure[cycle].all():
+        if not is_clear[cycle].all():
             places[cycle] = cycle
     return places if (places != label).any() else None
 
 
 def _find_cycles(places):
     """Yield groups of labels that exchange their columns among themselves."""
-    left = set(np.flatnonzero(places != np.arange(len(places))).tolist())
-    while left:
-        cycle = [left.pop()]
+    remaining = set(np.flatnonzero(places != np.arange(len(places))).tolist())
+    while remaining:
+        cycle = [remaining.pop()]
         while (after := int(places[cycle[-1]])) != cycle[0]:
             cycle.append(after)
-        left.difference_update(cycle)
+        remaining.difference_update(cycle)
         yield np.array(cycle)

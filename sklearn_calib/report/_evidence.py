@@ -35,7 +35,8 @@ _MIN_ROWS_PER_BIN = 20
 _MIN_SLOPE_EVENTS = 10
 # The wrong groups have at most this fraction of the rows.
 _MAX_WRONG_GROUPS_SHARE = 0.5
-# In favour of wrong groups against an error of all rows.
+# The evidence, as a logarithm of a likelihood ratio, that single groups are wrong rather
+# than all rows.
 _MIN_WRONG_GROUPS_LOG_ODDS = 3.0
 
 
@@ -150,7 +151,7 @@ def collect_evidence(
 ) -> Evidence:
     """Return the evidence of all cells; `coarse` ones are enough for the power of the test.
 
-    `inflation` is by how much clusters enlarge the variance.
+    `inflation` is the factor by which clusters enlarge the variance.
     """
     weight = sample.weight.sum()
     observed = sample.weight[:, 1].sum() / weight
@@ -166,6 +167,11 @@ def collect_evidence(
     # place of a slope.
     cell, outcome = np.nonzero(sample.weight)
     separated = threshold_separates(sample.proba[cell, 1], outcome)
+    unseen = 0.0
+    if separated:
+        unseen = float(
+            compute_exact_interval(0, sample.count_effective_rows(), level)[1]
+        )
     return Evidence(
         float(sample.weight.sum(axis=1) @ sample.proba[:, 1] / weight),
         float(observed),
@@ -175,9 +181,7 @@ def collect_evidence(
         bins,
         *find_runs(bins),
         *find_smallest_error(coarse, KERNEL_BANDWIDTH, critical, inflation),
-        float(compute_exact_interval(0, sample.count_effective_rows(), level)[1])
-        if separated
-        else 0.0,
+        unseen,
     )
 
 
@@ -192,6 +196,7 @@ def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
     filled = np.flatnonzero((sums[0] > 0) & (rows > 0))
     columns = *sums, rows, *sample.compute_frequency_intervals(place, n_bins, level)
     mass, expected, events, rows, low, high = (column[filled] for column in columns)
+    # Cells are in the order of their scores, so the cells of a bin are neighbours.
     first = np.searchsorted(place, filled)
     last = np.searchsorted(place, filled, side="right") - 1
     columns = (
@@ -203,11 +208,11 @@ def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
         events / mass,
     )
     ratio = [
-        seen / expected_events if expected_events > 0 else None
-        for seen, expected_events in zip(events, expected, strict=True)
+        observed / predicted if predicted > 0 else None
+        for observed, predicted in zip(events, expected, strict=True)
     ]
-    listed = [column.tolist() for column in (*columns, low, high)]
-    return [Bin(*values) for values in zip(*listed, ratio, strict=True)]
+    lists = [column.tolist() for column in (*columns, low, high)]
+    return [Bin(*values) for values in zip(*lists, ratio, strict=True)]
 
 
 def count_bins(sample: "Cells") -> int:
@@ -237,18 +242,18 @@ class Run(NamedTuple):
 def find_runs(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
     """Find where intervals exclude the mean prediction, and the bin of the largest gap."""
     runs: list[Run] = []
-    last = worst = None
-    for number, one in enumerate(bins):
-        if one.observed_low <= one.predicted <= one.observed_high:
+    previous = worst = None
+    for number, each in enumerate(bins):
+        if each.observed_low <= each.predicted <= each.observed_high:
             continue
-        run = Run(one.low, one.high, one.observed < one.predicted)
+        run = Run(each.low, each.high, each.observed < each.predicted)
         # Neighbouring bins with errors of the same direction become one range.
-        if runs and last == number - 1 and runs[-1].too_high == run.too_high:
+        if runs and previous == number - 1 and runs[-1].too_high == run.too_high:
             run = Run(runs.pop().low, *run[1:])
         runs.append(run)
-        last = number
-        if worst is None or one.gap > worst.gap:
-            worst = one
+        previous = number
+        if worst is None or each.gap > worst.gap:
+            worst = each
     return runs, worst
 
 
@@ -259,38 +264,37 @@ def fit_event_line(sample: "Cells") -> Line | None:
     decide the slope alone: certain predictions are then left out.
     """
     used = np.ones(len(sample.proba), dtype=bool)
-    if count_certain(sample)[1]:
+    _, n_wrong = count_certain(sample)
+    if n_wrong:
         used = ~(sample.proba == 0).any(axis=1)
-    z = compute_log_odds(sample.proba)
+    cell_z = compute_log_odds(sample.proba)
+    if not used.any() or np.ptp(cell_z[used]) == 0:
+        return None
     # The normal interval of the slope is too short for fewer events.
-    few = not used.any() or min(sample.counts[used].sum(axis=0)) < _MIN_SLOPE_EVENTS
-    if few or np.ptp(z[used]) == 0:
+    if min(sample.counts[used].sum(axis=0)) < _MIN_SLOPE_EVENTS:
         return None
+    # One entry per cell and outcome: all cells with label 0, then all with label 1.
     weight = sample.weight.T.ravel()
-    squares = sample.squares.T.ravel()
-    hit = np.repeat([0.0, 1.0], len(z))
-    both = np.tile(z, 2)
-    kept = (weight > 0) & np.tile(used, 2)
-    of_row = z
-    both = both[kept]
-    hit = hit[kept]
-    weight = weight[kept]
-    squares = squares[kept]
-    if threshold_separates(both, hit):
+    is_counted = (weight > 0) & np.tile(used, 2)
+    z = np.tile(cell_z, 2)[is_counted]
+    outcome = np.repeat([0.0, 1.0], len(cell_z))[is_counted]
+    weight = weight[is_counted]
+    squares = sample.squares.T.ravel()[is_counted]
+    if threshold_separates(z, outcome):
         return None
-    (intercept, slope), _ = fit_line(both, hit, weight)
+    (intercept, slope), _ = fit_line(z, outcome, weight)
     n_clusters = freedom = None
     if isinstance(sample, ClusterSample):
         cell = sample.place // 2
-        rows = used[sample.place // 2]
-        columns = np.column_stack([np.ones(rows.sum()), of_row[cell[rows]]])
+        rows = used[cell]
+        columns = np.column_stack([np.ones(rows.sum()), cell_z[cell[rows]]])
         groups = np.unique(sample.groups[rows], return_inverse=True)[1].ravel()
         # The jackknife over clusters needs two of them.
         if groups.max() == 0:
             return None
         # The number of degrees of freedom belongs to each coefficient, since it depends
         # on how unequal the clusters are.
-        errors, both_freedoms = compute_jackknife(
+        errors, degrees = compute_jackknife(
             columns,
             columns @ (intercept, slope),
             sample.place[rows] % 2,
@@ -298,13 +302,12 @@ def fit_event_line(sample: "Cells") -> Line | None:
             groups,
         )
         n_clusters = sample.n_clusters
-        freedom = float(both_freedoms[1])
+        freedom = float(degrees[1])
     else:
-        columns = np.column_stack([np.ones_like(both), both])
-        predicted = intercept + slope * both
-        errors = np.sqrt(
-            compute_covariance(columns, predicted, hit, weight, squares).diagonal()
-        )
+        columns = np.column_stack([np.ones_like(z), z])
+        predicted = intercept + slope * z
+        covariance = compute_covariance(columns, predicted, outcome, weight, squares)
+        errors = np.sqrt(covariance.diagonal())
     intercept_error, slope_error = map(float, errors)
     return Line(
         float(slope),
@@ -319,8 +322,8 @@ def fit_event_line(sample: "Cells") -> Line | None:
 def count_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int, int]:
     """Count the rows that are predicted as exactly 0 or 1, and the wrong ones among them.
 
-    Of soft labels `items`, of which each row of a `ClusterSample` is a part, are
-    counted.
+    With soft labels, `items` holds the item of each row of a `ClusterSample`, and items
+    are counted.
     """
     never = sample.proba == 0
     # Rows of soft labels are copies of an item, which counts once.
@@ -358,8 +361,9 @@ def find_smallest_error(
         Whether even scores without any information would be missed, if their mean is
         right.
     """
+    # Certain predictions: their labels cannot vary, and no error can be found.
     if not critical > 0:
-        return None, True  # labels that cannot vary
+        return None, True
     score = sample.proba[:, 1]
     rows = sample.weight.sum(axis=1)
     errors = DetectableErrors(
@@ -375,8 +379,9 @@ def run_kernel_test(sample: "Cells", seed: int) -> MonteCarloResult:
     score = sample.proba[:, 1]
     mass = sample.weight.sum(axis=1)
     kernel = np.exp(-np.abs(score[:, None] - score) / KERNEL_BANDWIDTH)
-    drawn = sample.events(N_TEST_DRAWS, np.random.default_rng(seed))
-    residual = np.vstack([sample.weight[:, 1], drawn]) - mass * score
+    drawn_events = sample.events(N_TEST_DRAWS, np.random.default_rng(seed))
+    # The observed labels are the first row.
+    residual = np.vstack([sample.weight[:, 1], drawn_events]) - mass * score
     squares = np.einsum("ij,ij->i", residual @ kernel, residual)
     observed, *null = np.minimum(np.sqrt(np.maximum(squares, 0.0)) / mass.sum(), 1.0)
     return MonteCarloResult.from_draws(
@@ -430,7 +435,7 @@ def find_local_error(
     if predictions is None or not audit.members or line is None:
         return None
     inside = np.zeros(predictions.n_given, dtype=bool)
-    found: list[GroupRow] = []
+    wrong_rows: list[GroupRow] = []
     # Greedy: the worst group first, until the rest passes the test.
     for place in np.argsort([-row.sigma for row in audit.rows], kind="stable"):
         row = audit.rows[place]
@@ -442,33 +447,35 @@ def find_local_error(
         if row.group == ALL_ROWS_NAME or inside[members].all():
             continue
         inside[members] = True
-        found.append(row)
-        chosen = inside if predictions.kept is None else inside[predictions.kept]
+        wrong_rows.append(row)
+        is_wrong = inside if predictions.kept is None else inside[predictions.kept]
         # If most rows are wrong, recalibrating all of them is simpler than repairing
         # groups.
-        if chosen.mean() > _MAX_WRONG_GROUPS_SHARE:
+        if is_wrong.mean() > _MAX_WRONG_GROUPS_SHARE:
             return None
-        others = PredictionsModel(predictions.take(np.flatnonzero(~chosen)))
-        p_others = run_kernel_test(others.pool_cells(N_TEST_CELLS), seed).pvalue
+        other_model = PredictionsModel(predictions.take(np.flatnonzero(~is_wrong)))
+        p_others = run_kernel_test(other_model.pool_cells(N_TEST_CELLS), seed).pvalue
         if p_others > SIGNIFICANCE_LEVEL:
-            wrong = PredictionsModel(predictions.take(np.flatnonzero(chosen)))
+            wrong_model = PredictionsModel(predictions.take(np.flatnonzero(is_wrong)))
             # A small rest passes any test; the likelihood must prefer wrong groups to
             # an error of all rows.
-            gain = _compare_likelihoods(wrong.pool_cells(), others.pool_cells(), line)
+            gain = _compare_likelihoods(
+                wrong_model.pool_cells(), other_model.pool_cells(), line
+            )
             # The logarithm of the number of groups is the price of having searched
             # among them.
             if gain < _MIN_WRONG_GROUPS_LOG_ODDS + np.log(len(audit.rows)):
                 return None
-            return LocalError(found, others.n_samples, p_others)
+            return LocalError(wrong_rows, other_model.n_samples, p_others)
     return None
 
 
 def _compare_likelihoods(wrong, others, line):
     """Return the log-likelihood of a line for the wrong cells less that of one for all."""
-    own = fit_event_line(wrong)
-    if own is None:
+    wrong_line = fit_event_line(wrong)
+    if wrong_line is None:
         return -np.inf
-    gain = _compute_likelihood(wrong, own.intercept, own.slope)
+    gain = _compute_likelihood(wrong, wrong_line.intercept, wrong_line.slope)
     gain += _compute_likelihood(others, 0.0, 1.0)
     for cells in (wrong, others):
         gain -= _compute_likelihood(cells, line.intercept, line.slope)

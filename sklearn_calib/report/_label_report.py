@@ -87,10 +87,12 @@ def audit_labels(
     """Return one row per label, in their order; adjusted p-values are Holm's."""
     # Labels have independent draws; Holm's adjustment holds for any dependence.
     rng = np.random.default_rng(seed)
-    found = [_audit_label(model, len(models), level, rng) for model in models.values()]
-    adjusted = adjust_by_holm([row.p_value for row in found])
-    rows = zip(models, found, adjusted.tolist(), strict=True)
-    return [row._replace(group=name, adjusted_p_value=p) for name, row, p in rows]
+    rows = [_audit_label(model, len(models), level, rng) for model in models.values()]
+    adjusted = adjust_by_holm([row.p_value for row in rows]).tolist()
+    return [
+        row._replace(group=name, adjusted_p_value=p)
+        for name, row, p in zip(models, rows, adjusted, strict=True)
+    ]
 
 
 def adjust_by_holm(p_values: Sequence[float]) -> FloatArray:
@@ -115,7 +117,11 @@ def _audit_label(model, n_labels, level, rng):
     # The p-value of this label that makes its adjusted one significant.
     enough = SIGNIFICANCE_LEVEL / _MIN_DRAWS_PER_LEVEL / n_labels
     p = row.p_value
-    if (1 + _N_TEST_DRAWS) * enough < 1 and bound > enough and p <= _MAX_REDRAWN_PVALUE:
+    # The smallest p-value of plain draws is 1 / (1 + draws). Tilted draws, which resolve
+    # smaller ones, are made only if that is too large, if the bound is not enough, and
+    # if the plain draws leave a chance.
+    is_too_coarse = (1 + _N_TEST_DRAWS) * enough < 1
+    if is_too_coarse and bound > enough and p <= _MAX_REDRAWN_PVALUE:
         p = compute_range_p_value(
             *_make_path(model), _N_TEST_DRAWS, np.random.default_rng(seeds[1])
         )
@@ -147,23 +153,23 @@ def _make_path(model):
     )
 
 
-def _audit_by_draws(model, level, n_resamples, seed, most):
+def _audit_by_draws(model, level, n_resamples, seed, max_rows):
     """Audit all rows of a label as one group."""
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "level": level,
         "n_resamples": n_resamples,
         "random_state": int(seed),
     }
     predictions = model.predictions
-    if len(predictions.codes) <= most:
+    if len(predictions.codes) <= max_rows:
         return audit_predictions(
             predictions,
             [np.ones(len(predictions.codes), dtype=bool)],
             min_rows=1,
-            **how,
+            **options,
         ).rows[0]
     return audit_summaries(
-        {"all": model.summary}, "rows", most, min_rows=1, **how
+        {"all": model.summary}, "rows", max_rows, min_rows=1, **options
     ).rows[0]
 
 
@@ -175,82 +181,84 @@ def compute_chernoff_bound(predictions: "Predictions") -> float:
     the probabilities p (Chernoff, 1952), times four.
     """
     p = predictions.second
-    hit = predictions.codes == 1
+    has_label = predictions.codes == 1
     # Residuals times log-odds detect a wrong slope; exact zeros and ones would
     # dominate.
     odds = np.clip(compute_log_odds(predictions.proba), -30, 30)
     center = predictions.weight * (
         odds - np.average(odds, weights=predictions.weight * (p * (1 - p) + 1e-12))
     )
-    best = 0.0
+    log_bound = 0.0
     for factor in (predictions.weight, center):
         largest = np.abs(factor).max()
         if largest == 0:
             continue
         # Four one-sided bounds: too high, too low, too extreme, not extreme enough.
         for sign in (1, -1):
-            best = min(
-                best,
-                _compute_log_bound(
-                    sign * factor / largest, log_proba(predictions.proba), p, hit
-                ),
+            bound = _compute_log_bound(
+                sign * factor / largest, log_proba(predictions.proba), p, has_label
             )
+            log_bound = min(log_bound, bound)
     # Bonferroni over the four.
-    return min(4 * float(np.exp(best)), 1.0)
+    return min(4 * float(np.exp(log_bound)), 1.0)
 
 
-def _compute_log_bound(factor, logs, p, hit):
-    """Return the log of the bound for such a sum of `factor` times the residual."""
-    excess = float(factor @ (hit - p))
+def _compute_log_bound(factor, logs, p, has_label):
+    """Return the log of the bound for the sum of `factor` times the residuals.
+
+    `logs` are the logarithms of both probabilities, of shape (n_samples, 2).
+    """
+    excess = float(factor @ (has_label - p))
     if excess <= 0:
         return 0.0
 
     def compute_exponent(t):
         # The cumulant generating function of the sum of residuals: Chernoff's bound is
         # its smallest value less t times the excess.
-        moved = np.logaddexp(logs[:, 0], logs[:, 1] + t * factor) - t * factor * p
-        return float(moved.sum() - t * excess)
+        cumulants = np.logaddexp(logs[:, 0], logs[:, 1] + t * factor) - t * factor * p
+        return float(cumulants.sum() - t * excess)
 
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         compute_exponent, bounds=(0.0, _MAX_EXPONENT), method="bounded"
     )
-    return min(float(found.fun), 0.0)
+    return min(float(minimum.fun), 0.0)
 
 
 class _LabelTable(NamedTuple):
     """Labels with their weights as a table: 0 if one is not known."""
 
-    known: FloatArray  # of shape (n_samples, n_labels)
-    weight: FloatArray  # of shape (n_samples,)
+    # Whether the label of a row is known, of shape (n_samples, n_labels).
+    known: FloatArray
+    # The weights of the rows, of shape (n_samples,).
+    weight: FloatArray
 
     def find_label_rows(self, label):
         """Return the positions of the rows that count for a label."""
         return np.flatnonzero(self.known[:, label] * (self.weight > 0))
 
     def compute_interval(self, loss, all_predictions, means, shares, level):
-        """Return the ends for a mean of losses, less the mean; a row counts once.
+        """Return the ends of an interval for a mean of losses, relative to that mean.
+
+        A row counts once, with the losses of all its labels.
 
         Parameters
         ----------
         loss : ProperLoss
         all_predictions : sequence of Predictions
-            Of each label, the rows that count for it.
+            The rows that count for each label.
         means : sequence of float
-            What the losses of each label are compared with.
+            The value that is subtracted from the losses of each label.
         shares : ndarray of shape (n_labels,)
-            What a unit of weight of each label counts.
+            The weight of one row in the mean, for each label.
         level : float
         """
-        moved = np.zeros(len(self.weight))
+        deviation = np.zeros(len(self.weight))
         second = third = 0.0
-        for label, (predictions, mean) in enumerate(
-            zip(all_predictions, means, strict=True)
-        ):
+        for label, predictions in enumerate(all_predictions):
             rows = self.find_label_rows(label)
             counted = shares[label] * self.weight[rows]
-            moved[rows] += counted * (
-                loss.compute_row_losses(predictions.proba, predictions.codes) - mean
-            )
+            losses = loss.compute_row_losses(predictions.proba, predictions.codes)
+            deviation[rows] += counted * (losses - means[label])
             # Second and third moment of the loss by the predictions themselves: they
             # give the skewness of a mean of few events.
             of_labels = loss.compute_label_losses(predictions.proba)
@@ -259,36 +267,37 @@ class _LabelTable(NamedTuple):
             either = counted[:, None] * (of_labels - expected)
             second += float((proba * either**2).sum())
             third += float((proba * either**3).sum())
-        kept = moved[self.known.any(axis=1) & (self.weight > 0)]
-        return np.array(
-            compute_skewed_interval(kept, third / second if second > 0 else 0.0, level)
-        )
+        is_counted = self.known.any(axis=1) & (self.weight > 0)
+        skewness = third / second if second > 0 else 0.0
+        ends = compute_skewed_interval(deviation[is_counted], skewness, level)
+        return np.array(ends)
 
 
 def _average_measures(functions, rows, models, pooled, table, level):
     """Return the macro and micro mean of each measure."""
     totals = table.weight @ table.known
     all_predictions = [model.predictions for model in models.values()]
+    n_labels = len(all_predictions)
     # Macro: each label has the same share; micro: each known pair of a row and a label.
-    shares = (
-        1 / (len(all_predictions) * totals),
-        np.full(len(all_predictions), 1 / totals.sum()),
-    )
-    found = []
+    macro_shares = 1 / (n_labels * totals)
+    micro_shares = np.full(n_labels, 1 / totals.sum())
+    averages = []
     for function in functions:
-        own = [row for row in rows if row.measure == function.spec.name]
-        values = [row.value for row in own]
+        label_rows = [row for row in rows if row.measure == function.spec.name]
+        values = [row.value for row in label_rows]
         macro = float(np.mean(values))
         micro = function.evaluate(pooled)
-        low = np.mean([row.low for row in own])
-        high = np.mean([row.high for row in own])
+        low = np.mean([row.low for row in label_rows])
+        high = np.mean([row.high for row in label_rows])
         micro_low = micro_high = np.nan
-        if (loss := function.spec.loss) is not None:
+        # Losses are means over rows, whose intervals allow for the dependence of labels.
+        loss = function.spec.loss
+        if loss is not None:
             low, high = macro + table.compute_interval(
-                loss, all_predictions, values, shares[0], level
+                loss, all_predictions, values, macro_shares, level
             )
             micro_low, micro_high = micro + table.compute_interval(
-                loss, all_predictions, [micro] * len(all_predictions), shares[1], level
+                loss, all_predictions, [micro] * n_labels, micro_shares, level
             )
         average = LabelAverage(
             function.spec.name,
@@ -298,10 +307,10 @@ def _average_measures(functions, rows, models, pooled, table, level):
             micro,
             float(micro_low),
             float(micro_high),
-            float(np.mean([row.null_mean for row in own])),
+            float(np.mean([row.null_mean for row in label_rows])),
         )
-        found.append(average)
-    return found
+        averages.append(average)
+    return averages
 
 
 LABEL_REPORT_FORMAT = "sklearn-calib-label-report"
@@ -399,7 +408,7 @@ class LabelReport(WrittenReport):
             ``"format": "sklearn-calib-label-report"`` and ``"schema": 1`` identify it;
             numbers that do not exist are None.
         """
-        own = "version", "created", "source", "name", "level", "p_value", "accuracy"
+        names = "version", "created", "source", "name", "level", "p_value", "accuracy"
         measured = "value", "low", "high", "null_mean"
         by_label: dict[str, dict[str, Any]] = {row.group: {} for row in self.labels}
         for row in self.rows:
@@ -407,19 +416,16 @@ class LabelReport(WrittenReport):
                 key: getattr(row, key) for key in measured
             }
         labels = []
-        for found in self.labels:
-            line = {
-                key: v
-                for key, v in found._asdict().items()
-                if key not in ("group", "event")
-            }
-            labels.append(
-                {"label": found.group, **line, "measures": by_label[found.group]}
-            )
+        for label_row in self.labels:
+            numbers = label_row._asdict()
+            label = numbers.pop("group")
+            del numbers["event"]
+            labels.append({"label": label, **numbers, "measures": by_label[label]})
         content = {"format": LABEL_REPORT_FORMAT, "schema": SCHEMA_VERSION}
-        content |= {key: getattr(self, key) for key in own} | {"n_rows": self.n_samples}
+        content |= {key: getattr(self, key) for key in names}
         content |= {
-            "averages": [one._asdict() for one in self.averages],
+            "n_rows": self.n_samples,
+            "averages": [average._asdict() for average in self.averages],
             "labels": labels,
         }
         return convert_to_json_values(content)
@@ -544,26 +550,25 @@ def multilabel_report(
         )
     check_no_model(y_proba, "multilabel_report")
     functions = choose_measures(measures)
-    given: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels}
-    all_predictions = [
-        predictions
-        for _, predictions in validate_multilabel(y_true, y_proba, "macro", **given)
-    ]
-    named = (
-        get_label_names(y_true, len(all_predictions))
-        if labels is None
-        else np.asarray(labels).tolist()
-    )
-    names = [str(one) for one in named]
+    options: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels}
+    problems = validate_multilabel(y_true, y_proba, "macro", **options)
+    all_predictions = [predictions for _, predictions in problems]
+    if labels is None:
+        label_names = get_label_names(y_true, len(all_predictions))
+    else:
+        label_names = np.asarray(labels).tolist()
+    names = [str(label) for label in label_names]
     if len(set(names)) < len(names):
-        twice = next(one for one in names if names.count(one) > 1)
+        twice = next(name for name in names if names.count(name) > 1)
         raise invalid_input(
             expected="different names of labels",
             got=f"{twice[:60]!r} twice",
             hint="Pass others as labels",
         )
     if measures is None and len(names) > _MAX_LABELS_ALL_MEASURES:
-        functions = [one for one in functions if one.spec.name != _COSTLY_MEASURE]
+        functions = [
+            function for function in functions if function.spec.name != _COSTLY_MEASURE
+        ]
     if check_columns:
         check_label_order(
             dict(zip(names, all_predictions, strict=True)), y_true, y_proba
@@ -575,24 +580,20 @@ def multilabel_report(
     rng = make_generator(random_state)
     if n_resamples == "auto":
         # Resamples of all labels share one budget.
-        n_resamples = int(
-            np.clip(
-                _N_TOTAL_RESAMPLES // len(names),
-                _MIN_LABEL_RESAMPLES,
-                MAX_LABEL_RESAMPLES,
-            )
-        )
-    with ignore_calibration_warnings():  # the report names labels without events
+        share = _N_TOTAL_RESAMPLES // len(names)
+        n_resamples = int(np.clip(share, _MIN_LABEL_RESAMPLES, MAX_LABEL_RESAMPLES))
+    # The report itself names labels without events.
+    with ignore_calibration_warnings():
         rows = measure_models(models, functions, level, n_resamples, rng, progress)
-    found = audit_labels(models, level, int(rng.integers(2**63)))
+    label_rows = audit_labels(models, level, int(rng.integers(2**63)))
     # Unknown labels are not pairs of the micro average.
     known = ~np.isnan(validate_label_tables(y_true, y_proba, names)[2])
     weight = read_raw_weight(sample_weight, len(known))
-    ((_, pooled),) = validate_multilabel(y_true, y_proba, "micro", **given)
+    ((_, pooled),) = validate_multilabel(y_true, y_proba, "micro", **options)
     table = _LabelTable(known, weight)
     return LabelReport(
-        found,
-        min(row.adjusted_p_value for row in found),
+        label_rows,
+        min(row.adjusted_p_value for row in label_rows),
         _average_measures(functions, rows, models, pooled, table, level),
         rows,
         float(np.mean([model.compute_accuracy() for model in models.values()])),

@@ -18,7 +18,7 @@ MAX_LABEL_RESAMPLES = 200
 MAX_SHOWN_LABELS = 100
 _MAX_TEXT_LABELS = 20
 _MAX_DRAWN_LABELS = 3
-# In a sentence.
+# A sentence names this many labels.
 _MAX_NAMED_LABELS = 5
 _MAX_NAME_CHARACTERS = 40
 # Fewer events, or rows without an event, carry hardly any information.
@@ -46,17 +46,15 @@ def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
 
 
 def describe_finding(row: "GroupRow") -> str:
-    """Return in words what is found about a label."""
+    """Describe the finding about a label in words."""
     words = []
     if row.events <= 0:
         words.append("no positive row")
     elif row.events >= row.weight:
         words.append("no negative row")
     if row.adjusted_p_value > SIGNIFICANCE_LEVEL:
-        few = (
-            min(row.events, row.weight - row.events) * row.n_rows / row.weight
-            < _MIN_INFORMATIVE_EVENTS
-        )
+        rarer = min(row.events, row.weight - row.events) * row.n_rows / row.weight
+        few = rarer < _MIN_INFORMATIVE_EVENTS
         return ", ".join(words or ["too few positives to say" if few else "nothing"])
     # The direction is only named if its interval excludes calibration.
     sides = {
@@ -105,29 +103,35 @@ def _write_sentences(report):
         if 0 < row.events * row.n_rows / row.weight < _MIN_INFORMATIVE_EVENTS
     ]
     if few:
-        verb, own = ("has", "it") if len(few) == 1 else ("have", "them")
-        labels = "label" if len(few) == 1 else "labels"
+        subject = f"{len(few)} labels have"
+        pronoun = "them"
+        if len(few) == 1:
+            subject = "1 label has"
+            pronoun = "it"
         sentences.append(
-            f"{len(few)} {labels} {verb} fewer than {_MIN_INFORMATIVE_EVENTS} positive rows, "
-            f"which say little of {own}."
+            f"{subject} fewer than {_MIN_INFORMATIVE_EVENTS} positive rows, "
+            f"which say little of {pronoun}."
         )
     return sentences
 
 
 def _make_averages_section(report):
+    """Show the macro and micro mean of each measure."""
     interval = f"{100 * report.level:.0f} % interval"
     header = ("measure", "macro", interval, "if calibrated", "micro", interval)
-    rows = [
-        [
-            one.measure,
-            f"{one.macro:.4f}",
-            format_interval(one.macro_low, one.macro_high),
-            "" if np.isnan(one.null_mean) else f"{one.null_mean:.4f}",
-            f"{one.micro:.4f}",
-            format_interval(one.micro_low, one.micro_high),
-        ]
-        for one in report.averages
-    ]
+    rows = []
+    for average in report.averages:
+        null_mean = "" if np.isnan(average.null_mean) else f"{average.null_mean:.4f}"
+        rows.append(
+            [
+                average.measure,
+                f"{average.macro:.4f}",
+                format_interval(average.macro_low, average.macro_high),
+                null_mean,
+                f"{average.micro:.4f}",
+                format_interval(average.micro_low, average.micro_high),
+            ]
+        )
     table = Table(header, rows, kind="names", spare=(3, 5))
     return Section(
         "All labels",
@@ -139,7 +143,8 @@ def _make_averages_section(report):
 def _list_labels(report):
     """Show one line per label, the worst first; fewer on a screen of text."""
     values = {(row.model, row.measure): row for row in report.rows}
-    measured = [one.measure for one in report.averages if one.measure in _LINE_MEASURES]
+    measured = [average.measure for average in report.averages]
+    measured = [name for name in measured if name in _LINE_MEASURES]
     short = [
         name.replace("expected_calibration_error", "ECE").replace("_", " ")
         for name in measured
@@ -156,6 +161,7 @@ def _list_labels(report):
     )
 
     def make_label_line(row):
+        """Return the cells of one label; a significant p-value is marked."""
         p = f"{row.adjusted_p_value:.2g}"
         return [
             plain(row.group, _MAX_NAME_CHARACTERS),
@@ -168,20 +174,15 @@ def _list_labels(report):
             Cell(p) if row.adjusted_p_value <= SIGNIFICANCE_LEVEL else p,
         ]
 
-    def make_list_section(most):
-        table = Table(
-            header,
-            [make_label_line(row) for row in report.worst(most)],
-            "",
-            "names unbroken",
-            2,
-            (2, 5),
-        )
-        # The text of a terminal shows fewer labels than a page.
-        left = len(report.labels) - most
-        notes = [f"... and {left} more, less far off"] if left > 0 else []
+    def make_list_section(max_labels):
+        """Return the table of the worst labels, with a note on the number of others."""
+        rows = [make_label_line(row) for row in report.worst(max_labels)]
+        table = Table(header, rows, "", "names unbroken", 2, (2, 5))
+        n_others = len(report.labels) - max_labels
+        notes = [f"... and {n_others} more, less far off"] if n_others > 0 else []
         return Section(tables=[table], notes=notes)
 
+    # The text of a terminal shows fewer labels than a page.
     parts = [
         make_list_section(_MAX_TEXT_LABELS)._replace(only="text terminal"),
         make_list_section(MAX_SHOWN_LABELS)._replace(only="html markdown"),
@@ -210,8 +211,8 @@ def _draw_worst(report):
     models = {
         row.group: report._models[row.group] for row in report.worst(_MAX_DRAWN_LABELS)
     }
-    drawn = draw_labels(models, report.level)
-    return Section("The worst labels", picture=drawn, kind="whole", only="html")
+    picture = draw_labels(models, report.level)
+    return Section("The worst labels", picture=picture, kind="whole", only="html")
 
 
 def _list_all_measures(report):
@@ -228,6 +229,7 @@ def _list_all_measures(report):
 
 
 def _make_repair_section(report):
+    """Show code that recalibrates all labels."""
     # Without evidence of an error there is nothing to repair.
     if report.p_value > SIGNIFICANCE_LEVEL:
         return Section()

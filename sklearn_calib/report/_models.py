@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ReportedModel:
-    """The predictions of one model, of which a report has a summary alone.
+    """The predictions of one model of which a report has only a summary.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class ReportedModel:
     def count_floored_rows(self) -> tuple[int, int]:
         """Count rows whose true class has a probability that the log loss raises, or exactly 0.
 
-        Of soft labels the items.
+        With soft labels, items are counted.
         """
         zero = self.summary.totals.certain_and_wrong
         if not self.two_classes:
@@ -106,16 +106,16 @@ class ReportedModel:
         if self.two_classes:
             cells, squares = self.summary.samples()[0].nonempty_entries
             return decompose_predictions(cells, squares=squares)
-        drawn = self.sample_rows()
-        if drawn is None:
+        sample = self.sample_rows()
+        if sample is None:
             return None
-        return decompose_predictions(drawn.predictions, squares=drawn.squares)
+        return decompose_predictions(sample.predictions, squares=sample.squares)
 
     def test_model_grades(self, grades: Grades) -> GradeCalibration:
         """Test rating grades of the cells."""
         rows = self.summary.rows()
         summary = self.summary
-        found = grade_calibration(
+        result = grade_calibration(
             rows.y,
             rows.proba,
             grades,
@@ -123,11 +123,11 @@ class ReportedModel:
             labels=summary.classes,
             pos_label=summary.positive_label,
         )
-        return replace(found, n_unsure=summary.rows_across(grades.edges))
+        return replace(result, n_unsure=summary.rows_across(grades.edges))
 
 
 class PredictionsModel(ReportedModel):
-    """The predictions of one model whose rows are there, and may belong together.
+    """The predictions of one model with all rows, which may form clusters.
 
     Its summary has the positions of the classes as labels.
     """
@@ -143,6 +143,7 @@ class PredictionsModel(ReportedModel):
         self.n_clusters = predictions.n_clusters
 
     def sample_rows(self, most: int | None = None) -> DrawnSample | None:
+        """Return about `most` rows of several classes that their digits draw."""
         predictions = self.predictions
         n_classes = len(predictions.classes)
         most = rows_to_draw(n_classes) if most is None else most
@@ -158,36 +159,33 @@ class PredictionsModel(ReportedModel):
             _drop_equal_weight(predictions.weight),
             extras=rows,
         )
-        drawn = draw.reduce_draw(most).get_sample()
-        if drawn is None:
+        sample = draw.reduce_draw(most).get_sample()
+        if sample is None:
             return None
         # These probabilities keep their exact logarithms.
-        return replace(drawn, proba=predictions.proba[drawn.extras])
+        return replace(sample, proba=predictions.proba[sample.extras])
 
     def compute_accuracy(self) -> float:
         return _compute_accuracy(self.predictions)
 
     def count_floored_rows(self) -> tuple[int, int]:
+        """Count rows, or items, as for a summary."""
         predictions = self.predictions
-        low = (
-            LogLoss().compute_row_losses(predictions.proba, predictions.codes)
-            >= LARGEST_LOG_LOSS
-        )
-        zero = (
-            np.asarray(predictions.proba)[np.arange(len(low)), predictions.codes] == 0
-        )
-        # Copies of an item of soft labels count once.
-        if predictions.items is None:
+        losses = LogLoss().compute_row_losses(predictions.proba, predictions.codes)
+        low = losses >= LARGEST_LOG_LOSS
+        places = np.arange(len(low)), predictions.codes
+        zero = np.asarray(predictions.proba)[places] == 0
+        items = predictions.items
+        if items is None:
             return int(low.sum()), int(zero.sum())
-        return len(np.unique(predictions.items[low])), len(
-            np.unique(predictions.items[zero])
-        )
+        # Copies of an item of soft labels count once.
+        return len(np.unique(items[low])), len(np.unique(items[zero]))
 
     def decompose_log_loss(self) -> LossDecomposition | None:
-        """Decompose the log loss by temperature; of two classes from the cells.
+        """Decompose the log loss by temperature; with two classes, from the cells.
 
-        None if rows have options of their own: there the frequencies of the classes
-        are not a forecast.
+        The result is None if rows have options of their own: the frequencies of the
+        classes are not a forecast of these.
         """
         if get_absent_mask(self.predictions.proba) is not None:
             return None

@@ -21,8 +21,7 @@ from ._evidence import MAX_BINS
 from ._svg import LARGE_FRAME, SMALL_FRAME, DiagramSeries, draw_diagram, format_rounded
 
 if TYPE_CHECKING:
-    from ..decisions import NetBenefitDifference
-    from ..metrics import Predictions, ReliabilityCurve
+    from ..metrics import ReliabilityCurve
     from ..summary import CalibrationSummary
     from ._models import ReportedModel
 
@@ -74,31 +73,33 @@ def arrange_figures(
 
 
 def make_curves(report: Any) -> dict[str, list[DiagramSeries]]:
-    """Return what the diagrams of all models show, before and after recalibration."""
-    make = (
-        _make_large_series
-        if len(report.accuracy) <= MAX_LARGE_DIAGRAM_MODELS
-        else _make_small_series
-    )
-    found: dict[str, list[DiagramSeries]] = {}
+    """Return the series of the diagrams of all models, before and after recalibration."""
+    make = _make_large_series
+    if len(report.accuracy) > MAX_LARGE_DIAGRAM_MODELS:
+        make = _make_small_series
+    curves: dict[str, list[DiagramSeries]] = {}
     for name, model in report._models.items():
         advice = report.advice.get(name)
-        shown = [model.summary] if advice is None else advice.summaries().values()
-        found[name] = [
-            make(one, report.level, tone, model) for tone, one in enumerate(shown)
+        summaries = [model.summary] if advice is None else advice.summaries().values()
+        curves[name] = [
+            make(summary, report.level, tone, model)
+            for tone, summary in enumerate(summaries)
         ]
-    return found
+    return curves
 
 
 def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> str:
     """Draw the diagrams of `make_curves`, large for a few models, as HTML that is safe."""
     few = len(report.accuracy) <= MAX_LARGE_DIAGRAM_MODELS
     on_log_odds = has_rare_events(report)
-    keys: tuple[str, ...] = (
-        _LEGEND_ENTRIES if few else _LEGEND_ENTRIES[:1] + _LEGEND_ENTRIES[-1:]
-    )
-    keys += _AFTER_LEGEND_ENTRIES if any(report.advice.values()) else ()
-    keys += (_RARE_EVENTS_LEGEND_ENTRY,) if on_log_odds else ()
+    keys: list[str] = [*_LEGEND_ENTRIES]
+    if not few:
+        # Small diagrams have neither an isotonic fit nor a band.
+        keys = [_LEGEND_ENTRIES[0], _LEGEND_ENTRIES[-1]]
+    if any(report.advice.values()):
+        keys += _AFTER_LEGEND_ENTRIES
+    if on_log_odds:
+        keys.append(_RARE_EVENTS_LEGEND_ENTRY)
     legend = "".join(keys).format(level=f"{100 * report.level:.0f} %")
     pairs: list[tuple[str, list[str]]] = []
     alone: list[str] = []
@@ -106,46 +107,39 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
         series = curves[name]
         frame = LARGE_FRAME if few else SMALL_FRAME
         if on_log_odds:
-            lines = [
-                line
-                for one in series
-                for line in (one.curve, one.steps)
-                if line is not None
-            ]
+            lines = []
+            for each in series:
+                lines.append(each.curve)
+                if each.steps is not None:
+                    lines.append(each.steps)
             # The axes of all models of a report are of one kind, but each fits its own
             # curves.
             frame = frame.make_log_odds_frame(lines)
-        event = (
-            f"event: class {plain(model.positive, 40)}"
-            if model.two_classes
-            else _CONFIDENCE_EVENT_LABEL
-        )
+        event = _CONFIDENCE_EVENT_LABEL
+        if model.two_classes:
+            event = f"event: class {plain(model.positive, 40)}"
         if not few or len(series) == 1:
             alone.append(
                 _draw_figure(name, event if few else "", plain(name), series, frame)
             )
             continue
         figures = [
-            _draw_figure(when, event, f"{name}, {when}", [one], frame)
-            for when, one in zip((_BEFORE_LABEL, _AFTER_LABEL), series, strict=True)
+            _draw_figure(when, event, f"{name}, {when}", [each], frame)
+            for when, each in zip((_BEFORE_LABEL, _AFTER_LABEL), series, strict=True)
         ]
         pairs.append((name if len(report.accuracy) > 1 else "", figures))
-    return arrange_figures(
-        pairs + [("", alone)] * bool(alone), legend, "pair" if few else "panels"
-    )
+    if alone:
+        pairs.append(("", alone))
+    return arrange_figures(pairs, legend, "pair" if few else "panels")
 
 
 def draw_labels(models: "Mapping[str, ReportedModel]", level: float) -> str:
     """Draw a large diagram of each of a few two-class problems."""
-    figures = [
-        _draw_figure(
-            name,
-            f"{model.summary.n_samples:,} rows",
-            name,
-            [_make_large_series(model.summary, level, 0, model)],
-        )
-        for name, model in models.items()
-    ]
+    figures = []
+    for name, model in models.items():
+        rows = f"{model.summary.n_samples:,} rows"
+        series = [_make_large_series(model.summary, level, 0, model)]
+        figures.append(_draw_figure(name, rows, name, series))
     return arrange_figures(
         [("", figures)], "".join(_LEGEND_ENTRIES).format(level=f"{100 * level:.0f} %")
     )
@@ -173,19 +167,19 @@ def has_rare_events(report: Any) -> bool:
 
 
 def draw_classes(report: Any, name: str) -> str:
-    """Draw one small diagram per class against the others; of many classes some.
+    """Draw one small diagram per class against the others; only some of many classes.
 
-    Empty of two classes, and of a summary.
+    The text is empty for two classes, and for a summary.
     """
     advice = report.advice.get(name)
     predictions = report._models[name].predictions
     # For two classes the diagram of the positive class shows both.
     if len(report.classes) < 3 or predictions is None:
         return ""
-    all_predictions = (
-        [predictions] if advice is None else [advice.given, advice.recalibrated]
-    )
-    curves = [_make_class_curves(one, report.level) for one in all_predictions]
+    all_predictions = [predictions]
+    if advice is not None:
+        all_predictions = [advice.given, advice.recalibrated]
+    curves = [_make_class_curves(each, report.level) for each in all_predictions]
     mass = np.bincount(
         all_predictions[0].codes,
         all_predictions[0].weight,
@@ -212,9 +206,8 @@ def draw_classes(report: Any, name: str) -> str:
     return arrange_figures([("", figures)], "", "panels")
 
 
-def _make_class_curves(
-    predictions: "Predictions", level: float
-) -> "list[ReliabilityCurve]":
+def _make_class_curves(predictions, level):
+    """Return a curve for each class against the others."""
     return reliability_curve(
         predictions.codes,
         predictions.proba,
@@ -229,13 +222,14 @@ def _make_class_curves(
 
 
 def _make_large_series(summary, level, tone, model):
+    """Return bins with intervals, and the isotonic fit; `tone` 1 is after recalibration."""
     cells = coarsen_to_draw(summary)
-    given = {"level": level, "n_bins": MAX_BINS}
+    options = {"level": level, "n_bins": MAX_BINS}
     (steps,) = cells.reliability_curve(strategy="isotonic", n_resamples=0)
     if model.n_clusters is None:
-        (curve,) = cells.reliability_curve(**given)
-    elif tone:  # recalibrated: of these clusters nothing is kept
-        (curve,) = cells.reliability_curve(**given, n_resamples=0)
+        (curve,) = cells.reliability_curve(**options)
+    elif tone:
+        (curve,) = cells.reliability_curve(**options, n_resamples=0)
         # The interval of each point needs the clusters of the recalibrated rows: the
         # points are drawn without it.
         curve = replace(
@@ -261,8 +255,8 @@ def coarsen_to_draw(summary: "CalibrationSummary") -> "CalibrationSummary":
 def _describe_series(series):
     """Return in words what a diagram shows."""
     parts = []
-    for one in series:
-        curve = one.curve
+    for each in series:
+        curve = each.curve
         parts.append(
             f"predictions from {format_rounded(curve.predicted[0], 2)} (observed "
             f"{format_rounded(curve.observed[0], 2)}) "
@@ -332,7 +326,7 @@ _MAX_PAIRED_ROWS = 2_000_000
 def draw_comparison(report: Any) -> str:
     """Draw pictures of models beside each other as HTML that is safe.
 
-    Empty if no losses of several are known.
+    The text is empty if the losses of fewer than two models are known.
     """
     if len(report.decomposition) < 2:
         return ""
@@ -346,35 +340,38 @@ def draw_comparison(report: Any) -> str:
 def _draw_plane(report):
     """Draw each model as a numbered point, with the names below."""
     parts = report.decomposition
-    x = np.array([one.calibration for one in parts.values()])
-    y = np.array([one.uncertainty - one.refinement for one in parts.values()])
+    # Discrimination is the part of the uncertainty that the refinement does not leave.
+    x = np.array([part.calibration for part in parts.values()])
+    y = np.array([part.uncertainty - part.refinement for part in parts.values()])
     plane = LossPlane.from_points(x, y, next(iter(parts.values())).uncertainty)
-    drawn = []
+    shapes = []
     losses = []
     for loss, ends in plane.iter_loss_lines():
-        points = [
+        start, end = (
             _to_place(*plane.locate_fraction(a, b)) for a, b in zip(*ends, strict=True)
-        ]
-        drawn.append(
-            f'<path class="margin" d="M{_to_xy(points[0])}L{_to_xy(points[1])}"/>'
         )
+        shapes.append(f'<path class="margin" d="M{_to_xy(start)}L{_to_xy(end)}"/>')
         # Lines that leave at the top have their number above, the others at the right
         # border.
-        at_top = points[1][1] <= _PLOT_TOP + 0.5
-        across, up = points[1]
-        kind = "middle" if at_top else "end"
-        across, up = (across, up - 5) if at_top else (across - 3, up - 4)
-        drawn.append(
+        across, up = end
+        if up <= _PLOT_TOP + 0.5:
+            kind = "middle"
+            up -= 5
+        else:
+            kind = "end"
+            across -= 3
+            up -= 4
+        shapes.append(
             f'<text x="{across:.1f}" y="{up:.1f}" class="{kind}">{loss:.4g}</text>'
         )
-    for number, (name, one) in enumerate(parts.items(), 1):
+    for number, (name, part) in enumerate(parts.items(), 1):
         across, up = _to_place(*plane.locate_fraction(x[number - 1], y[number - 1]))
-        losses.append(
-            f"{plain(name)} {one.uncertainty + x[number - 1] - y[number - 1]:.4f}"
-        )
+        loss = part.uncertainty + x[number - 1] - y[number - 1]
+        losses.append(f"{plain(name)} {loss:.4f}")
+        # Names of points at the right border stand to the left of them.
         side = -9 if across > _PLOT_RIGHT - 30 else 9
         kind = "end" if side < 0 else "start"
-        drawn.append(
+        shapes.append(
             f'<g class="tone0 point"><title>{escape_html(losses[-1], None)}</title>'
             f'<circle class="dot" cx="{across:.1f}" cy="{up:.1f}" r="4"/></g>'
             f'<text x="{across + side:.1f}" y="{up + 4:.1f}" class="name {kind}">{number}</text>'
@@ -386,7 +383,7 @@ def _draw_plane(report):
     names = "".join(f"<li><bdi>{escape_html(name, 60)}</bdi></li>" for name in parts)
     title = "What the log loss is made of"
     note = "dotted: equal log loss, which falls towards the upper left"
-    return _draw_with_names(title, note, says, axes + drawn, f"<ol>{names}</ol>")
+    return _draw_with_names(title, note, says, axes + shapes, f"<ol>{names}</ol>")
 
 
 def _find_pair(report):
@@ -396,66 +393,58 @@ def _find_pair(report):
     if len(models) != 2 or report.n_clusters is not None:
         return None
     all_predictions = [model.predictions for model in models.values()]
-    few = all(
-        predictions is not None and len(predictions.codes) <= _MAX_PAIRED_ROWS
-        for predictions in all_predictions
-    )
-    both = few and all(model.two_classes for model in models.values())
-    return (
-        [predictions.problems()[0] for predictions in all_predictions] if both else None
-    )
+    for model in models.values():
+        rows = model.predictions
+        if rows is None or len(rows.codes) > _MAX_PAIRED_ROWS or not model.two_classes:
+            return None
+    return [predictions.problems()[0] for predictions in all_predictions]
 
 
-def _compute_difference(report, one, other):
+def _compute_difference(report, first, second):
     """Return the difference of elementary scores; if events are rare, also the axis."""
-    axis = table = None
+    axis = thresholds = None
     if has_rare_events(report):
         axis = LogitAxis.from_values(
-            [np.quantile(p.score, [0.01, 0.99]) for p in (one, other)]
+            [np.quantile(p.score, [0.01, 0.99]) for p in (first, second)]
         )
         # Thresholds evenly spaced on the axis that is shown.
-        table = expit(np.linspace(axis.low, axis.high, 99))
-    found = decision_difference(
-        one.hit.astype(int),
-        other.score,
-        one.score,
-        thresholds=table,
+        thresholds = expit(np.linspace(axis.low, axis.high, 99))
+    difference = decision_difference(
+        first.hit.astype(int),
+        second.score,
+        first.score,
+        thresholds=thresholds,
         level=report.level,
-        sample_weight=one.weight,
+        sample_weight=first.weight,
         labels=[0, 1],
         random_state=report._seed,
     )
-    return found, axis
+    return difference, axis
 
 
-def _draw_murphy(report, found, axis):
-    """Draw the difference."""
+def _draw_murphy(report, curve, axis):
+    """Draw the difference of elementary scores, on an axis of log-odds if there is one."""
     # A difference of net benefits times 1 - t is one of elementary scores.
-    scale = 1 - found.threshold
-    lines = [scale * line for line in (found.difference, found.low, found.high)]
+    scale = 1 - curve.threshold
+    lines = [scale * line for line in (curve.difference, curve.low, curve.high)]
     low = min(lines[1].min(), 0.0)
     high = max(lines[2].max(), 0.0)
     # A difference of exactly 0 everywhere still needs an axis of positive length.
     pad = 0.06 * (high - low) or 1e-3
     limits = low - pad, high + pad
-    share = np.asarray
+    x = np.asarray(curve.threshold)
     ticks = None
     if axis is not None:
-        share = axis.locate_fraction
-        ticks = [
-            (axis.locate_fraction(p), text)
-            for p, text in axis.place_ticks((_PLOT_RIGHT - _PLOT_LEFT) / _DIGIT_WIDTH)
-        ]
-    x = share(found.threshold)
+        x = axis.locate_fraction(x)
+        places = axis.place_ticks((_PLOT_RIGHT - _PLOT_LEFT) / _DIGIT_WIDTH)
+        ticks = [(axis.locate_fraction(p), text) for p, text in places]
     zero = -limits[0] / (limits[1] - limits[0])
-    middle, below, above = (
-        [
-            _to_place(a, b)
-            for a, b in zip(x, (line - limits[0]) / np.ptp(limits), strict=True)
-        ]
-        for line in lines
-    )
-    drawn = [
+    paths = []
+    for line in lines:
+        heights = (line - limits[0]) / np.ptp(limits)
+        paths.append([_to_place(a, b) for a, b in zip(x, heights, strict=True)])
+    middle, below, above = paths
+    shapes = [
         f'<path class="band" d="M{"L".join(map(_to_xy, [*below, *above[::-1]]))}Z"/>',
         f'<path class="diagonal" d="M{_to_xy(_to_place(0, zero))}L{_to_xy(_to_place(1, zero))}"/>',
         f'<g class="tone0"><path class="line" d="M{"L".join(map(_to_xy, middle))}"/></g>',
@@ -466,42 +455,43 @@ def _draw_murphy(report, found, axis):
     )
     title = "Which of the two for whom (Murphy diagram)"
     note = "below 0, the second is better for users who act at that threshold"
-    listed = f"<ol><li><bdi>{names[0]}</bdi></li><li><bdi>{names[1]}</bdi></li></ol>"
-    says = _describe_difference(found, report)
+    items = f"<ol><li><bdi>{names[0]}</bdi></li><li><bdi>{names[1]}</bdi></li></ol>"
+    says = _describe_difference(curve, report)
     return _draw_with_names(
         title,
         f"{note}; {100 * report.level:.0f} % interval at each",
         says,
-        axes + drawn,
-        listed,
+        axes + shapes,
+        items,
     )
 
 
-def _describe_difference(found: "NetBenefitDifference", report: Any) -> str:
+def _describe_difference(curve, report):
     """Return the picture in words."""
     first, second = map(plain, report._models)
-    better = (found.high < 0).mean()
-    worse = (found.low > 0).mean()
+    better = (curve.high < 0).mean()
+    worse = (curve.low > 0).mean()
     return (
         f"Mean elementary scores of {second} less those of {first}: at {100 * better:.0f} % of the "
         f"thresholds {second} is better beyond chance, at {100 * worse:.0f} % {first} is."
     )
 
 
-def _draw_with_names(title, note, says, drawn, names):
-    shapes = "\n".join(drawn)
+def _draw_with_names(title, note, says, shapes, names):
+    lines = "\n".join(shapes)
     return (
         f"<figure><figcaption>{escape_html(title)}<span>{escape_html(note)}</span></figcaption>\n"
         f'<svg class="diagram large" viewBox="0 0 {_DIAGRAM_WIDTH} {_DIAGRAM_HEIGHT}" role="img" '
-        f'aria-label="{escape_html(says, None)}">\n{shapes}\n</svg>\n{names}</figure>\n'
+        f'aria-label="{escape_html(says, None)}">\n{lines}\n</svg>\n{names}</figure>\n'
     )
 
 
 def _to_place(across, up):
-    """Return the place in the picture of shares of both axes."""
-    return _PLOT_LEFT + (_PLOT_RIGHT - _PLOT_LEFT) * float(across), _PLOT_BOTTOM - (
-        _PLOT_BOTTOM - _PLOT_TOP
-    ) * float(up)
+    """Convert fractions of both axes to a place in the picture."""
+    x = _PLOT_LEFT + (_PLOT_RIGHT - _PLOT_LEFT) * float(across)
+    # Places are counted from the top.
+    y = _PLOT_BOTTOM - (_PLOT_BOTTOM - _PLOT_TOP) * float(up)
+    return x, y
 
 
 def _to_xy(point):
@@ -510,24 +500,23 @@ def _to_xy(point):
 
 def _draw_axes(x_limits, y_limits, across, up, x_ticks=None):
     """Draw grid, numbers and names of the axes; `x_ticks` are (share, text)."""
-    left, right = x_limits
-    low, high = y_limits
-    at_x = [
-        ((value - left) / (right - left), text)
-        for value, text in _make_ticks(left, right)
-    ]
-    if x_ticks is not None:
-        at_x = x_ticks
+    x_low, x_high = x_limits
+    y_low, y_high = y_limits
+    if x_ticks is None:
+        x_ticks = [
+            ((value - x_low) / (x_high - x_low), text)
+            for value, text in _make_ticks(x_low, x_high)
+        ]
     parts = []
     grid = ""
-    for share, text in at_x:
+    for share, text in x_ticks:
         x, _ = _to_place(share, 0)
         grid += f"M{x:.1f} {_PLOT_TOP}V{_PLOT_BOTTOM}"
         parts.append(
             f'<text x="{x:.1f}" y="{_PLOT_BOTTOM + 16}" class="middle">{text}</text>'
         )
-    for value, text in _make_ticks(low, high):
-        _, y = _to_place(0, (value - low) / (high - low))
+    for value, text in _make_ticks(y_low, y_high):
+        _, y = _to_place(0, (value - y_low) / (y_high - y_low))
         grid += f"M{_PLOT_LEFT} {y:.1f}H{_PLOT_RIGHT}"
         parts.append(
             f'<text x="{_PLOT_LEFT - 6}" y="{y + 4:.1f}" class="end">{text}</text>'
@@ -543,7 +532,7 @@ def _draw_axes(x_limits, y_limits, across, up, x_ticks=None):
 
 
 def _make_ticks(low, high):
-    """Round numbers between two ends, with their texts."""
+    """Return round numbers between two ends, with their texts (a minus, not a hyphen)."""
     return [
         (value, f"{value:g}".replace("-", "\u2212"))
         for value in choose_round_numbers(low, high)

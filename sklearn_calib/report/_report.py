@@ -141,8 +141,9 @@ class CalibrationReport(WrittenReport):
         if name is None and len(self._models) == 1:
             return next(iter(self._models))
         if name not in self._models:
-            known = [*map(plain, self._models)]
-            raise unknown_name_error("a model", name, known, "Name one of them")
+            raise unknown_name_error(
+                "a model", name, map(plain, self._models), "Name one of them"
+            )
         return name
 
     def advise(self, progress: Progress | None = None) -> dict[str, Advice | None]:
@@ -219,12 +220,12 @@ class CalibrationReport(WrittenReport):
         ['all rows', 'site = north', 'site = south']
         """
         rows = self._require_rows("by", "Pass y_proba, or summarise with by=")
-        self.groups = {
-            name: audit_predictions(
+        groups = {}
+        for name, predictions in rows.items():
+            groups[name] = audit_predictions(
                 predictions, by, depth=2, level=1 - SIGNIFICANCE_LEVEL
             )
-            for name, predictions in rows.items()
-        }
+        self.groups = groups
         self._discard_verdicts()
         return self.groups
 
@@ -259,11 +260,11 @@ class CalibrationReport(WrittenReport):
         'retrain'
         """
         rows = self._require_rows("features", "Pass y_proba, or leave features out")
-        found: dict[str, LossDecomposition | None] = dict.fromkeys(rows)
+        decompositions: dict[str, LossDecomposition | None] = dict.fromkeys(rows)
         for name, predictions in rows.items():
             if has_enough_rows_for_features(predictions):
-                found[name] = decompose_by_features(predictions, features)
-        self.features = found
+                decompositions[name] = decompose_by_features(predictions, features)
+        self.features = decompositions
         self._discard_verdicts()
         return self.features
 
@@ -312,7 +313,7 @@ class CalibrationReport(WrittenReport):
         return self.grades
 
     def _check_independent(self, argument):
-        """Raise ValueError for clusters, which what `argument` adds would not allow for."""
+        """Raise ValueError if rows are in clusters, which `argument` does not allow for."""
         if self._clustered_by is not None:
             raise invalid_input(
                 expected=f"{self._clustered_by} without by, features, grades",
@@ -388,21 +389,20 @@ class CalibrationReport(WrittenReport):
         parts = []
         for name, d in self.decomposition.items():
             ends = d.interval("calibration", self.level)
-            within = (
-                f" ({100 * self.level:.0f} %: {ends[0]:.4f} to {ends[1]:.4f})"
-                if ends
-                else ""
-            )
+            within = ""
+            if ends:
+                within = f" ({100 * self.level:.0f} %: {ends[0]:.4f} to {ends[1]:.4f})"
             parts.append(
                 f"{plain(name)}: log loss {d.risk:.4f} = calibration {d.calibration:.4f}{within} "
                 f"+ refinement {d.refinement:.4f}; class frequencies alone {d.uncertainty:.4f}"
             )
-        floors = [
-            f"{plain(name)}: the true class has a probability below 2.2e-16 in {low} rows "
-            f"(exactly 0 in {zero}); the log loss counts each as 2.2e-16, 36.04 nats"
-            for name, (low, zero) in self.floored.items()
-            if low
-        ]
+        floors = []
+        for name, (low, zero) in self.floored.items():
+            if low:
+                floors.append(
+                    f"{plain(name)}: the true class has a probability below 2.2e-16 in {low} "
+                    f"rows (exactly 0 in {zero}); the log loss counts each as 2.2e-16, 36.04 nats"
+                )
         others = [
             f"{plain(name)}: scikit-learn's log loss is {loss:.4f}, because it raises smaller "
             "probabilities of these numbers of lower precision"
@@ -443,7 +443,8 @@ class CalibrationReport(WrittenReport):
         return convert_to_json_values(content)
 
     def _make_sections(self, drawn=False):
-        _ = self.verdicts  # what is computed is computed before anything is written
+        # Everything is computed before anything is written, so an error leaves no part.
+        _ = self.verdicts
         return make_sections(self, make_curves(self) if drawn else None)
 
     def _notebook_sections(self):
@@ -469,32 +470,29 @@ class CalibrationReport(WrittenReport):
         """
         from ..displays import ReliabilityDisplay
 
-        all_predictions = {
-            name: m.predictions
-            for name, m in self._models.items()
-            if m.predictions is not None
-        }
+        all_predictions = {}
+        for name, model in self._models.items():
+            if model.predictions is not None:
+                all_predictions[name] = model.predictions
         if not all_predictions:
-            drawn = {
-                name: coarsen_to_draw(model.summary)
-                for name, model in self._models.items()
-            }
-            curves = {
-                name: one.reliability_curve(**options) for name, one in drawn.items()
-            }
+            curves = {}
+            for name, model in self._models.items():
+                cells = coarsen_to_draw(model.summary)
+                curves[name] = cells.reliability_curve(**options)
             return ReliabilityDisplay(curves).plot()
         if len(all_predictions) == 1:
             # Bands of several models would overlap, so they are only drawn for one.
             options.setdefault("n_resamples", limit_resamples(self.n_samples))
         model = next(iter(self._models.values()))
         if self.n_clusters is not None:
-            options["n_resamples"] = 0  # bands of rows would be too narrow
+            # Bands that take rows as independent would be too narrow.
+            options["n_resamples"] = 0
         options.setdefault("pos_label", model.positive if model.two_classes else None)
         # Labels and weights are the same for all models.
         predictions = next(reversed(all_predictions.values()))
         return ReliabilityDisplay.from_predictions(
             predictions.classes[predictions.codes],
-            {name: each.proba for name, each in all_predictions.items()},
+            {name: rows.proba for name, rows in all_predictions.items()},
             labels=self.classes,
             sample_weight=predictions.weight,
             **options,
@@ -507,32 +505,33 @@ def _describe_model(report, name):
     line = report.line(name)
     advice = report.advice[name]
     below, zeros = report.floored[name]
-    used = report.features.get(name)
+    features = report.features.get(name)
     keys = "risk", "calibration", "refinement", "uncertainty"
-    measured = "measure", "value", "low", "high", "null_mean"
+    decomposition = None
+    if parts is not None:
+        decomposition = {key: getattr(parts, key) for key in keys}
+    columns = "measure", "value", "low", "high", "null_mean"
+    measures = []
+    for row in report.rows:
+        if row.model == name:
+            measures.append({column: getattr(row, column) for column in columns})
     return {
         "name": name,
         "accuracy": report.accuracy[name],
         "verdict": report.verdicts[name].to_dict(),
-        "measures": [
-            {key: getattr(row, key) for key in measured}
-            for row in report.rows
-            if row.model == name
-        ],
-        "decomposition": None
-        if parts is None
-        else {key: getattr(parts, key) for key in keys},
+        "measures": measures,
+        "decomposition": decomposition,
         "log_loss": {
             "rows_below_floor": below,
             "rows_of_zero": zeros,
             "scikit_learn": report.sklearn_log_loss.get(name),
         },
         "line": None if line is None else line._asdict(),
-        "bins": [one._asdict() for one in report.bins(name)],
+        "bins": [each._asdict() for each in report.bins(name)],
         "advice": None if advice is None else advice.to_dict(),
         "groups": report.groups[name].to_dict() if name in report.groups else None,
         "grades": report.grades[name].to_dict() if name in report.grades else None,
-        "features": None if used is None else used.to_dict(report.level),
+        "features": None if features is None else features.to_dict(report.level),
     }
 
 

@@ -16,8 +16,6 @@ from ._pictures import (
 from ._table import format_interval, format_row
 
 if TYPE_CHECKING:
-    from ._advice import Advice
-    from ._evidence import Bin
     from ._svg import DiagramSeries
     from ._table import ReportRow
 
@@ -30,7 +28,7 @@ _DESCRIPTION_BY_TERM = {
     "grouping": "gained by the features beyond it, at least",
     "irreducible": "what remains, at most",
 }
-# In the first column of a table of numbers.
+# Names in the first column of a table of numbers are shortened to this.
 _MAX_NAME_CHARACTERS = 24
 _TEXT_BY_VERDICT = {True: "yes", False: "no", None: "too few rows"}
 # Formats of a section that is too long for text.
@@ -66,24 +64,24 @@ def _make_section_per_name(
     report: Any, names: Iterable[str], part: Callable[[str], Section]
 ) -> list[Section]:
     """Return a part for each model, under its name if there are several; closed if many."""
-    several = len(report.accuracy) > 1
-    # A page on many models shows one line each; the details are folded.
-    many = _has_many_models(report)
-    return [
-        part(name)._replace(
-            name=name if several and not many else "",
-            folded=plain(name) if many else "",
-        )
-        for name in names
-    ]
+    sections = []
+    for name in names:
+        section = part(name)
+        # A page on many models shows one line each; the details are folded.
+        if _has_many_models(report):
+            section = section._replace(folded=plain(name))
+        elif len(report.accuracy) > 1:
+            section = section._replace(name=name)
+        sections.append(section)
+    return sections
 
 
 def describe_origin(report: Any, *lines: str) -> Section:
-    """Show where the rows come from, and what they are; a page has this above."""
+    """Show the source and the number of rows; a page has this in its head."""
     items = [*lines]
     if report.source is not None:
-        made = f"{report.created}; sklearn-calib {report.version}"
-        items.insert(0, f"source: {plain(report.source, 200)}; {made}")
+        origin = f"source: {plain(report.source, 200)}; {report.created}"
+        items.insert(0, f"{origin}; sklearn-calib {report.version}")
     return Section(items=items, only="text terminal markdown")
 
 
@@ -107,7 +105,7 @@ def make_verdicts_section(report: Any) -> Section:
 
     def make_verdict_section(name):
         verdict = report.verdicts[name]
-        sentences = [one.text for one in verdict.sentences]
+        sentences = [sentence.text for sentence in verdict.sentences]
         accuracy = Section(notes=[f"accuracy {report.accuracy[name]:.4f}"], only="html")
         title = name if len(report.accuracy) > 1 else ""
         kind = f"verdict {_CSS_CLASS_BY_CALIBRATED[verdict.calibrated]}"
@@ -127,6 +125,9 @@ def _list_verdicts(report):
     for name, verdict in report.verdicts.items():
         by_topic = {sentence.topic: sentence.numbers for sentence in verdict.sentences}
         size = by_topic.get("size")
+        points = ""
+        if size is not None:
+            points = f"{100 * size['low']:.1f} to {100 * size['high']:.1f}"
         direction = by_topic.get("direction", {})
         rows.append(
             (
@@ -134,9 +135,7 @@ def _list_verdicts(report):
                 f"{report.accuracy[name]:.4f}",
                 _TEXT_BY_VERDICT[verdict.calibrated],
                 f"{verdict.p_value:.3f}",
-                ""
-                if size is None
-                else f"{100 * size['low']:.1f} to {100 * size['high']:.1f}",
+                points,
                 ", ".join(direction.get("words", ())),
             )
         )
@@ -166,10 +165,10 @@ def make_measures_section(report: Any) -> Section:
 
 def _make_comparison_section(report):
     """Show models beside each other, as pictures."""
-    drawn = draw_comparison(report)
-    if not drawn:
+    pictures = draw_comparison(report)
+    if not pictures:
         return Section()
-    return Section("Models compared", picture=drawn, kind="whole", only="html")
+    return Section("Models compared", picture=pictures, kind="whole", only="html")
 
 
 def list_measures(
@@ -216,18 +215,15 @@ def _find_rejected_models(report):
 def _list_by_model(report):
     """Return one row per model, one column per measure."""
     names = list(dict.fromkeys(row.measure for row in report.rows))
-    found = {(row.model, row.measure): row for row in report.rows}
+    by_cell = {(row.model, row.measure): row for row in report.rows}
     wrong = _find_rejected_models(report)
-    rows = [
-        [
-            plain(name, _MAX_NAME_CHARACTERS),
-            *(
-                _mark_value(found[name, m], format_row(found[name, m])[2], wrong)
-                for m in names
-            ),
-        ]
-        for name in report.accuracy
-    ]
+    rows = []
+    for name in report.accuracy:
+        line = [plain(name, _MAX_NAME_CHARACTERS)]
+        for measure in names:
+            row = by_cell[name, measure]
+            line.append(_mark_value(row, format_row(row)[2], wrong))
+        rows.append(line)
     short = [
         name.replace("calibration_error", "error").replace("_", " ") for name in names
     ]
@@ -243,34 +239,32 @@ def _make_gains_section(report):
     """Show what a temperature removes of the log loss, and what the methods gain."""
     lines = report.decomposition_lines()
     level = f"{100 * report.level:.0f} %"
-    note = (
-        [Section(notes=[_LOSSES_NOTE.format(level=level)], only="html")]
-        if lines
-        else []
-    )
+    note = []
+    if lines:
+        note = [Section(notes=[_LOSSES_NOTE.format(level=level)], only="html")]
     split = Section(
         items=lines,
         parts=note,
         folded="what a temperature removes" if _has_many_models(report) else "",
         only=_DOCUMENT_FORMATS if _has_many_models(report) else "",
     )
-    advised = {name: one for name, one in report.advice.items() if one is not None}
-    parts = _make_section_per_name(
-        report,
-        advised,
-        lambda name: _make_advice_section(
-            advised[name], bool(_find_repair(report, name))
-        ),
-    )
+    advised = [name for name in report.advice if report.advice[name] is not None]
+
+    def make_advice_section(name):
+        return _make_advice_section(
+            report.advice[name], bool(_find_repair(report, name))
+        )
+
+    parts = _make_section_per_name(report, advised, make_advice_section)
     if not lines and not parts:
         return Section()
     return Section("What recalibration gains", parts=[split, *parts])
 
 
-def _make_advice_section(advice: "Advice", local: bool) -> Section:
+def _make_advice_section(advice, local):
     header = ("method", "log loss", "gain", "standard error", "Brier")
     losses = {row.method: row[1:5] for row in advice.rows}
-    # a small standard error is not a merit
+    # The best loss and gain are marked; a small standard error is not a merit.
     rows = format_best_rows(losses, (min, max, None, min))
     repair = "To repair all rows by one map:" if local else "To repair it:"
     code = Section(
@@ -281,15 +275,16 @@ def _make_advice_section(advice: "Advice", local: bool) -> Section:
 
 
 def _make_features_section(report):
-    """Recalibrate or retrain, of each model whose features were given."""
+    """Show whether to recalibrate or to retrain each model whose features were given."""
 
     def make_feature_section(name):
+        """Return the losses of one model, and the columns that the trees were split on."""
         parts = report.features[name]
         if parts is None:
             return Section(sentences=[_TOO_FEW_ROWS_MESSAGE])
         rows = [
-            _format_term(parts, term, what, report.level)
-            for term, what in _DESCRIPTION_BY_TERM.items()
+            _format_term(parts, term, description, report.level)
+            for term, description in _DESCRIPTION_BY_TERM.items()
         ]
         interval = f"{100 * report.level:.0f} % interval"
         split = Table(
@@ -301,10 +296,11 @@ def _make_features_section(report):
             for name, share in shares
         ]
         columns = Table(("feature", "share of the gains"), named, kind="names")
-        of_all = f" From {parts.n_rows:,} of {report.n_samples:,} rows."
-        taken = of_all * (parts.n_rows < report.n_samples)
+        sentence = parts.advice(report.level)
+        if parts.n_rows < report.n_samples:
+            sentence += f" From {parts.n_rows:,} of {report.n_samples:,} rows."
         return Section(
-            sentences=[parts.advice(report.level) + taken],
+            sentences=[sentence],
             tables=[split, columns] if parts.grouping else [split],
             parts=[Section(notes=[_FEATURES_NOTE], only="html")],
         )
@@ -317,14 +313,15 @@ def _make_features_section(report):
     )
 
 
-def _format_term(parts, term, what, level):
+def _format_term(parts, term, description, level):
     """Format a term of a decomposition."""
     ends = parts.interval(term, level)
     numbers = getattr(parts, term), parts.standard_errors[term]
-    return what, *(f"{x:.4f}" for x in numbers), format_interval(*ends)
+    return description, *(f"{x:.4f}" for x in numbers), format_interval(*ends)
 
 
 def _make_bins_section(report):
+    """Show the bins of each model as a table."""
     header = (
         "bin",
         "score",
@@ -337,7 +334,7 @@ def _make_bins_section(report):
 
     def make_bin_table(name):
         bins = enumerate(report.bins(name), 1)
-        rows = [(f"{number}", *_format_bin(one)) for number, one in bins]
+        rows = [(f"{number}", *_format_bin(each)) for number, each in bins]
         return Section(tables=[Table(header, rows)])
 
     note = Section(notes=[_BINS_NOTE])
@@ -348,22 +345,22 @@ def _make_bins_section(report):
     )
 
 
-def _format_bin(one: "Bin") -> tuple[str, ...]:
+def _format_bin(row):
     """Format a bin: scores, rows, prediction, frequency, its interval, their ratio."""
     return (
-        format_interval(one.low, one.high),
-        f"{one.rows}",
-        f"{one.predicted:.4f}",
-        f"{one.observed:.4f}",
-        format_interval(one.observed_low, one.observed_high),
-        _format_ratio(one.observed_over_expected),
+        format_interval(row.low, row.high),
+        f"{row.rows}",
+        f"{row.predicted:.4f}",
+        f"{row.observed:.4f}",
+        format_interval(row.observed_low, row.observed_high),
+        _format_ratio(row.observed_over_expected),
     )
 
 
 def _format_ratio(ratio):
     if ratio is None:
         return ""
-    # large ratios would have more digits than the rows support
+    # Large ratios would have more digits than the rows support.
     return f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}"
 
 
@@ -373,10 +370,10 @@ def _make_groups_section(report):
         return Section()
 
     def make_group_section(name):
-        found = report.groups[name].section(MAX_SHOWN_GROUPS)
+        section = report.groups[name].section(MAX_SHOWN_GROUPS)
         repair = _find_repair(report, name)
         if not repair:
-            return found
+            return section
         names = ", ".join([plain(group, 100) for group in repair])
         code = Section(
             sentences=[
@@ -385,7 +382,7 @@ def _make_groups_section(report):
             code=report._group_codes[name].replace("GROUPS", repr(repair)),
             only=f"{_DOCUMENT_FORMATS} terminal",
         )
-        return found._replace(parts=[code])
+        return section._replace(parts=[code])
 
     parts = _make_section_per_name(report, report.groups, make_group_section)
     return Section(
@@ -423,29 +420,27 @@ def _make_classes_section(report):
     losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
     # One model is enough as an example of single classes: the one with the smallest log
     # loss.
-    best = (
-        min(losses, key=losses.__getitem__) if losses else next(iter(report.accuracy))
-    )
-    count = len(report.classes)
-    drawn = draw_classes(report, best)
-    if not drawn:
+    best = next(iter(report.accuracy))
+    if losses:
+        best = min(losses, key=losses.__getitem__)
+    picture = draw_classes(report, best)
+    if not picture:
         return Section()
-    shown = (
-        "all classes"
-        if count <= MAX_SHOWN_CLASSES
-        else _SELECTED_CLASSES_NOTE.format(count=count)
-    )
+    count = len(report.classes)
+    shown = "all classes"
+    if count > MAX_SHOWN_CLASSES:
+        shown = _SELECTED_CLASSES_NOTE.format(count=count)
     note = (
         f"{plain(best)}: {shown}. Across: predicted probability of the class; up: how "
         "often it is true. Bins have equal width."
     )
     return Section(
-        "Each class against the others", sentences=[note], picture=drawn, only="html"
+        "Each class against the others", sentences=[note], picture=picture, only="html"
     )
 
 
 def explain_measures(names: set[str]) -> Section:
-    """Explain what measures mean."""
+    """Explain measures in a list of definitions."""
     lines = ""
     for name, function in all_metrics().items():
         if name in names:
@@ -456,8 +451,8 @@ def explain_measures(names: set[str]) -> Section:
             meaning = meaning[0].upper() + meaning[1:]
             title = name.replace("_", " ")
             lines += f"<dt>{title}</dt><dd>{html.escape(meaning)}</dd>"
-    drawn = f'<dl class="note">{lines}</dl>'
-    return Section("What the measures mean", picture=drawn, only="html")
+    definitions = f'<dl class="note">{lines}</dl>'
+    return Section("What the measures mean", picture=definitions, only="html")
 
 
 _MEASURES_NOTE = (

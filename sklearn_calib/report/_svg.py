@@ -73,11 +73,9 @@ class DiagramFrame(NamedTuple):
         return self.top + self.side * (1 - self._locate_on_axis(value))
 
     def _locate_on_axis(self, value):
-        return (
-            value
-            if self.axis is None
-            else np.clip(self.axis.locate_fraction(value), 0, 1)
-        )
+        if self.axis is None:
+            return value
+        return np.clip(self.axis.locate_fraction(value), 0, 1)
 
     def make_log_odds_frame(
         self, curves: "Iterable[ReliabilityCurve]"
@@ -115,8 +113,7 @@ def draw_diagram(
     Parameters
     ----------
     series : sequence of DiagramSeries
-        At least one. The band of calibrated predictions is drawn where there is one
-        only.
+        At least one. The band of calibrated predictions is drawn if there is only one.
     label : str
         What the picture shows, as a sentence, for those who do not see it; not yet
         escaped.
@@ -138,8 +135,8 @@ def draw_diagram(
         f'L{_to_xy(left + frame.side, frame.top)}">'
         "<title>calibrated: as often as predicted</title></path>"
     )
-    for one in series:
-        parts.append(_draw_series(frame, one, number_bins and one.tone == 0))
+    for each in series:
+        parts.append(_draw_series(frame, each, number_bins and each.tone == 0))
     parts.append(_draw_histogram(frame, series))
     size = "small" if frame.side < LARGE_FRAME.side else "large"
     return (
@@ -150,16 +147,16 @@ def draw_diagram(
     )
 
 
-def _to_px(value: float) -> str:
+def _to_px(value):
     """Format a coordinate to a hundredth."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _to_xy(x: float, y: float) -> str:
+def _to_xy(x, y):
     return f"{_to_px(x)} {_to_px(y)}"
 
 
-def _draw_path(points: Iterable[tuple[float, float]]) -> str:
+def _draw_path(points):
     """Return the path through points."""
     return "M" + "L".join(_to_xy(x, y) for x, y in points)
 
@@ -249,6 +246,7 @@ def _draw_band(frame, curve):
 
 
 def _draw_series(frame, series, number_bins):
+    """Draw the line or steps of a series, its intervals, and its dots with their texts."""
     curve = series.curve
     x = frame.locate_x(curve.predicted)
     y = frame.locate_y(curve.observed)
@@ -267,12 +265,13 @@ def _draw_series(frame, series, number_bins):
         bars = "".join(f"M{_to_xy(across, a)}V{_to_px(b)}" for across, a, b in bars)
         parts.append(f'<path class="interval" d="{bars}"/>')
     radius = 4 if frame.side == LARGE_FRAME.side else 3
-    parts += [
-        f'<g class="point"><title>{text}</title>'
-        f'<circle class="near" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{2.5 * radius:g}"/>'
-        f'<circle class="dot" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{radius}"/></g>'
-        for a, b, text in zip(x, y, _describe_dots(curve), strict=True)
-    ]
+    # A larger transparent circle makes the text of a dot easy to find with the pointer.
+    for a, b, text in zip(x, y, _describe_dots(curve), strict=True):
+        parts.append(
+            f'<g class="point"><title>{text}</title>'
+            f'<circle class="near" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{2.5 * radius:g}"/>'
+            f'<circle class="dot" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{radius}"/></g>'
+        )
     if number_bins:
         parts += _number_dots(curve, x, y, frame.width)
     return f'<g class="tone{series.tone}">\n' + "\n".join(parts) + "\n</g>"
@@ -283,12 +282,12 @@ def _number_dots(curve, x, y, right):
 
     A number without space beside the one before it is left out.
     """
-    last = 0
+    numbered = 0
     for at in range(len(x)):
-        distance = np.hypot(x[at] - x[last], y[at] - y[last])
+        distance = np.hypot(x[at] - x[numbered], y[at] - y[numbered])
         if at and distance < _MIN_NUMBER_DISTANCE:
             continue
-        last = at
+        numbered = at
         # Below the diagonal the number is placed to the lower right, above it to the
         # upper left.
         place = f'x="{_to_px(x[at] + 6)}" y="{_to_px(y[at] + 14)}" class="start bin"'
@@ -319,7 +318,7 @@ def draw_steps(frame: DiagramFrame, curve: "ReliabilityCurve") -> str:
     return f"{path}H{_to_px(frame.locate_x(x[-1]))}"
 
 
-def _describe_dots(curve: "ReliabilityCurve") -> list[str]:
+def _describe_dots(curve):
     """Return the texts of the dots."""
     share = curve.weight / curve.weight.sum()
     texts = []
@@ -351,11 +350,10 @@ def _describe_interval(curve, kind, at):
 
 def format_rounded(value: float, digits: int) -> str:
     """Format a probability with so many decimals, or with two significant digits."""
-    return (
-        f"{value:.{digits}f}"
-        if value == 0 or value >= 10.0**-digits * 10
-        else f"{value:.2g}"
-    )
+    # Below this, so many decimals would show only one significant digit or none.
+    if value != 0 and value < 10.0**-digits * 10:
+        return f"{value:.2g}"
+    return f"{value:.{digits}f}"
 
 
 def _get_shares(frame, curve):
@@ -373,30 +371,33 @@ def _get_shares(frame, curve):
 def _draw_histogram(frame, series):
     """Draw the shares of the scores: filled for one model, outlines for several."""
     top, bottom = frame.bars
-    drawn = [_get_shares(frame, one.curve) for one in series]
-    most = max(float(max(*beyond, *shares)) for shares, _, beyond in drawn)
+    histograms = [_get_shares(frame, each.curve) for each in series]
+    largest = max(float(max(*beyond, *shares)) for shares, _, beyond in histograms)
     small = frame.side < LARGE_FRAME.side
-    scale = (bottom - top) / most if most else 0.0
+    scale = (bottom - top) / largest if largest else 0.0
     parts = [
-        f'<text x="{frame.left - 8}" y="{top + 8}" class="end">{100 * most:.0f}'
-        f"{'%' if small else ''}</text>"
+        f'<text x="{frame.left - 8}" y="{top + 8}" class="end">{100 * largest:.0f}'
+        f"{'%' if small else ''}</text>",
     ]
-    for one, (shares, edges, beyond) in zip(series, drawn, strict=True):
+    for each, (shares, edges, beyond) in zip(series, histograms, strict=True):
         heights = bottom - scale * shares
         kind = "bars" if len(series) == 1 else "outline"
         outline = f"M{_to_xy(frame.locate_x(edges[0]), bottom)}"
         for right, height in zip(edges[1:], heights, strict=True):
             outline += f"V{_to_px(height)}H{_to_px(frame.locate_x(right))}"
         outline += f"V{bottom}"
+        # Bars for exactly 0 and 1, beyond the axis of log-odds.
         for p, share in zip((0, 1), beyond, strict=True):
             if share > 0:
                 left = frame.locate_x(p) - 3
                 outline += (
                     f"M{_to_xy(left, bottom)}v{_to_px(-scale * share)}h6V{bottom}"
                 )
-        parts.append(f'<path class="{kind} tone{one.tone}" d="{outline}"/>')
+        parts.append(f'<path class="{kind} tone{each.tone}" d="{outline}"/>')
     if not small:
-        parts += _draw_columns(frame, [shares for shares, *_ in drawn], drawn[0][1])
+        parts += _draw_columns(
+            frame, [shares for shares, *_ in histograms], histograms[0][1]
+        )
     return "\n".join(parts)
 
 
@@ -404,7 +405,7 @@ def _draw_columns(frame, heights, edges):
     """Yield transparent columns of the histogram with their texts."""
     top, bottom = frame.bars
     for at, (left, right) in enumerate(pairwise(edges)):
-        shares = " and ".join(f"{100 * one[at]:.1f} %" for one in heights)
+        shares = " and ".join(f"{100 * share[at]:.1f} %" for share in heights)
         width = frame.locate_x(right) - frame.locate_x(left)
         yield (
             f'<rect class="near" x="{_to_px(frame.locate_x(left))}" y="{top}" '

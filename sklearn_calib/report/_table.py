@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from ..metrics import Measure
     from ._models import ReportedModel
 
-# Of a sample from which hundreds of resamples are drawn.
+# Cells of the sample from which hundreds of resamples are drawn.
 _MIN_SAMPLE_CELLS = 1024
 _MAX_SAMPLE_CELLS = 4096
-# On average; wider cells blur less than the variation of so few rows.
+# Rows in a cell on average: cells that wide blur less than the variation of so few rows.
 _ROWS_PER_CELL = 8
 _MAX_RESAMPLES = 200
 
@@ -53,7 +53,7 @@ class ReportRow:
         rows, that of `confidence_interval`.
     null_mean : float
         The value that calibrated predictions would exceed with probability 1 - level by
-        chance alone, or fall short of where greater is better.
+        chance alone (or fall short of, if greater is better).
     """
 
     model: str
@@ -90,7 +90,7 @@ def choose_measures(
 ) -> "list[Measure]":
     """Return the measures of these names; by default those that are meant for reports.
 
-    Those of `clustered` rows read the residuals of cells.
+    For `clustered` rows only measures that read the residuals of cells are available.
     """
     registered = all_metrics()
     if clustered:
@@ -139,13 +139,13 @@ def measure_models(
         name: _plan_draws(model, functions, n_resamples)
         for name, model in models.items()
     }
-    total = sum(
-        len(seeds) * part.n_resamples for parts in plans.values() for part in parts
-    )
+    total = 0
+    for parts in plans.values():
+        total += sum(len(seeds) * part.n_resamples for part in parts)
     done = 0
     rows = []
     for name, model in models.items():
-        found = {
+        row_by_measure = {
             f: _make_sum_row(name, f, model, level)
             for f in functions
             if _is_mean_in_summary(f, model)
@@ -153,20 +153,18 @@ def measure_models(
         for part in plans[name]:
             values = []
             for draws, seed in zip(part.draws, seeds, strict=True):
-                step = (
-                    None
-                    if progress is None
-                    else partial(_shift_progress, progress, done, total)
-                )
+                step = None
+                if progress is not None:
+                    step = partial(_shift_progress, progress, done, total)
                 evaluate = partial(_evaluate_all, part.functions)
-                # once for all of them
+                # The threads are limited once for all resamples, not for each.
                 with limit_blas_threads(model.n_samples, len(model.classes)):
                     values.append(
                         draws(evaluate, part.n_resamples, seed, progress=step)
                     )
                 done += part.n_resamples
-            found |= _make_rows(name, model, part, values, level)
-        rows += [found[function] for function in functions]
+            row_by_measure |= _make_rows(name, model, part, values, level)
+        rows += [row_by_measure[function] for function in functions]
     return rows
 
 
@@ -196,33 +194,34 @@ def _plan_draws(model, functions, n_resamples):
     if on_cells:
         size = model.summary.n_samples // _ROWS_PER_CELL
         size = int(np.clip(size, _MIN_SAMPLE_CELLS, _MAX_SAMPLE_CELLS))
-        (whole,) = model.summary.samples()
+        (cells,) = model.summary.samples()
         sample = model.pool_cells(size)
         draws = (
             partial(simulate_distribution, sample.draw_bootstrap_sample),
             partial(simulate_distribution, sample.simulate_labels),
         )
-        values = [_evaluate_all_rows(f, model, whole.predictions) for f in on_cells]
+        values = [_evaluate_all_rows(f, model, cells.predictions) for f in on_cells]
         number = _MAX_RESAMPLES if n_resamples == "auto" else n_resamples
         parts.append(_MeasureGroup(on_cells, values, draws, number))
     if on_rows:
         predictions = model.predictions
         if predictions is None:
-            names = ", ".join(f.spec.name for f in on_rows)
             raise invalid_input(
                 expected="measures of cells",
-                got=names,
+                got=", ".join(f.spec.name for f in on_rows),
                 hint="Report on the rows themselves, or leave these out",
             )
-        together = partial(
-            simulate_bootstrap_distribution, predictions, groups=predictions.clusters
+        draws = (
+            partial(
+                simulate_bootstrap_distribution,
+                predictions,
+                groups=predictions.clusters,
+            ),
+            partial(simulate_null_distribution, predictions),
         )
-        draws = together, partial(simulate_null_distribution, predictions)
-        number = (
-            limit_resamples(len(predictions.codes))
-            if n_resamples == "auto"
-            else n_resamples
-        )
+        number = n_resamples
+        if n_resamples == "auto":
+            number = limit_resamples(len(predictions.codes))
         parts.append(
             _MeasureGroup(on_rows, _evaluate_all(on_rows, predictions), draws, number)
         )
@@ -230,7 +229,7 @@ def _plan_draws(model, functions, n_resamples):
 
 
 def _evaluate_all_rows(function, model, predictions):
-    """Return the measure of all rows."""
+    """Return the measure of all rows; the summary has exact sums of some losses."""
     key = SUM_NAME_BY_LOSS.get(function.spec.name)
     if key is None:
         return function.evaluate(predictions)
@@ -238,26 +237,30 @@ def _evaluate_all_rows(function, model, predictions):
 
 
 def _make_rows(title, model, part, values, level):
+    """Return a row for each measure of a part.
+
+    `values` holds those of resampled rows and those of drawn labels, each of shape
+    (n_resamples, n_measures).
+    """
     resampled, null = values
     rows = {}
-    longer = 1.0
+    inflation = 1.0
     if model.n_clusters is not None:
-        longer = compute_small_sample_inflation(
+        inflation = compute_small_sample_inflation(
             model.predictions.weight, model.predictions.clusters, level
         )
-    for number, (function, value) in enumerate(
-        zip(part.functions, part.values, strict=True)
-    ):
+    for number, function in enumerate(part.functions):
+        value = part.values[number]
         low = high = limit = np.nan
         if len(resampled):
             draws = resampled[:, number], null[:, number]
             low, high = make_draw_interval(function, value, *draws, level)
             tail = 1 - level if function.spec.greater_is_better else level
-            low, high = (value + longer * (end - value) for end in (low, high))
-            low, high = _make_loss_interval(function.spec.loss, model, level) or (
-                low,
-                high,
-            )
+            low, high = (value + inflation * (end - value) for end in (low, high))
+            # The mean of a loss may have an interval that needs no draws.
+            exact = _make_loss_interval(function.spec.loss, model, level)
+            low, high = exact or (low, high)
+            # No lower than the range of the measure.
             low = max(low, min(function.spec.range[0], value))
             limit = np.quantile(draws[1], tail)
         name = function.spec.name
@@ -277,21 +280,22 @@ def make_draw_interval(
     """Return percentiles of resamples; for a calibration error ends that allow for its bias.
 
     The error of n rows is the norm of the true error and noise, whose squares add up,
-    and a resample has as much noise again. Lower end: twice the square less the mean
-    square of resamples has no bias; less the quantile of a normal law. It is 0 if
-    calibrated predictions have such a value by chance. Of the largest bin alone, whose
-    squares do not add up, the lower end is the value less what calibrated predictions
-    have by chance (the triangle inequality). Upper end: no bias is taken away, since a
-    norm is small by chance only if noise and error are opposite; near 0, where a
-    resample is folded to be positive, its standard deviation is too small by a factor
-    of at most sqrt(1 - 2 / pi).
+    and a resample has as much noise again.
+
+    Lower end: twice the square less the mean square of resamples is an unbiased square
+    of the true error; the normal quantile is subtracted from its root. The end is 0 if
+    calibrated predictions have such a value by chance. The squares of the largest bin
+    do not add up: its lower end is the value less that of calibrated predictions (the
+    triangle inequality).
+
+    Upper end: the bias is not subtracted, since a norm is small by chance only if noise
+    and error are opposite. Near 0 the resampled norms are folded to be positive, which
+    makes their standard deviation too small by a factor of at most sqrt(1 - 2 / pi).
     """
     tail = (1 - level) / 2
-    if (
-        function.spec.proper
-        or function.spec.perfect != 0
-        or not function.spec.multiclass
-    ):
+    spec = function.spec
+    is_error = not spec.proper and spec.perfect == 0 and spec.multiclass
+    if not is_error:
         low, high = np.quantile(resampled, [tail, 1 - tail])
     else:
         z = ndtri(1 - tail)
@@ -299,7 +303,7 @@ def make_draw_interval(
         spread = np.std(resampled)
         noise = np.sqrt(max(square - value**2, spread**2))
         low = max(np.sqrt(max(2 * value**2 - square, 0.0)) - z * spread, 0.0)
-        if function.spec.name in LARGEST_BIN_MEASURES:
+        if spec.name in LARGEST_BIN_MEASURES:
             low = max(value - np.quantile(null, 1 - tail), 0.0)
         high = value + z * min(noise, spread / np.sqrt(1 - 2 / np.pi))
         if 1 + np.count_nonzero(null >= value) > tail * (1 + len(null)):
@@ -314,14 +318,17 @@ def _make_sum_row(name, function, model, level):
     weight = sums["weight"]
     squares = sums["squared_weight"]
     value = sums[key] / weight
+    # The sum of w^2 (loss - mean)^2, multiplied out.
     spread = (
         sums[f"squared_{key}"]
         - 2 * value * sums[f"{key}_of_squares"]
         + value**2 * squares
     )
+    # For equal weights this is n (n - 1).
     freedom = weight**2 - squares
     error = np.sqrt(max(spread, 0.0) / freedom) if freedom > 0 else np.inf
     half = ndtri((1 + level) / 2) * error
+    # The standard deviation of the sum if labels are drawn from the predictions.
     spread = np.sqrt(sums[f"variance_of_{key}"])
     loss = function.spec.loss
     predictions = model.predictions
@@ -353,8 +360,11 @@ def _make_loss_interval(loss, model, level):
         (sample,) = model.summary.samples()
         predictions = sample.predictions
         counts = sample.counts
-    found = compute_mean_loss_interval(predictions, loss, level, counts)
-    return None if found is None else found[1:]
+    interval = compute_mean_loss_interval(predictions, loss, level, counts)
+    if interval is None:
+        return None
+    _, low, high = interval
+    return low, high
 
 
 def format_interval(low: float, high: float) -> str:
@@ -365,6 +375,7 @@ def format_interval(low: float, high: float) -> str:
 def format_row(row: ReportRow) -> tuple[str, ...]:
     """Format a row: model, measure, value, interval, the value if calibrated."""
     names = plain(row.model), row.measure, f"{row.value:.4f}"
-    if np.isnan(row.low):  # n_resamples=0
+    # Without resamples a row has neither an interval nor a limit.
+    if np.isnan(row.low):
         return *names, "", ""
     return *names, format_interval(row.low, row.high), f"{row.null_mean:.4f}"

@@ -108,79 +108,87 @@ class Verdict(str):
         sentences: list[Sentence],
         evidence: Evidence,
     ) -> "Verdict":
-        made = super().__new__(cls, " ".join(sentence.text for sentence in sentences))
-        made.calibrated = calibrated
-        made.p_value = p_value
-        made.sentences = sentences
-        made.evidence = evidence
-        return made
+        text = " ".join(sentence.text for sentence in sentences)
+        verdict = super().__new__(cls, text)
+        verdict.calibrated = calibrated
+        verdict.p_value = p_value
+        verdict.sentences = sentences
+        verdict.evidence = evidence
+        return verdict
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Verdict, (self.calibrated, self.p_value, self.sentences, self.evidence)
 
     def to_dict(self) -> dict[str, Any]:
         """Return numbers and texts, for JSON."""
-        of = self.evidence
+        evidence = self.evidence
+        in_the_large = {key: getattr(evidence, key) for key in Evidence._fields[:4]}
         return {
             "calibrated": self.calibrated,
             "p_value": self.p_value,
-            "in_the_large": {key: getattr(of, key) for key in Evidence._fields[:4]},
-            "minimum_detectable": of.minimum_detectable,
+            "in_the_large": in_the_large,
+            "minimum_detectable": evidence.minimum_detectable,
             "sentences": [sentence._asdict() for sentence in self.sentences],
         }
 
 
 class _Findings:
-    """What the sentences are made of.
+    """The numbers and results from which the sentences are written.
 
     Attributes
     ----------
     rows : str
-        What the verdict rests on, in words.
+        The number of rows, and of clusters, in words.
     certain : tuple of int
-        Rows that are predicted with certainty, wrong ones, and different predictions.
+        The number of certain predictions, of wrong ones among them, and of different
+        predictions.
     ends : tuple of float
-        Of the interval of the mean error, a share; wider if resamples hardly differ.
+        The interval of the mean error, a share; wider if resamples hardly differ.
     """
 
     def __init__(self, report, name):
         model = self.model = report._models[name]
-        self.advice, self.groups, self.features = (
-            known.get(name) for known in (report.advice, report.groups, report.features)
-        )
-        n = model.n_clusters
-        self.rows = f"{model.n_samples} rows" + (
-            "" if n is None else f" in {n} clusters"
-        )
+        self.advice = report.advice.get(name)
+        self.groups = report.groups.get(name)
+        self.features = report.features.get(name)
+        self.rows = f"{model.n_samples} rows"
+        if model.n_clusters is not None:
+            self.rows += f" in {model.n_clusters} clusters"
         self.level = report.level
         self.error = _find_error(report, name)
-        whole = model.pool_cells()
+        # All cells of the model for its evidence, fewer for the test and for its power.
+        cells = model.pool_cells()
         tested = model.pool_cells(N_TEST_CELLS)
         self.test = run_kernel_test(tested, report._seed)
         items = None if model.predictions is None else model.predictions.items
-        self.certain = *count_certain(whole, items), len(whole.proba)
-        critical = float(
-            np.quantile(self.test.null_distribution, 1 - SIGNIFICANCE_LEVEL)
-        )
+        self.certain = *count_certain(cells, items), len(cells.proba)
+        null = self.test.null_distribution
+        critical = float(np.quantile(null, 1 - SIGNIFICANCE_LEVEL))
         inflation = _compute_inflation(model, tested, self.test)
         coarse = model.pool_cells(_N_POWER_CELLS)
-        of = self.evidence = collect_evidence(
-            whole, coarse, self.level, critical, inflation
-        )
+        evidence = collect_evidence(cells, coarse, self.level, critical, inflation)
+        self.evidence = evidence
         low = self.error.low
         high = self.error.high
-        if of.unseen > 0:
-            low = max(min(low, self.error.value - of.unseen), 0.0)
-        self.ends = low, min(max(high, of.unseen), 1.0)
-        self.tolerable = _compute_tolerable_error(of.observed)
+        # Outcomes that a threshold separates do not vary between resamples: the bound of
+        # an error rate of 0 widens the interval.
+        if evidence.unseen > 0:
+            low = max(min(low, self.error.value - evidence.unseen), 0.0)
+        self.ends = low, min(max(high, evidence.unseen), 1.0)
+        self.tolerable = _compute_tolerable_error(evidence.observed)
         self.rejected = self.test.pvalue <= SIGNIFICANCE_LEVEL
-        known = of.minimum_detectable is not None  # or nothing could have been seen
-        self.calibrated = True if known and self.ends[1] < self.tolerable else None
+        # True only if the test could have found an error, and the interval excludes those
+        # that matter; None if there are too few rows for either verdict.
+        is_detectable = evidence.minimum_detectable is not None
+        is_small = is_detectable and self.ends[1] < self.tolerable
+        self.calibrated = True if is_small else None
         self.local = None
         if self.rejected:
             self.calibrated = False
             if self.groups is not None:
-                self.local = find_local_error(model, self.groups, of.line, report._seed)
+                self.local = find_local_error(
+                    model, self.groups, evidence.line, report._seed
+                )
 
 
 def _compute_tolerable_error(rate):
@@ -202,7 +210,9 @@ def make_verdict(report: Any, name: str) -> Verdict:
         _describe_map,
         _describe_action,
     )
-    sentences = [sentence for part in parts if (sentence := part(findings)) is not None]
+    described = [part(findings) for part in parts]
+    # A part that has nothing to add returns None.
+    sentences = [sentence for sentence in described if sentence is not None]
     return Verdict(
         findings.calibrated, findings.test.pvalue, sentences, findings.evidence
     )
@@ -211,11 +221,8 @@ def make_verdict(report: Any, name: str) -> Verdict:
 def _find_error(report, name):
     """Return the mean error of a model with its interval, from the table if it has one."""
     for row in report.rows:
-        if (
-            row.model == name
-            and row.measure == _ERROR_MEASURE
-            and not np.isnan(row.high)
-        ):
+        is_error = row.model == name and row.measure == _ERROR_MEASURE
+        if is_error and not np.isnan(row.high):
             return row
     models = {name: report._models[name]}
     functions = [all_metrics()[_ERROR_MEASURE]]
@@ -229,6 +236,7 @@ def _compute_inflation(model, sample, test):
         return 1.0
     p = sample.proba[:, 1]
     mass = sample.weight.sum()
+    # The variance of the total if all rows were independent.
     alone = (sample.squares.sum(axis=1) * p * (1 - p)).sum() / mass**2
     return float(np.mean(test.null_distribution**2) / alone) if alone > 0 else 1.0
 
@@ -260,6 +268,7 @@ def _write_interval(findings, ends, show):
 
 
 def _describe_calibration(findings):
+    """Return the sentence on whether the predictions are calibrated."""
     p = findings.test.pvalue
     rows = findings.rows
     numbers = {"p_value": p, "draws": N_TEST_DRAWS, "significance": SIGNIFICANCE_LEVEL}
@@ -269,15 +278,15 @@ def _describe_calibration(findings):
         "tolerable": findings.tolerable,
     }
     if findings.rejected:
+        # p = (1 + number of draws that deviate as much) / (1 + number of draws).
         more = round(p * (N_TEST_DRAWS + 1)) - 1
+        draws = "sets of labels drawn from them deviated as much as the true labels."
+        if findings.model.n_clusters is not None:
+            draws = "sets of residuals with random signs of the clusters deviated as much as the "
+            draws += "true ones."
         text = (
             f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of "
-            f"{N_TEST_DRAWS} "
-        )
-        text += (
-            "sets of residuals with random signs of the clusters deviated as much as the true ones."
-            if findings.model.n_clusters is not None
-            else "sets of labels drawn from them deviated as much as the true labels."
+            f"{N_TEST_DRAWS} {draws}"
         )
     elif findings.calibrated:
         text = (
@@ -293,6 +302,7 @@ def _describe_calibration(findings):
 
 
 def _describe_size(findings):
+    """Return the sentence on the mean error, with the bin of the largest one."""
     row = findings.error
     low, high = findings.ends
     numbers = {"error": row.value, "low": low, "high": high, "level": findings.level}
@@ -311,7 +321,7 @@ def _describe_size(findings):
             )
             numbers["worst"] = worst._asdict()
         return Sentence("size", text + ".", numbers)
-    # certain predictions that are all right: no resample differs
+    # If certain predictions are all right, all resamples are equal.
     if row.low == row.high:
         return None
     text = (
@@ -325,29 +335,25 @@ def _describe_direction(findings):
     """Describe only what the intervals of a rejected model exclude."""
     if not findings.rejected:
         return None
-    parts = [
-        part
-        for part in (_describe_mean(findings), _describe_slope(findings))
-        if part is not None
-    ]
+    parts = [_describe_mean(findings), _describe_slope(findings)]
+    parts = [part for part in parts if part is not None]
     if not parts:
         return None
-    numbers = {
-        "words": list(dict.fromkeys(word for word, *_ in parts)),
-        "level": findings.level,
-    }
-    for *_, more in parts:
+    words, texts, numbers_of_parts = zip(*parts, strict=True)
+    # Both parts may use the same word.
+    numbers = {"words": list(dict.fromkeys(words)), "level": findings.level}
+    for more in numbers_of_parts:
         numbers |= more
-    return Sentence("direction", " ".join(text for _, text, _ in parts), numbers)
+    return Sentence("direction", " ".join(texts), numbers)
 
 
 def _describe_mean(findings):
     """Return (word, text, numbers) of the mean prediction."""
-    of = findings.evidence
-    ends = of.observed_low, of.observed_high
-    if ends[0] <= of.predicted <= ends[1]:
+    evidence = findings.evidence
+    ends = evidence.observed_low, evidence.observed_high
+    if ends[0] <= evidence.predicted <= ends[1]:
         return None
-    low = of.predicted < ends[0]
+    low = evidence.predicted < ends[0]
     if findings.model.two_classes:
         word = "too low" if low else "too high"
         event = f"the class {plain(findings.model.positive, 40)} was true"
@@ -355,11 +361,11 @@ def _describe_mean(findings):
         word = "underconfident" if low else "overconfident"
         event = "the predicted class was right"
     text = (
-        f"They are {word} on the whole: {_to_percent(of.predicted)} on average, where {event} "
-        f"in {_to_percent(of.observed)} of the cases "
+        f"They are {word} on the whole: {_to_percent(evidence.predicted)} on average, where "
+        f"{event} in {_to_percent(evidence.observed)} of the cases "
         f"({_write_interval(findings, ends, _to_percent)})."
     )
-    numbers = {"predicted": of.predicted, "observed": of.observed}
+    numbers = {"predicted": evidence.predicted, "observed": evidence.observed}
     return word, text, numbers | {"observed_low": ends[0], "observed_high": ends[1]}
 
 
@@ -391,10 +397,12 @@ def _describe_slope(findings):
 
 
 def _describe_runs(findings):
+    """Return the sentence on the ranges of predictions that are wrong."""
     if not findings.rejected or not findings.evidence.runs:
         return None
     parts = []
     for run in findings.evidence.runs:
+        # Two ends that look the same are written once.
         ends = dict.fromkeys((_to_decimals(run.low), _to_decimals(run.high)))
         parts.append(
             f"{' to '.join(ends)} ({'too high' if run.too_high else 'too low'})"
@@ -426,7 +434,7 @@ def _describe_certain(findings):
 
 
 def _describe_groups(findings):
-    """Describe groups that fail, and whether to repair these alone."""
+    """Describe miscalibrated groups, and whether to repair these alone."""
     if findings.groups is None:
         return None
     wrong = [row for row in findings.groups.rejected if row.group != ALL_ROWS_NAME]
@@ -459,55 +467,62 @@ def _describe_groups(findings):
 
 
 def _describe_group(row, level):
+    """Return words on one group: the ratio of events, or else the slope."""
     p = f"adjusted p = {row.adjusted_p_value:.3f})"
     name = plain(row.group, 100)
     if not np.isfinite(row.observed_over_expected):
         return f"{name} ({p}"
-    found = f"{row.observed_over_expected:.2f} times as many events as predicted"
+    finding = f"{row.observed_over_expected:.2f} times as many events as predicted"
     low = row.ratio_low
     high = row.ratio_high
+    ratio_may_be_right = low <= 1 <= high
+    slope_may_be_right = row.slope_low <= 1 <= row.slope_high
     # If the number of events may be right, the error is in the slope.
-    if low <= 1 <= high and not row.slope_low <= 1 <= row.slope_high:
-        found = f"the slope of the log-odds is {row.slope:.2f} where 1 would be right"
+    if ratio_may_be_right and not slope_may_be_right:
+        finding = f"the slope of the log-odds is {row.slope:.2f} where 1 would be right"
         low = row.slope_low
         high = row.slope_high
-    elif low <= 1 <= high:
+    elif ratio_may_be_right:
         return f"{name}, {row.n_rows} rows ({p}"
     return (
-        f"{name}, {row.n_rows} rows: {found} ({100 * level:.0f} % interval {low:.2f} to "
+        f"{name}, {row.n_rows} rows: {finding} ({100 * level:.0f} % interval {low:.2f} to "
         f"{high:.2f}, for all groups at once; {p}"
     )
 
 
 def _describe_power(findings):
-    seen = findings.evidence.minimum_detectable
+    """Return the sentence on the smallest error that the test would find."""
+    smallest = findings.evidence.minimum_detectable
     blind = findings.evidence.blind
-    numbers = {"smallest_error": seen, "probability": TARGET_POWER, "blind": blind}
-    if seen is None:
+    numbers = {"smallest_error": smallest, "probability": TARGET_POWER, "blind": blind}
+    if smallest is None:
         text = f"With {findings.rows} like these no error could be seen."
     else:
         text = (
-            f"With {findings.rows} the test finds an error of {_to_points(seen)} percentage "
+            f"With {findings.rows} the test finds an error of {_to_points(smallest)} percentage "
             "points on average, or more, with probability 80 %"
         )
-        text += (
-            "; scores without any information might pass, if their mean is right"
-            * blind
-            + "."
-        )
+        if blind:
+            text += (
+                "; scores without any information might pass, if their mean is right"
+            )
+        text += "."
     return Sentence("power", text, numbers)
 
 
 def _describe_gain(findings):
-    """Describe what "auto", chosen beforehand, gains; not the best of several."""
+    """Describe what "auto" gains, which was chosen beforehand.
+
+    The best of several methods would look better than it is on the rows that chose it.
+    """
     advice = findings.advice
     if advice is None:
         return None
     row = advice.row("auto")
-    given = advice.row("identity")
+    unchanged = advice.row("identity")
     half = ndtri((1 + findings.level) / 2) * row.standard_error
     ends = row.gain - half, row.gain + half
-    numbers = {"loss": given.loss, "recalibrated_loss": row.loss, "gain": row.gain}
+    numbers = {"loss": unchanged.loss, "recalibrated_loss": row.loss, "gain": row.gain}
     numbers |= {"standard_error": row.standard_error, "low": ends[0], "high": ends[1]}
     numbers |= {"level": findings.level, "rows": advice.n_rows}
     measured = (
@@ -517,8 +532,8 @@ def _describe_gain(findings):
     )
     if ends[0] > 0:
         text = (
-            f'Recalibration by "auto" lowers the log loss from {given.loss:.4f} to {row.loss:.4f}, '
-            f"by {row.gain:.4f} {measured}."
+            f'Recalibration by "auto" lowers the log loss from {unchanged.loss:.4f} to '
+            f"{row.loss:.4f}, by {row.gain:.4f} {measured}."
         )
     elif ends[1] < 0:
         text = f'Recalibration by "auto" raises the log loss, a gain of {row.gain:.4f} {measured}.'
@@ -549,16 +564,17 @@ def _describe_map(findings):
     if gain is None or not gain.numbers["low"] > 0 or findings.local is not None:
         return None
     weights = findings.advice.weights
+    # A smaller weight would be written as 0 %.
     parts = [
         f"{name.replace('_', ' ')} {100 * weight:.0f} %"
         for name, weight in weights.items()
         if weight >= 0.005
     ]
-    *first, last = parts
-    text = (
-        f'The repair "auto" averages the predictions of {len(parts)} methods, weighted '
-        f"{', '.join(first)} and {last}."
-        if first
-        else f'The repair "auto" is the method {last} alone.'
-    )
+    *others, last = parts
+    text = f'The repair "auto" is the method {last} alone.'
+    if others:
+        text = (
+            f'The repair "auto" averages the predictions of {len(parts)} methods, weighted '
+            f"{', '.join(others)} and {last}."
+        )
     return Sentence("map", text, {"weights": weights, "best": findings.advice.best})

@@ -60,7 +60,7 @@ DIAGRAM_CSS = """.diagram { display: block; width: 100%; height: auto; overflow:
 .diagram .bars { fill: var(--tone); } .outline { stroke: var(--tone); stroke-width: 1.4; }
 """
 
-# in a notebook only the pictures have colours of their own, and a ground that fits them
+# In a notebook only the pictures have colours of their own, and a background for them.
 NOTEBOOK_CSS = f""".sklearn-calib .drawn {{ {LIGHT_COLOURS_CSS}
   background: var(--page); color: var(--text); padding: .6rem; max-width: 58rem;
   @media (prefers-color-scheme: dark) {{ {DARK_COLOURS_CSS} }}
@@ -146,9 +146,9 @@ dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
 def convert_to_json_values(value: Any) -> Any:
     """Return plain Python without NaN and infinities."""
     if isinstance(value, dict):
-        return {str(key): convert_to_json_values(one) for key, one in value.items()}
+        return {str(key): convert_to_json_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [convert_to_json_values(one) for one in value]
+        return [convert_to_json_values(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
@@ -258,14 +258,15 @@ class WrittenReport(RenderableMixin):
         >>> text.count("<svg") > 0, "<script" in text
         (True, False)
         """
-        source = (
-            "" if self.source is None else f"<bdi>{escape_html(self.source)}</bdi>; "
+        origin = (
+            f"{escape_html(self.created)}; sklearn-calib {escape_html(self.version)}"
         )
-        made = f"{source}{escape_html(self.created)}; sklearn-calib {escape_html(self.version)}"
+        if self.source is not None:
+            origin = f"<bdi>{escape_html(self.source)}</bdi>; {origin}"
         text = _PAGE_TEMPLATE.format(
             title=escape_html(title),
             style=COLOURS_CSS + DIAGRAM_CSS + SHARED_CSS + PAGE_CSS,
-            summary=f'<p class="source">{made}<br>{self._describe_subject()}</p>',
+            summary=f'<p class="source">{origin}<br>{self._describe_subject()}</p>',
             body=render_html(self._make_sections(drawn=True)),
         )
         absolute_path = os.path.abspath(get_path_text(path))
