@@ -21,6 +21,10 @@ pytestmark = pytest.mark.skipif(
     reason="the numbers were written by numpy 2 on Linux and x86_64",
 )
 RTOL = 3e-6
+#: Angle, slope and intercept of a link trade off along a flat ridge of the likelihood, on
+#: which the last step ends elsewhere by 5e-6 on another processor.
+RTOL_ON_RIDGE = 2e-5
+ON_RIDGE = ("link_intercept_", "link_slope_", "theta_", "cos_theta_")
 WRITE = "run `python tests/stored_numbers.py`"
 
 
@@ -56,4 +60,6 @@ def check_numbers(call, answered, expected):
         if isinstance(value, str) or isinstance(got, str):
             assert got == value, where
         else:
-            assert abs(got - value) <= RTOL * sizes[field] + 1e-9, where
+            is_on_ridge = call.startswith("Angular") and field.endswith(ON_RIDGE)
+            rtol = RTOL_ON_RIDGE if is_on_ridge else RTOL
+            assert abs(got - value) <= rtol * sizes[field] + 1e-9, where
