@@ -292,7 +292,7 @@ class ReliabilityDisplay(ModelsDisplay):
             The results hold no estimators or no indices, or a fold's model missed a
             class.
         """
-        check_same_index(X, y)
+        check_same_index(X, y, sample_weight)
         proba, classes, rows = _pool_folds(
             cv_results, X, has_one_label=multilabel is None
         )
