@@ -41,6 +41,7 @@ from ..linear import LinearFit, read_linear
 from ..recalibrators import (
     check_cv_pairs,
     check_fold_count,
+    encode_groups,
     fit_validated,
     resolve_recalibrator,
     validate_params,
@@ -176,7 +177,11 @@ class FitContext:
     def splitter_params(self) -> dict[str, Any]:
         """The arguments of the splitter beside the rows: groups, from either argument."""
         groups = {} if self.groups is None else {"groups": self.groups}
-        return groups | self.split_params
+        params = groups | self.split_params
+        if np.ndim(params.get("groups")) == 1:
+            # Raises for missing groups, which a splitter cannot sort or takes as one.
+            encode_groups(params["groups"], len(self.y_encoded))
+        return params
 
     def with_groups(self, groups: IntArray) -> Self:
         """Return a copy with groups that neither its folds nor the recalibrator's split."""

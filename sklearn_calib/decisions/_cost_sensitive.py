@@ -239,6 +239,8 @@ default=None
         """
         check_same_index(X, y, sample_weight)
         classes, codes = self._check_estimator(y)
+        if sample_weight is not None:
+            canonical_weight(sample_weight, len(codes))
         actions = canonical_actions(self.actions, classes)
         cost_source = self.costs if costs is None else costs
         table = None

@@ -331,6 +331,19 @@ def test_groups_reach_the_splitter():
     np.testing.assert_array_equal(model.predict_proba(X), by_hand.predict_proba(X))
 
 
+@pytest.mark.parametrize("missing", [None, np.nan])
+@pytest.mark.parametrize("cv", [None, 3, GroupKFold(3)], ids=str)
+@pytest.mark.parametrize("several_labels", [False, True])
+def test_missing_groups_are_refused(several_labels, cv, missing):
+    X, y = make_classification(120, random_state=0)
+    groups = np.tile(np.array(["a", "b", "c", "d"], object), 30)
+    groups[5] = missing
+    y = np.column_stack([y, 1 - y, y]) if several_labels else y
+    model = CalibratedModel(LogisticRegression(), cv=cv)
+    with refuses(ValueError, expected="a group for every row", value="none", row=5):
+        model.fit(X, y, groups=groups)
+
+
 def test_weights_reach_both_parts():
     X, y = make_classification(300, random_state=0, flip_y=0.2)
     weight = np.random.default_rng(0).integers(0, 3, 300)

@@ -236,6 +236,9 @@ def test_other_bad_input():
         CostSensitiveClassifier(GaussianNB()).fit(X[:50], NAMES[:50])
     with refuses(ValueError, expected="labels among ", value=".*'rose'"):
         CostSensitiveClassifier(MODEL).fit(X, np.where(Y == 0, "rose", NAMES))
+    weight = np.where(np.arange(len(Y)) == 3, -1.0, 1.0)
+    with refuses(ValueError, expected="sample_weight >= 0", value="-1", row=3):
+        CostSensitiveClassifier(MODEL, COSTS).fit(X, NAMES, sample_weight=weight)
 
 
 @pytest.mark.parametrize("without", range(3))
