@@ -74,7 +74,7 @@ class OneVsRest(CalibrationMap):
     def lower(self, rows: Any) -> Any:
         parts = self.parts * (rows.k if len(self.parts) == 1 else 1)
         columns = []
-        for part, pair in zip(parts, rows.one_vs_rest_pairs(), strict=True):
+        for part, pair in zip(parts, rows.iter_one_vs_rest(), strict=True):
             columns.append(pair.apply_map(part).p.column(1))
         return rows.divide_by_sums(np.column_stack(columns))
 
