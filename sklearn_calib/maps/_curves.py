@@ -68,7 +68,7 @@ class Steps(FunctionOfScore):
         return take_entries(self.values, count_reached_edges(self.edges, x))
 
     def lower_value(self, rows: Any) -> Any:
-        if not rows.double:
+        if not rows.is_double:
             return super().lower_value(rows)
         return take_entries(
             self.values, rows.count_reached_targets(self, self.edges, np.asarray)

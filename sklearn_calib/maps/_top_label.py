@@ -71,7 +71,7 @@ class TopLabel(CalibrationMap):
     def lower(self, rows: Any) -> Any:
         is_top = rows.mark_top_classes()
         exact = None
-        log_others = is_top.where(rows.lowest, rows.log)
+        log_others = is_top.where(rows.lowest_number, rows.log)
         if rows.exact is not None:
             log_top = is_top.where(rows.exact, 0.0).sum()
             exact = np.column_stack([log_others.log_sum_exp(), log_top])
@@ -89,7 +89,7 @@ class TopLabel(CalibrationMap):
         # The logarithms are relative to the largest of the others, so that the exponent
         # does not cause an overflow. The predicted class gets no share.
         shares = is_top.where(
-            rows.lowest, (rows.log - log_others.max()) * self.rest
+            rows.lowest_number, (rows.log - log_others.max()) * self.rest
         ).softmax()
         out = is_top.where(top, rest * shares)
         if None in self.parts:
