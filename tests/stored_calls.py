@@ -445,7 +445,7 @@ def calls_of_results():
         "RegretCurve": lambda: curve().at([0.1, 0.25, 0.5, 0.77]),
         "RiskCoverageCurve": lambda: risks().perfect_risk_at([0.2, 0.9, 1.0]),
         "ExpectedMetrics": lambda: [
-            expected().z(name) for name in ("accuracy", "log_loss")
+            expected().z_score(name) for name in ("accuracy", "log_loss")
         ],
         "LossDecomposition": lambda: [
             parts().interval(name) for name in ("risk", "calibration", "refinement")

@@ -197,7 +197,7 @@ def of_metrics(question, law, n, draws):
             p, threshold=0.3, costs=COSTS["a miss costs 5"], y_true=y
         )
         for name in found.standard_deviations:
-            z.setdefault(name, []).append(found.z(name))
+            z.setdefault(name, []).append(found.z_score(name))
     rows = []
     for name, values in z.items():
         values = np.array(values)

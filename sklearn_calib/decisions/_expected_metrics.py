@@ -210,7 +210,7 @@ def expected_metrics(
     >>> found = expected_metrics(proba, y_true=y)
     >>> found.accuracy > found.realised["accuracy"]  # it promises too much
     True
-    >>> bool(found.z("accuracy") < -5), found.to_frame().shape
+    >>> bool(found.z_score("accuracy") < -5), found.to_frame().shape
     (True, (7, 6))
     """
     proba = np.asarray(read_proba(y_proba))

@@ -344,7 +344,8 @@ def predict_model(
     display: type[Display], estimator: Estimator, X: Features, y: ArrayLike, labels: Any
 ) -> tuple[Any, Any]:
     """Return the probabilities of a fitted classifier, and the labels of their columns."""
-    probabilities, labels = predict_models(display, estimator, "model", X, y, labels)
+    models = {"model": estimator}
+    probabilities, labels = predict_models(display, models, None, X, y, labels)
     return probabilities["model"], labels
 
 

@@ -93,7 +93,7 @@ class CellSample(PooledPredictions):
     >>> from sklearn_calib.summary import CellSample
     >>> counts = np.array([[300, 100], [100, 300]])
     >>> sample = CellSample(np.array([[0.75, 0.25], [0.25, 0.75]]), counts, counts, counts)
-    >>> drawn = [brier_loss.evaluate(sample.redrawn(np.random.default_rng(i))) for i in range(99)]
+    >>> drawn = [brier_loss.evaluate(sample.draw_bootstrap_sample(np.random.default_rng(i))) for i in range(99)]
     >>> round(float(np.mean(drawn)), 2), round(brier_loss.evaluate(sample.predictions), 4)
     (0.19, 0.1875)
     """

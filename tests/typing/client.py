@@ -350,7 +350,7 @@ def decided(learner: object, X: Floats, y: Integers, p: Floats) -> DecisionCurve
         calibration_decision_loss(y, p),
     )
     found = expected_metrics(p, threshold=0.2, costs=costs, y_true=y)
-    print(found.auc, found.z("auc"), found.realised["auc"])
+    print(found.auc, found.z_score("auc"), found.realised["auc"])
     print(
         expected_cost_score(y, p, costs=costs), expected_cost_test(y, p, costs).pvalue
     )
