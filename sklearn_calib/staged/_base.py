@@ -54,8 +54,8 @@ class Staging:
     ...         return len(getattr(estimator, "members_", [0] * estimator.n_members))
     ...     def staged_scores(self, fitted, X):
     ...         for stage in range(1, len(fitted.members_) + 1):
-    ...             yield "proba", self.truncate(fitted, stage).predict_proba(X)
-    ...     def truncate(self, fitted, stage):
+    ...             yield "proba", self.truncate_to_stage(fitted, stage).predict_proba(X)
+    ...     def truncate_to_stage(self, fitted, stage):
     ...         shorter = copy.copy(fitted)
     ...         shorter.members_ = fitted.members_[:stage]
     ...         return shorter

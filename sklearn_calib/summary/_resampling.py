@@ -93,7 +93,9 @@ class CellSample(PooledPredictions):
     >>> from sklearn_calib.summary import CellSample
     >>> counts = np.array([[300, 100], [100, 300]])
     >>> sample = CellSample(np.array([[0.75, 0.25], [0.25, 0.75]]), counts, counts, counts)
-    >>> drawn = [brier_loss.evaluate(sample.draw_bootstrap_sample(np.random.default_rng(i))) for i in range(99)]
+    >>> rng = np.random.default_rng(0)
+    >>> samples = [sample.draw_bootstrap_sample(rng) for _ in range(99)]
+    >>> drawn = [brier_loss.evaluate(one) for one in samples]
     >>> round(float(np.mean(drawn)), 2), round(brier_loss.evaluate(sample.predictions), 4)
     (0.19, 0.1875)
     """
