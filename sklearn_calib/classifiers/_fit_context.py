@@ -178,9 +178,10 @@ class FitContext:
         """The arguments of the splitter beside the rows: groups, from either argument."""
         groups = {} if self.groups is None else {"groups": self.groups}
         params = groups | self.split_params
-        if np.ndim(params.get("groups")) == 1:
+        values = params.get("groups")
+        if values is not None and np.ndim(values) == 1:
             # Raises for missing groups, which a splitter cannot sort or takes as one.
-            encode_groups(params["groups"], len(self.y_encoded))
+            encode_groups(values, len(self.y_encoded))
         return params
 
     def with_groups(self, groups: IntArray) -> Self:
