@@ -160,7 +160,7 @@ def _find_levels(table):
 
 def _keep_fitting_levels(levels, values):
     """Return those of the N for which all of the values are multiples of 1 / N."""
-    # The first value is a multiple of hardly any.
+    # Few of the N pass the first value, which leaves little work for the others.
     for value in values.tolist():
         if len(levels) == 0:
             break

@@ -374,10 +374,15 @@ def _move_legend_inside(ax, legend_before):
     if legend is None or _is_inside(legend):
         return
     add_legend(
-        ax, handles=legend.legend_handles, title=legend.get_title().get_text(),
-        labels=[text.get_text() for text in legend.get_texts()], labelspacing=0.2,
-        loc="upper right", bbox_to_anchor=None, borderaxespad=0,
-    )  # fmt: skip
+        ax,
+        handles=legend.legend_handles,
+        title=legend.get_title().get_text(),
+        labels=[text.get_text() for text in legend.get_texts()],
+        labelspacing=0.2,
+        loc="upper right",
+        bbox_to_anchor=None,
+        borderaxespad=0,
+    )
     # Limits that matplotlib chose follow the curves and have no space for a legend.
     if not _is_inside(legend_before) or ax.get_autoscaley_on():
         box = ax.get_legend().get_window_extent()
