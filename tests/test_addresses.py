@@ -13,9 +13,9 @@ from sklearn_calib._cli._remote import describe_source
 from sklearn_calib._files import opened
 from sklearn_calib._show import (
     format_error,
-    plain,
+    make_printable,
     quote_for_shell,
-    quoted,
+    quote_text,
     redact_secrets,
 )
 from sklearn_calib.export import from_json, to_json
@@ -50,7 +50,12 @@ ADDRESSES = {
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_what_is_left_of_an_address(address):
     assert redact_secrets(address) == ADDRESSES[address]
-    for show in (plain, quoted, quote_for_shell, lambda text: name_files([text])):
+    for show in (
+        make_printable,
+        quote_text,
+        quote_for_shell,
+        lambda text: name_files([text]),
+    ):
         assert "SECRET" not in show(address)
     assert describe_source(
         [address], ["copy.csv", "two.csv"]

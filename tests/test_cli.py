@@ -15,7 +15,7 @@ import sklearn_calib
 from sklearn_calib._cli import main
 from sklearn_calib._cli._demo import describe_gain
 from sklearn_calib._files.whole import write_whole
-from sklearn_calib._show import plain
+from sklearn_calib._show import make_printable
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference._paired import PairedDifference
 from sklearn_calib.recalibrators import Identity, all_recalibrators
@@ -456,7 +456,7 @@ def test_names_are_shown_as_they_are(quick, capsys, tmp_path, request, name):
     out = captured.out
     assert not captured.err
     assert "\x1b" not in out and "\u202e" not in out and "\t" not in out
-    shown = plain(name)
+    shown = make_printable(name)
     assert f"accuracy of {shown}" in re.sub(r"\s+", " ", out)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<script" not in page and "<img src=x" not in page and "\x1b" not in page

@@ -65,9 +65,9 @@ def test_ways(name):
 
 
 def test_what_is_on_the_way():
-    from sklearn_calib._show import plain
+    from sklearn_calib._show import make_printable
 
-    way = code_metrics.way(lambda: [plain("a"), plain("b")])
+    way = code_metrics.way(lambda: [make_printable("a"), make_printable("b")])
     assert way.files == {"_show/_names.py"}
     assert [name for _, _, name in way.deepest] == ["plain", "redact_secrets"]
     assert {name: n for (_, _, name), n in way.calls.items()} == {

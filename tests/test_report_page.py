@@ -345,7 +345,7 @@ def test_names_are_harmless(tmp_path, name):
     text = written(report, tmp_path, title=name)
     page = Page(text)
     assert not page.all("script") and not set(text) & set("\x1b\x00\u202e")
-    shown = sklearn_calib._show.plain(name)
+    shown = sklearn_calib._show.make_printable(name)
     assert shown in page.text("bdi"), (
         "the name is not shown, or not isolated from its line"
     )

@@ -18,9 +18,9 @@ from sklearn_calib._show import (
     escape_legend_label,
     escape_mathtext,
     iter_terminal_renderables,
-    plain,
+    make_printable,
     quote_for_shell,
-    quoted,
+    quote_text,
     render_html,
     wrap_for_notebook,
 )
@@ -52,13 +52,16 @@ NAMES = [
 
 
 def test_plain():
-    assert plain("a\x1b[1m\n\u202eb") == r"a\x1b[1m\n\u202eb"
-    assert plain("\udcff") == r"\udcff"
-    assert plain("é 名 😀 👨\u200d👩") == "é 名 😀 👨\u200d👩"
-    assert plain("abc" * 100, 9) == "abc...abc"
-    assert plain("abcdefghi", 9) == "abcdefghi" and len(plain("x" * 99, 10)) == 10
-    assert plain("x" * 999, None) == "x" * 999
-    assert plain(3) == "3" and quoted("a\nb") == r"'a\nb'"
+    assert make_printable("a\x1b[1m\n\u202eb") == r"a\x1b[1m\n\u202eb"
+    assert make_printable("\udcff") == r"\udcff"
+    assert make_printable("é 名 😀 👨\u200d👩") == "é 名 😀 👨\u200d👩"
+    assert make_printable("abc" * 100, 9) == "abc...abc"
+    assert (
+        make_printable("abcdefghi", 9) == "abcdefghi"
+        and len(make_printable("x" * 99, 10)) == 10
+    )
+    assert make_printable("x" * 999, None) == "x" * 999
+    assert make_printable(3) == "3" and quote_text("a\nb") == r"'a\nb'"
 
 
 def test_first_rows_in_words():
@@ -138,8 +141,10 @@ def test_reports_show_names_as_they_are(name):
     report = calibration_report(
         y, {name: proba}, measures=["brier_loss"], n_resamples=2, labels=[0, 1]
     )
-    assert f"accuracy of {plain(name)}:" in str(report) and "\x1b" not in str(report)
-    assert f"<bdi>{html.escape(plain(name))}</bdi>" in report._repr_html_()
+    assert f"accuracy of {make_printable(name)}:" in str(report) and "\x1b" not in str(
+        report
+    )
+    assert f"<bdi>{html.escape(make_printable(name))}</bdi>" in report._repr_html_()
 
 
 def test_words_of_a_shell(tmp_path):

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 
 from .._files.arrow import keep_workbook
 from .._files.whole import DISK_FULL_ERRNOS
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from .._version import __version__
 from ..exceptions import CalibrationWarning, InvalidInputError
 from ._console import (
@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print_note(_describe_file_system_error(error))
             return EXIT_USER_ERROR
         print_note(
-            f"unexpected {type(error).__name__}: {plain(error, 200)}. "
+            f"unexpected {type(error).__name__}: {make_printable(error, 200)}. "
             "Please report it; SKLEARN_CALIB_TRACEBACK=1 shows where it comes from."
         )
         return EXIT_DEFECT
@@ -105,7 +105,7 @@ def _describe_file_system_error(error):
     hint = "Check the disk and the permissions"
     if error.errno in DISK_FULL_ERRNOS:
         hint = "Make room, or name a folder for temporary files with TMPDIR"
-    file = f" for {quoted(error.filename, 200)}" if error.filename else ""
+    file = f" for {quote_text(error.filename, 200)}" if error.filename else ""
     return str(
         invalid_option(
             expected="files that the system reads and writes",

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._files.columns import Block
 from .._files.tables import check_columns, column_names
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from .._typing import FloatArray
 from ..exceptions import add_error_context
 from ._classes import match_named_classes
@@ -106,7 +106,7 @@ def run_apply(options: Request) -> int:
     if options.out == "-":
         return 0
     screen = Screen()
-    quoted_columns = ", ".join(plain(name, 40) for name in new)
+    quoted_columns = ", ".join(make_printable(name, 40) for name in new)
     screen.print(f"{n_rows} rows, new: {quoted_columns}")
     return screen.finish_output({"table": options.out})
 
@@ -137,7 +137,7 @@ def _choose_unused_column_names(
         if not name or name.casefold() in taken:
             raise invalid_option(
                 expected="new names in --name",
-                got=f"{quoted(name)}, which the table already has",
+                got=f"{quote_text(name)}, which the table already has",
                 hint="Choose another, or leave --name out",
             )
         taken.add(name.casefold())
@@ -185,7 +185,7 @@ class Calibration:
         scores[kept] = np.column_stack(
             [get_probability(rows, name, self.options) for name in self.names]
         )
-        with add_error_context(source=plain(table.file)):
+        with add_error_context(source=make_printable(table.file)):
             found = self._calibrate_scores(scores, table.first)
         return found if kept.all() else np.where(kept[:, None], found, np.nan)
 
@@ -242,7 +242,7 @@ def _match_columns_to_classes(found, names, options):
     else:
         raise invalid_option(
             expected=f"the classes of the map, {known}, in --classes",
-            got=f"{plain(', '.join(map(str, classes)))}",
+            got=f"{make_printable(', '.join(map(str, classes)))}",
             hint="Name them in the order of the columns",
         )
     if len(names) > 1:

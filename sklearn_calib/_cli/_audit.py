@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._files.opened import json_text
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from ..exceptions import add_error_context
 from ._console import Screen, show_progress
 from ._messages import invalid_option
@@ -139,7 +139,7 @@ def _report_rows(files, options, conditions):
                 grades=options.grades,
                 groups=rows.together,
                 soft_labels=bool(options.soft_labels),
-                name=plain(options.name or ", ".join(rows.names)),
+                name=make_printable(options.name or ", ".join(rows.names)),
                 normalize=options.normalize,
                 progress=advance,
                 **collect_report_settings(files, options, conditions),
@@ -211,8 +211,8 @@ def _read_grades(given):
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no JSON"
         raise invalid_option(
-            expected=f"grades in {quoted(given, 200)}",
-            got=plain(reason, 200),
+            expected=f"grades in {quote_text(given, 200)}",
+            got=make_printable(reason, 200),
             hint='Write for instance {"edges": [0.02, 0.05], "names": ["A", "B", "C"]}',
         ) from error
     return to_grades(content)
@@ -224,7 +224,7 @@ def _parse_edge(text):
     except Exception:
         raise invalid_option(
             expected="edges or a file in --grades",
-            got=quoted(text),
+            got=quote_text(text),
             hint=suggest_plain_number(text)
             or "Write for instance --grades 0.01,0.02,0.05; a column of grades is --by COLUMN",
         ) from None

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._files.columns import Block, label_column
 from .._files.tables import is_unpacked_size_above
-from .._show import get_sections, plain, quoted
+from .._show import get_sections, make_printable, quote_text
 from ..exceptions import add_error_context
 from ._console import Screen, show_progress
 from ._messages import invalid_option
@@ -90,7 +90,7 @@ def _report_labels(files, options, conditions):
     rows = _read_rows(files, options)
     screen = Screen()
     settings = collect_report_settings(files, options, conditions)
-    name = plain(options.name or f"{len(rows.names)} labels")
+    name = make_printable(options.name or f"{len(rows.names)} labels")
     with (
         add_error_context(source=name_files(files)),
         show_progress("measuring") as advance,
@@ -186,10 +186,10 @@ def _parse_labels(table: Block, name: str) -> Any:
     if len(wrong):
         raise invalid_option(
             expected=(
-                f"0 and 1, true and false or yes and no in column {quoted(name)} of "
-                f"{plain(table.file)}"
+                f"0 and 1, true and false or yes and no in column {quote_text(name)} of "
+                f"{make_printable(table.file)}"
             ),
-            got=f"{quoted(column.iloc[wrong[0]])} in row {table.get_file_row(wrong[0])}",
+            got=f"{quote_text(column.iloc[wrong[0]])} in row {table.get_file_row(wrong[0])}",
             hint=(
                 "An empty cell is a label that is not known; one label of several "
                 "classes goes with audit"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from .._spelling import suggest_name
 from .._typing import AnyArray, FloatArray
 from ..exceptions import InvalidInputError
@@ -23,8 +23,8 @@ def check_classes(classes: Any, n_columns: int, options: Request) -> None:
 
     if len(classes) < 2:
         raise invalid_option(
-            expected=f"labels of at least two classes in column {quoted(options.label)}",
-            got=f"one, {quoted(classes[0])}",
+            expected=f"labels of at least two classes in column {quote_text(options.label)}",
+            got=f"one, {quote_text(classes[0])}",
             hint="Name all of them with --classes",
         )
     if n_columns == 1 and options.positive is None and options.classes is None:
@@ -63,7 +63,7 @@ def match_named_classes(
         positive = _parse_label(options.positive, text, numeric)
         if positive not in text.values():
             labels_as_text = sorted({str(value) for value in text.values()})
-            known = ", ".join(plain(name, 40) for name in labels_as_text[:30])
+            known = ", ".join(make_printable(name, 40) for name in labels_as_text[:30])
             hint = "Name both classes with --classes, since the table shows one of them alone"
             if len(labels_as_text) > 1:
                 hint = suggest_name(
@@ -71,7 +71,7 @@ def match_named_classes(
                 )
             raise invalid_option(
                 expected=f"--positive among {known}",
-                got=quoted(options.positive),
+                got=quote_text(options.positive),
                 hint=hint,
             )
     return classes, positive
@@ -95,7 +95,7 @@ def _parse_label(name, text, numeric):
     except ValueError:
         raise invalid_option(
             expected="a number, as the labels are",
-            got=quoted(name),
+            got=quote_text(name),
             hint="Check --classes and --positive",
         ) from None
     return next((label for label in text.values() if label == number), number)
@@ -228,12 +228,14 @@ def check_column_order(
         return
     fits = [str(label) for label in found.classes]
     words = ["--positive", fits[1]] if is_single else ["--classes", ",".join(fits)]
-    way = f"Add {plain(shlex.join(words), 200)}, or --allow order"
+    way = f"Add {make_printable(shlex.join(words), 200)}, or --allow order"
     if soft:
         way = "Name the columns of --label in that order, or add --allow order"
     raise invalid_option(
-        expected=f"columns in the order of the classes {plain(', '.join(map(str, classes)))}",
-        got=f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
+        expected=f"columns in the order of the classes "
+        f"{make_printable(', '.join(map(str, classes)))}",
+        got=f"columns that fit {make_printable(', '.join(fits))}: accuracy "
+        f"{found.accuracy:.4f}, not "
         f"{found.accuracy_as_given:.4f}",
         hint=f"{way} where they are meant as they are",
     )
@@ -248,7 +250,8 @@ def find_falling_error(
         return None
     first, second = (str(label) for label in classes)
     add, keep = (
-        plain(shlex.join(["--positive", label]), 200) for label in (first, second)
+        make_printable(shlex.join(["--positive", label]), 200)
+        for label in (first, second)
     )
     way = f"Add {add}, or {keep}"
     if options.soft_labels:
@@ -260,9 +263,9 @@ def find_falling_error(
         )
     return invalid_option(
         sentence=(
-            f"The column ranks {quoted(first)} above {quoted(second)}, the second class "
+            f"The column ranks {quote_text(first)} above {quote_text(second)}, the second class "
             f"(AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the probability of "
-            f"{quoted(first)}"
+            f"{quote_text(first)}"
         ),
         hint=f"{way} where it is meant as it is",
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._show import Section, Table, get_sections, join_truncated, plain
+from .._show import Section, Table, get_sections, join_truncated, make_printable
 from .._warnings import ignore_calibration_warnings
 from ._console import Screen, print_note, show_progress
 from ._drawn import check_scores_not_reversed, reject_empty_summary
@@ -98,7 +98,7 @@ def _compare_pairs(files, options):
     from ..report import SectionPage, calibration_report
 
     pairs = Pairs(name_models(files, options), options)
-    names = [plain(model.name, 40) for model in pairs.models]
+    names = [make_printable(model.name, 40) for model in pairs.models]
     with show_progress("comparing") as advance:
         found, notes, summaries = _measure_differences(
             pairs, options, lambda done: advance(int(1000 * done), 1000)
@@ -107,7 +107,7 @@ def _compare_pairs(files, options):
     screen = Screen()
     together = ""
     if options.group is not None:
-        together = f", clusters by {plain(options.group, 40)}"
+        together = f", clusters by {make_printable(options.group, 40)}"
     subject = f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}"
     screen.print(subject)
     differences = _show_differences(names, found, options.level)
@@ -126,7 +126,9 @@ def _compare_pairs(files, options):
                 models, level=options.level, check_columns=False
             )
             sections += get_sections(report, drawn=True)
-        numbered = [f"{at} is {plain(one, 40)}" for at, one in enumerate(pairs.classes)]
+        numbered = [
+            f"{at} is {make_printable(one, 40)}" for at, one in enumerate(pairs.classes)
+        ]
         shown = SectionPage(sections, f"{subject}: {join_truncated(numbered, 12)}")
         page = write_report(shown, options.out, f"{names[0]} and {names[1]}")
     if options.json is not None:
@@ -174,15 +176,15 @@ def _measure_differences(pairs, options, advance):
         codes = batch.labels
         weight = batch.weight
         for summary, draw, proba in zip(summaries, draws, batch.scores, strict=True):
-            plain = np.asarray(proba)
-            summary.update(codes, plain[:, 1] if single else plain, weight)
+            values = np.asarray(proba)
+            summary.update(codes, values[:, 1] if single else values, weight)
             if draw is not None:
                 own = (
-                    np.where(get_absent_mask(proba), np.nan, plain)
+                    np.where(get_absent_mask(proba), np.nan, values)
                     if options.absent
-                    else plain
+                    else values
                 )
-                draw.add(codes, own, plain[np.arange(len(codes)), codes], weight)
+                draw.add(codes, own, values[np.arange(len(codes)), codes], weight)
         for name, of_rows in functions.items():
             first, second = (of_rows(proba, codes) for proba in batch.scores)
             losses[name].add(first, second, weight, batch.together)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, TextIO
 
-from .._show import Section, iter_terminal_renderables, plain
+from .._show import Section, iter_terminal_renderables, make_printable
 from ._messages import EXIT_USER_ERROR, invalid_option
 
 
@@ -37,7 +37,7 @@ class Output:
         into 2; a finding (3) stays. A pipe whose reader has gone is not an error.
         """
         paths = {
-            what: plain(os.path.abspath(path), None)
+            what: make_printable(os.path.abspath(path), None)
             for what, path in written.items()
             if path is not None
         }
@@ -103,14 +103,18 @@ def standard_output(what: str, hint: str) -> Iterator[BinaryIO]:
 
 def describe_os_error(error: OSError) -> str:
     """Return the message of the system about a file."""
-    return plain(error.strerror or error, 200)
+    return make_printable(error.strerror or error, 200)
 
 
 def print_note(text: str) -> None:
     """Print a remark on the error stream, unless that is closed or full."""
     if sys.stderr is not None:  # print would take the standard output
         try:
-            print(f"sklearn-calib: {plain(text, 2000)}", file=sys.stderr, flush=True)
+            print(
+                f"sklearn-calib: {make_printable(text, 2000)}",
+                file=sys.stderr,
+                flush=True,
+            )
         except (OSError, ValueError):
             discard_stream(sys.stderr)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._files.columns import Block
-from .._show import plain
+from .._show import make_printable
 from ._classes import check_column_order, find_falling_error
 from ._console import print_note
 from ._messages import invalid_option
@@ -141,7 +141,7 @@ def _read_clusters(drawn, options):
 
 def describe_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> str:
     """Return how many rows there are, of which classes, and how many of them a map is fitted to."""
-    names = ", ".join(plain(label, 40) for label in classes.tolist())
+    names = ", ".join(make_printable(label, 40) for label in classes.tolist())
     description = f"{n_seen} rows{cells}, classes {names}"
     if n_fitted >= n_seen:
         return description

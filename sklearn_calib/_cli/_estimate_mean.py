@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._files.columns import Block, label_column, number_column, read_complete_column
-from .._show import get_sections, quoted, render_markdown
+from .._show import get_sections, quote_text, render_markdown
 from ._console import Screen, show_progress
 from ._messages import invalid_option
 from ._options import parse_any_number, parse_scale_ends
@@ -143,7 +143,7 @@ def _check_roles(options):
         if name is not None and roles.setdefault(name, role) != role:
             raise invalid_option(
                 expected=f"different columns for --{roles[name]} and --{role}",
-                got=f"{quoted(name)} for both",
+                got=f"{quote_text(name)} for both",
                 hint="Name another one",
             )
     if options.system is not None and options.cluster is None:
@@ -231,9 +231,9 @@ def _estimate_mean(rows, system, options) -> "CalibratedMean":
     is_labelled = rows["label"].notna().to_numpy() & chosen
     rest = chosen & ~is_labelled
     if not is_labelled.any():
-        of = "" if system is None else f" for the system {quoted(system)}"
+        of = "" if system is None else f" for the system {quote_text(system)}"
         raise invalid_option(
-            expected=f"a label in some rows of column {quoted(options.label)}{of}",
+            expected=f"a label in some rows of column {quote_text(options.label)}{of}",
             got="none",
             hint="Label some rows drawn at random",
         )

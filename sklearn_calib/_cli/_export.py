@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .._show import plain
+from .._show import make_printable
 from ._console import Output, standard_output
 from ._map import EDITED_HELP, SQL_DIALECTS, load_map
 from ._messages import invalid_option
@@ -116,7 +116,7 @@ def run_export(options: Request) -> int:
         with standard_output("map", "Name a file with --out") as stream:
             # A map is UTF-8, also if the terminal has another encoding.
             if usage:
-                stream.write(f"-- {plain(usage, None)}\n".encode())
+                stream.write(f"-- {make_printable(usage, None)}\n".encode())
             stream.write(content)
         return 0
     write_text(content, options.out, "--out")

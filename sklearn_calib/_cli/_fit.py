@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from ..exceptions import add_error_context
 from ._console import Screen, print_note, show_progress
 from ._drawn import (
@@ -266,12 +266,13 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
     if len(summary.classes) != 2:
         raise invalid_option(
             expected="a summary of two classes",
-            got=f"a summary of {len(summary.classes)} classes in {plain(name)}",
+            got=f"a summary of {len(summary.classes)} classes in {make_printable(name)}",
             hint="Fit to the rows themselves",
         )
     if not options.any_order and summary.samples()[0].exchanged:
         raise invalid_option(
-            expected=f"probabilities of {quoted(summary.positive_label)} in {plain(name)}",
+            expected=f"probabilities of {quote_text(summary.positive_label)} in "
+            f"{make_printable(name)}",
             got="probabilities of the other class",
             hint="Add --positive with the other label, or --allow order where they are meant so",
         )
@@ -339,7 +340,7 @@ def _check_date(text):
     except ValueError:
         raise invalid_option(
             expected="a date such as 2026-11-23 after --date",
-            got=quoted(text),
+            got=quote_text(text),
             hint="Write year, month, day",
         ) from None
 

@@ -8,7 +8,7 @@ from .._argument_checks import import_optional
 from .._files.columns import Block
 from .._files.tables import column_names, is_unpacked_size_above
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError
 from ..groups import audit_pairs, group_calibration, partition_values
 from ..summary import count_values, is_summary_file, summarize, summarize_groups
@@ -72,7 +72,7 @@ def audit_groups(
         # The groups of a column are known after its values have been counted; then the
         # rows are counted by group and score.
         partition = partition_values(
-            plain(name), listed, counts, **_GROUP_AUDIT_OPTIONS
+            make_printable(name), listed, counts, **_GROUP_AUDIT_OPTIONS
         )
         column.assign_groups(partition.codes, len(partition.names))
         partitions.append(partition)
@@ -98,7 +98,7 @@ def _audit_saved(files, by):
     with show_progress("reading") as advance:
         found = summarize(files, by=[*by], progress=advance)
     groups = group_calibration(
-        found, groups=[plain(name) for name in by], **_GROUP_AUDIT_OPTIONS
+        found, groups=[make_printable(name) for name in by], **_GROUP_AUDIT_OPTIONS
     )
     return sum(found.values()), groups
 
@@ -180,7 +180,7 @@ def check_options_needing_all_rows(files: "Sequence[str]", options: Request) -> 
 
 def _check_columns(file, options):
     """Raise an error for unnamed columns or grades of several classes, before rows are read."""
-    options.check_required_columns_named(plain(file))
+    options.check_required_columns_named(make_printable(file))
     n_columns = len(_find_roles(file, options).scores)
     if options.grades is not None and n_columns > 2:
         raise invalid_option(
@@ -221,7 +221,7 @@ def audit_large(
         check_scores_not_reversed(summary, options)
     settings = collect_report_settings(files, options, conditions)
     with show_progress("measuring") as advance:
-        name = plain(options.name or name)
+        name = make_printable(options.name or name)
         settings["grades"] = options.grades
         report = calibration_report(summary, name=name, progress=advance, **settings)
     if options.by:
@@ -352,10 +352,12 @@ def _check_summary_options(summary, options):
                 hint="Leave it out, or give the rows",
             )
     known = summary.positive_label
-    if options.positive is not None and plain(options.positive) != plain(known):
+    if options.positive is not None and make_printable(
+        options.positive
+    ) != make_printable(known):
         raise invalid_option(
-            expected=f"--positive {quoted(known)}, as the summaries have it",
-            got=quoted(options.positive),
+            expected=f"--positive {quote_text(known)}, as the summaries have it",
+            got=quote_text(options.positive),
             hint="Leave it out, or give the rows",
         )
 
@@ -366,7 +368,7 @@ def _find_classes(files, options, roles, all_labels):
     order = find_class_order(files, n_columns, options, roles.labels, n_enough)
     if len(order.classes) > 2 >= n_columns:
         raise invalid_option(
-            expected=f"labels of two classes in column {quoted(options.label)}",
+            expected=f"labels of two classes in column {quote_text(options.label)}",
             got=f"{len(order.classes)}",
             hint=(
                 "Name one column of probabilities for each class, or with audit "
@@ -388,7 +390,7 @@ def _run_on_dask_workers(address, work):
     except (OSError, ValueError) as error:
         raise invalid_option(
             expected="the address of a dask scheduler",
-            got=f"{quoted(address)} ({plain(str(error), 200).rstrip('.')})",
+            got=f"{quote_text(address)} ({make_printable(str(error), 200).rstrip('.')})",
             hint="Give one such as tcp://host:8786",
         ) from error
     try:
@@ -398,9 +400,9 @@ def _run_on_dask_workers(address, work):
         # Errors of the rows are raised as they are.
         if not type(error).__module__.startswith("distributed"):
             raise
-        got = f"{type(error).__name__}: {plain(str(error), 200).rstrip('.')}"
+        got = f"{type(error).__name__}: {make_printable(str(error), 200).rstrip('.')}"
         raise invalid_option(
-            sentence=f"A worker of {quoted(address)} ended ({got})",
+            sentence=f"A worker of {quote_text(address)} ended ({got})",
             hint=(
                 "Look for the reason (often too little memory), and run again; nothing "
                 "has been written"

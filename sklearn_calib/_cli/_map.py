@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError
 from ._messages import invalid_option
 
@@ -30,12 +30,14 @@ def load_map(file: str, *, edited: bool = False) -> "ExportedMap":
     try:
         return from_json(Path(file), edited=edited)
     except InvalidInputError as error:
-        error.set_fields(source=f"{plain(file, 200)}, {plain(error.argument, 200)}")
+        error.set_fields(
+            source=f"{make_printable(file, 200)}, {make_printable(error.argument, 200)}"
+        )
         raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "binary content"
         raise invalid_option(
-            expected=f"a calibration map in {quoted(file, 200)}",
+            expected=f"a calibration map in {quote_text(file, 200)}",
             got=reason,
             hint="Name a file that sklearn-calib fit, or to_json, has written",
         ) from error
@@ -49,7 +51,7 @@ def check_score_kind(found: "ExportedMap", kind: str, file: str) -> None:
     hint = "Add --scale logits" if wanted == "logits" else "Leave --scale logits out"
     words = {"proba": "probabilities", "logits": "logits"}
     raise invalid_option(
-        expected=f"{words[wanted]}, for which the map in {quoted(file, 200)} was written",
+        expected=f"{words[wanted]}, for which the map in {quote_text(file, 200)} was written",
         got=f"{words[kind]}",
         hint=f"{hint}, and name the columns of the {words[wanted]} with --prob",
     )
@@ -57,4 +59,4 @@ def check_score_kind(found: "ExportedMap", kind: str, file: str) -> None:
 
 def label_names(found: "ExportedMap") -> list[Any]:
     """Return the labels of a map, as the command line names them."""
-    return [plain(label, 40) for label in found.classes_.tolist()]
+    return [make_printable(label, 40) for label in found.classes_.tolist()]

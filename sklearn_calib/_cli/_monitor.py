@@ -16,7 +16,7 @@ from .._files.columns import EMPTY_TABLE_HINT
 from .._files.opened import json_text, open_decompressed
 from .._files.tables import is_unpacked_size_above, table_blocks
 from .._files.whole import lock_file
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from ..exceptions import CalibrationWarning, InvalidInputError
 from ._classes import check_column_order
 from ._console import Output, print_note
@@ -172,7 +172,7 @@ def run_monitor(options: Request) -> int:
                 write_text(f"{text}\n", options.state, "--state")
     output = Output()
     if found.alarm_ or not options.quiet:
-        output.print(plain(f"{name_files(options.files)}: {found}", None))
+        output.print(make_printable(f"{name_files(options.files)}: {found}", None))
     return output.finish_output({}, EXIT_FINDING if found.alarm_ else EXIT_SUCCESS)
 
 
@@ -230,7 +230,7 @@ def _lock_state(options: Request) -> Iterator[None]:
     if options.state is None:
         yield
         return
-    name = quoted(options.state, 200)
+    name = quote_text(options.state, 200)
     try:
         with lock_file(options.state, options.wait) as locked:
             if not locked:
@@ -277,11 +277,11 @@ def _load_state(
 
     if options.state is None or not os.path.exists(options.state):
         return None
-    name = quoted(options.state, 200)
+    name = quote_text(options.state, 200)
     try:
         content = json.loads(json_text(options.state))
     except (OSError, ValueError) as error:
-        reason = plain(getattr(error, "strerror", None) or error, 100)
+        reason = make_printable(getattr(error, "strerror", None) or error, 100)
         raise invalid_option(
             expected=f"the state of a monitor in {name}",
             got=f"a file that cannot be read ({reason})",
@@ -325,7 +325,7 @@ def _update_monitor(
         pass
     if is_unpacked_size_above(batches.files, _MIN_REPORTED_BYTES):
         print_note(
-            f"the rows are not in the order of {quoted(options.time)}: to be put in it, all of "
+            f"the rows are not in the order of {quote_text(options.time)}: to be put in it, all of "
             "them are held in memory. Give a sorted table, or a day at a time, where they are too "
             "many."
         )

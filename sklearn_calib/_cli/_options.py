@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from .._files.tables import CSV_OPTION_NAMES
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from .._spelling import find_nearest_name
 from ._request import Request, parse_names
 
@@ -267,7 +267,7 @@ class Options(argparse._ActionsContainer):
                 return found | {word: True}
             if not marks:
                 raise argparse.ArgumentTypeError(
-                    f"expected percent, got {quoted(word)}"
+                    f"expected percent, got {quote_text(word)}"
                 )
             return found | {"scale": parse_scale_ends(word)}
 
@@ -360,7 +360,9 @@ class Parser(Options, argparse.ArgumentParser):
             options = self._list_options(given[0]) if unknown.startswith("--") else ()
             near = _suggest_option_or_command(unknown.partition("=")[0], options)
             hint = f" (do you mean {near}?)" if near else ""
-            self.error(f"unrecognized arguments: {plain(' '.join(extra), 200)}{hint}")
+            self.error(
+                f"unrecognized arguments: {make_printable(' '.join(extra), 200)}{hint}"
+            )
         return found
 
     def _list_options(self, command):
@@ -400,7 +402,8 @@ def parse_scale_ends(text: str) -> tuple[float, float]:
         low = high = 0.0
     if not -float("inf") < low < high < float("inf"):
         raise argparse.ArgumentTypeError(
-            f"expected two numbers, the lower one first, got {quoted(text)}. Write for instance "
+            f"expected two numbers, the lower one first, got {quote_text(text)}. "
+            f"Write for instance "
             "0,10"
         )
     return low, high
@@ -416,11 +419,12 @@ def _parse_csv_option(word):
     name, _, value = word.partition("=")
     if name not in CSV_OPTION_NAMES[:-1] or not value:
         raise argparse.ArgumentTypeError(
-            f"expected {', '.join(CSV_OPTION_NAMES[:-1])} with = and a value, got {quoted(word)}"
+            f"expected {', '.join(CSV_OPTION_NAMES[:-1])} with = and a value, got "
+            f"{quote_text(word)}"
         )
     if name == "decimal" and value not in (".", ","):
         raise argparse.ArgumentTypeError(
-            f"expected decimal=. or decimal=, got {quoted(word)}"
+            f"expected decimal=. or decimal=, got {quote_text(word)}"
         )
     return {name: parse_names([value]) if name == "header" else value}
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .._files.whole import write_whole
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError
 from ._console import show_progress
 from ._messages import invalid_option
@@ -88,7 +88,7 @@ def unwritable_output(
     out: str, got: object, option: str = "--out"
 ) -> InvalidInputError:
     return invalid_option(
-        sentence=f"{quoted(out, 200)} cannot be written: {plain(got, 200)}",
+        sentence=f"{quote_text(out, 200)} cannot be written: {make_printable(got, 200)}",
         hint=f"Choose one with {option}",
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._files.columns import Block
 from .._files.tables import check_columns, load_table
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from ._classes import find_class_order, in_class_order
 from ._messages import invalid_option
 from ._prediction_batches import (
@@ -65,7 +65,7 @@ def name_models(files: Sequence[str], options: Request) -> list[PairedModel]:
     if called[0] == called[1]:
         raise invalid_option(
             expected="two different models",
-            got=f"{quoted(called[0])} twice",
+            got=f"{quote_text(called[0])} twice",
             hint="Name two columns or two files, or call them by --name",
         )
     places = zip(
@@ -251,8 +251,9 @@ class Pairs:
                 keys[0][lost] if len(lost) else keys[1].difference(keys[0], sort=False)
             )
             raise invalid_option(
-                expected=f"the same values of {quoted(name)} in both files",
-                got=f"{len(only)} only in {plain(file)}, for instance {quoted(only[0])}",
+                expected=f"the same values of {quote_text(name)} in both files",
+                got=f"{len(only)} only in {make_printable(file)}, for instance "
+                f"{quote_text(only[0])}",
                 hint="Keep the rows that both have",
             )
         return [tables[0], tables[1].select_rows(places)]
@@ -323,7 +324,9 @@ class _Differing:
         if len(places) and not self.n_rows:
             label = self.options.label_columns(list(tables[0].columns))[0]
             place = places[0]
-            one, two = (quoted(table.columns[label].iloc[place]) for table in tables)
+            one, two = (
+                quote_text(table.columns[label].iloc[place]) for table in tables
+            )
             self._first = f"{one} and {two} in row {tables[0].get_file_row(place)}"
         self.n_rows += len(places)
 
@@ -354,8 +357,9 @@ def _build_key_index(table, name):
         value = keys[int((twice | keys.isna()).argmax())]
         raise invalid_option(
             sentence=(
-                f"The values of {quoted(name)} in {plain(table.file)} do not identify the rows: "
-                f"{quoted(value)} occurs several times or is missing"
+                f"The values of {quote_text(name)} in {make_printable(table.file)} "
+                f"do not identify the rows: "
+                f"{quote_text(value)} occurs several times or is missing"
             ),
             hint="Choose another --id",
         )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._files.columns import Block, number_column, read_complete_column
-from .._show import plain, redact_secrets
+from .._show import make_printable, redact_secrets
 from .._typing import AnyArray, FloatArray
 from ..exceptions import add_error_context
 from ._classes import (
@@ -218,8 +218,8 @@ class PredictionBatches:
         if known is not None and classes.tolist() != known.tolist():
             own = ", ".join(map(str, known.tolist()))
             raise invalid_option(
-                expected=f"the classes {plain(own)} of the state, in this order",
-                got=f"{plain(', '.join(map(str, classes.tolist())))}",
+                expected=f"the classes {make_printable(own)} of the state, in this order",
+                got=f"{make_printable(', '.join(map(str, classes.tolist())))}",
                 hint="Leave --classes and --positive out",
             )
         return classes

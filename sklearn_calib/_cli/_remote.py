@@ -15,7 +15,13 @@ from .._argument_checks import import_optional
 from .._files.opened import ADDRESS_PATTERN, expand_paths, standard_input
 from .._files.rows import run_query
 from .._files.whole import DISK_FULL_ERRNOS, temporary_folder
-from .._show import display_paths_as, format_error, plain, quoted, redact_secrets
+from .._show import (
+    display_paths_as,
+    format_error,
+    make_printable,
+    quote_text,
+    redact_secrets,
+)
 from ..exceptions import InvalidInputError, invalid_input
 from ._messages import invalid_option
 from ._request import Request
@@ -41,13 +47,13 @@ def local_files(options: Request, *, beside: bool = False) -> Iterator[list[str]
     if query is not None and not (len(remote) == len(patterns) == 1):
         raise invalid_option(
             expected="one address of a database for --query",
-            got=", ".join(map(quoted, patterns)),
+            got=", ".join(map(quote_text, patterns)),
             hint="Write postgresql://host/name",
         )
     if remote and not options.allow_remote and query is None:
         raise invalid_option(
             expected="the path of a local file",
-            got=f"the address {quoted(remote[0])}",
+            got=f"the address {quote_text(remote[0])}",
             hint="Download it, or add --allow remote",
         )
     if "-" in patterns and len(patterns) > 1 and not beside:
@@ -107,7 +113,7 @@ def _refuse_pipe(pattern):
     if is_pipe:
         raise invalid_option(
             expected="a file, which can be read again",
-            got=f"the pipe {quoted(pattern)}",
+            got=f"the pipe {quote_text(pattern)}",
             hint="Write its rows into a file, or lead them to the standard input, whose name is -",
         )
 
@@ -129,7 +135,7 @@ def _fetch_pattern(pattern, folder, query):
         if parts.netloc not in ("", "localhost"):
             raise invalid_option(
                 expected="a file of this machine",
-                got=quoted(pattern),
+                got=quote_text(pattern),
                 hint="Write file:///path",
             )
         return [request.url2pathname(parts.path)]  # decodes it
@@ -150,7 +156,8 @@ def _fetch_pattern(pattern, folder, query):
             raise
         raise invalid_input(
             expected="an address that can be read",
-            got=f"{quoted(pattern, 200)} ({plain(format_error(error, pattern), 200).rstrip('.')})",
+            got=f"{quote_text(pattern, 200)} "
+            f"({make_printable(format_error(error, pattern), 200).rstrip('.')})",
             hint="Check it, or download the file",
             error=Exception,
         ) from None  # the text of the error may contain secrets
@@ -176,7 +183,7 @@ def _save_query_rows(address, query, path):
             except pa.ArrowInvalid as error:
                 raise invalid_option(
                     expected="columns of one type",
-                    got=plain(error, 200),
+                    got=make_printable(error, 200),
                     hint="Cast them in the query",
                 ) from error
     return path

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from .._files.columns import list_columns
 from .._files.tables import CSV_OPTION_NAMES
-from .._show import quoted
+from .._show import quote_text
 from ._messages import invalid_option
 
 #: What the attributes are called that a word of an option sets.
@@ -134,7 +134,8 @@ class Request(argparse.Namespace):
         if self.label in names:
             raise invalid_option(
                 expected="features that are known with the scores",
-                got=f"{quoted(self.label)}, the column of --label, which determines the outcome",
+                got=f"{quote_text(self.label)}, the column of --label, which "
+                f"determines the outcome",
                 hint="Leave it out of --features",
             )
         return names
@@ -309,7 +310,7 @@ def _check_groups(by, labels, columns):
             raise invalid_option(
                 expected="columns of --by that are known with the scores",
                 got=(
-                    f"{quoted(twice)}, the column of {option}: such groups are not "
+                    f"{quote_text(twice)}, the column of {option}: such groups are not "
                     "calibrated even where all rows are"
                 ),
                 hint="Name another column, or leave --by out",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._show import get_sections, quote_for_shell, quoted
+from .._show import get_sections, quote_for_shell, quote_text
 from .._spelling import find_nearest_name, suggest_name
 from ._console import Screen, print_note, show_progress
 from ._messages import EXIT_FINDING, EXIT_SUCCESS, invalid_option
@@ -70,8 +70,8 @@ def _parse_condition(text):
     match = _CONDITION_PATTERN.fullmatch(text)
     if match is None:
         raise invalid_option(
-            expected=f"--fail-if {quoted(CONDITION_FORM)}",
-            got=quoted(text),
+            expected=f"--fail-if {quote_text(CONDITION_FORM)}",
+            got=quote_text(text),
             hint='An example: --fail-if "smooth_calibration_error > 0.05"',
         )
     measure, field, sign, limit = match.groups()
@@ -81,14 +81,14 @@ def _parse_condition(text):
     if measure not in known:
         raise invalid_option(
             expected=f"in --fail-if one of {', '.join(known)}",
-            got=quoted(measure),
+            got=quote_text(measure),
             hint=suggest_name(measure, known, "Name one of them"),
         )
     fields = ("value",) if measure == "accuracy" else _CONDITION_FIELDS
     if (field or "value") not in fields:
         raise invalid_option(
             expected=f"{' or '.join(f'{measure}.{name}' for name in fields)} in --fail-if",
-            got=quoted(f"{measure}.{field}"),
+            got=quote_text(f"{measure}.{field}"),
             hint=suggest_name(field, fields, "Without an ending it is the value"),
         )
     if limit != "null_mean" or measure == "accuracy":
@@ -103,7 +103,7 @@ def _parse_condition(text):
                 hint = "Write null_mean for the limit of chance"
             raise invalid_option(
                 expected="a number at the end of --fail-if",
-                got=quoted(text),
+                got=quote_text(text),
                 hint=suggest_plain_number(given) or hint,
             )
     return Condition(measure, field or "value", sign, limit)

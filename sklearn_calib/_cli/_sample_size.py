@@ -4,7 +4,7 @@ import argparse
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from .._show import get_sections, plain, render_markdown
+from .._show import get_sections, make_printable, render_markdown
 from ._console import Screen, show_progress
 from ._messages import invalid_option
 from ._options import parse_any_number
@@ -94,7 +94,7 @@ def _check_rows(files):
             if is_summary_file(file):
                 raise invalid_option(
                     expected="a table of scores",
-                    got=f"the summary {plain(file)}",
+                    got=f"the summary {make_printable(file)}",
                     hint="Name the file of the rows, with --prob",
                 )
 

@@ -20,7 +20,7 @@ from .._files.csv_text import allow_long_cells
 from .._files.opened import detect_format, open_decompressed
 from .._files.tables import CsvText, table_blocks, translate_read_errors
 from .._files.whole import whole_file
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from .._typing import FloatArray, Progress
 from ._console import standard_output
 from ._messages import invalid_option
@@ -61,7 +61,7 @@ def get_format(out: str) -> str:
             ", or in one of the last "
             f"four with {', '.join(_COMPRESSOR_BY_SUFFIX)} behind it"
         ),
-        got=quoted(out, 200),
+        got=quote_text(out, 200),
         hint="Choose such a name with --out",
     )
 
@@ -110,7 +110,7 @@ class CopiedTable:
         for kind, file in zip(kinds, files, strict=True):
             if kind != self.kind:
                 shown = (
-                    f"{'JSON lines' if each == 'json' else each} {plain(name)}"
+                    f"{'JSON lines' if each == 'json' else each} {make_printable(name)}"
                     for each, name in ((self.kind, files[0]), (kind, file))
                 )
                 raise invalid_option(
@@ -142,7 +142,8 @@ class CopiedTable:
                     first = form
                 if form != first:
                     raise invalid_option(
-                        expected=f"{same} of {plain(self.files[0])} in {plain(file)}",
+                        expected=f"{same} of {make_printable(self.files[0])} in "
+                        f"{make_printable(file)}",
                         got="others",
                         hint=_SEPARATE_INPUTS_HINT,
                     )
@@ -174,7 +175,7 @@ def append_columns(copied: CopiedTable, into: str, progress: Progress) -> int:
             expected=(
                 "a name that ends in .jsonl for the fields of JSON lines, which may hold others"
             ),
-            got=quoted(out, 200),
+            got=quote_text(out, 200),
             hint="Choose such a name with --out",
         )
     write = {"parquet": _write_parquet, "csv": _write_csv, "jsonl": _write_json}[into]
@@ -189,7 +190,7 @@ def append_columns(copied: CopiedTable, into: str, progress: Progress) -> int:
             progress(int(1000 * share), 1000)
         if not total:
             raise invalid_option(
-                expected=f"rows in {plain(copied.files[0])}",
+                expected=f"rows in {make_printable(copied.files[0])}",
                 got="none",
                 hint=EMPTY_TABLE_HINT,
             )
@@ -256,7 +257,7 @@ def _write_csv(copied, file):
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise invalid_option(
             expected="columns of numbers, text and dates for csv",
-            got=f"a column of another type ({plain(error, 200)})",
+            got=f"a column of another type ({make_printable(error, 200)})",
             hint="Write parquet",
         ) from error
 
@@ -301,7 +302,7 @@ def _extend_schema(copied, schema, twice):
     if count > 1 and not twice:
         raise invalid_option(
             expected="columns of different names to write parquet",
-            got=f"{count} columns {quoted(name)} in {plain(copied.files[0])}",
+            got=f"{count} columns {quote_text(name)} in {make_printable(copied.files[0])}",
             hint="Rename them, or write csv with --out",
         )
     new = (pa.field(name, pa.float64()) for name in copied.new)
@@ -404,7 +405,7 @@ def _append_to_objects(copied, file):
         ]
         if len(lines) != table.n_rows:
             raise invalid_option(
-                expected=f"one object in each line of {plain(table.file)}",
+                expected=f"one object in each line of {make_printable(table.file)}",
                 got=f"{len(lines)} lines for {table.n_rows} objects",
                 hint="Write each object into a line of its own",
             )
@@ -423,7 +424,8 @@ def _check_fields_are_new(lines, new, table):
                 raise invalid_option(
                     expected="a new name",
                     got=(
-                        f"{quoted(name)}, which row {table.first + place} of {plain(table.file)} "
+                        f"{quote_text(name)}, which row {table.first + place} of "
+                        f"{make_printable(table.file)} "
                         "has"
                     ),
                     hint="Choose another with --name",
@@ -539,7 +541,7 @@ def _check_block_row_count(rows: Sequence[Any], table: Block) -> None:
     """Reject a block whose rows are not those that its text was divided into."""
     if len(rows) != table.n_rows:
         raise invalid_option(
-            expected=f"one line for each row of {plain(table.file)}",
+            expected=f"one line for each row of {make_printable(table.file)}",
             got=f"{len(rows)} lines for {table.n_rows} rows",
             hint="Look for a quote that is not closed, or write parquet",
         )

@@ -19,7 +19,7 @@ from .._files.columns import (
 )
 from .._files.csv_text import ColumnSelector, infer_column_values
 from .._files.tables import column_names, load_table, table_blocks
-from .._show import format_row_numbers, plain, quote_for_shell, quoted
+from .._show import format_row_numbers, make_printable, quote_for_shell, quote_text
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError, add_error_context
 from ._console import print_note
@@ -145,7 +145,7 @@ class Tables:
         if self._misses_text and text_labels:
             print_note(f"{MISSING_TEXTS_HINT}.")
         sentences = [
-            f"{format_row_numbers(rows, count)} of {plain(file)}"
+            f"{format_row_numbers(rows, count)} of {make_printable(file)}"
             for file, (count, rows) in self._left_out.items()
         ]
         if sentences:
@@ -173,7 +173,7 @@ def _check_shares(table, name, values):
     wrong = np.flatnonzero((values < 0) | (values > 1))
     if len(wrong):
         raise invalid_option(
-            expected=f"shares from 0 to 1 in column {quoted(name)} of {table.source_name}",
+            expected=f"shares from 0 to 1 in column {quote_text(name)} of {table.source_name}",
             got=f"{values[wrong[0]]:g} in row {table.get_file_row(wrong[0])}",
             hint=(
                 "Divide by the number of votes, which is the --weight; or name both "
@@ -278,7 +278,8 @@ def check_scale(
     if len(outside):
         raise invalid_option(
             expected=(
-                f"numbers from {low:g} to {high:g} in column {quoted(name)} of {table.source_name}"
+                f"numbers from {low:g} to {high:g} in column {quote_text(name)} of "
+                f"{table.source_name}"
             ),
             got=f"{numbers[outside[0]]:g} in row {table.get_file_row(outside[0])}",
             hint=hint,
@@ -333,9 +334,9 @@ def _check_confidence(confidence, answers, name):
     (low,) = rows_per_answer.index.drop(high)
     raise invalid_option(
         sentence=(
-            f"The column {quoted(name)} looks like the probability of {quoted(str(high))}, "
+            f"The column {quote_text(name)} looks like the probability of {quote_text(str(high))}, "
             "not the confidence in the answer: it is below 0.5 in every row with answer "
-            f"{quoted(str(low))}"
+            f"{quote_text(str(low))}"
         ),
         hint="Leave out --prediction and write --positive "
         + quote_for_shell(str(high)),
@@ -346,14 +347,14 @@ def check_right_and_wrong_present(right: Any, table: Block, options: Request) ->
     """Reject predictions that are all right, or all wrong; `table` has the first of them."""
     if right.all() or not right.any():
         truth, predicted = (
-            quoted(str(table.columns[name].iloc[0]).strip())
+            quote_text(str(table.columns[name].iloc[0]).strip())
             for name in (options.label, options.prediction)
         )
         raise invalid_option(
             expected="predictions of which some are right and some wrong",
             got=(
                 f"{right.sum()} right of {len(right)}: {predicted} in column "
-                f"{quoted(options.prediction)} where {quoted(options.label)} has {truth}"
+                f"{quote_text(options.prediction)} where {quote_text(options.label)} has {truth}"
             ),
             hint="Check that both columns spell the classes alike",
         )
@@ -388,10 +389,11 @@ def check_known(table: Block, name: str, codes: IntArray, classes: AnyArray) -> 
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         read_filled_labels(table, name)  # names missing ones
-        value = quoted(table.columns[name].iloc[unknown[0]])
-        known = plain(", ".join(map(str, classes.tolist())))
+        value = quote_text(table.columns[name].iloc[unknown[0]])
+        known = make_printable(", ".join(map(str, classes.tolist())))
         raise invalid_option(
-            expected=f"labels among {known} in column {quoted(name)} of {plain(table.file)}",
+            expected=f"labels among {known} in column {quote_text(name)} of "
+            f"{make_printable(table.file)}",
             got=f"{value} in row {table.get_file_row(unknown[0])}",
             hint="Name all of them with --classes, or drop those rows",
         )
@@ -419,7 +421,8 @@ def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
         return
     for name, values, rows in found[:1]:
         print_note(
-            f"{plain(name, 60)} has {values:,} different values in {rows:,} rows. If rows with the "
+            f"{make_printable(name, 60)} has {values:,} different values in "
+            f"{rows:,} rows. If rows with the "
             "same value belong together, such as answers to one question, intervals and p-values "
             f"are too certain: add --cluster {quote_for_shell(name)}."
         )

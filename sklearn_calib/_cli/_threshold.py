@@ -4,7 +4,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from .._show import quoted
+from .._show import quote_text
 from ._console import Screen, standard_output
 from ._map import EDITED_HELP, SQL_DIALECTS, load_map
 from ._messages import invalid_option
@@ -142,7 +142,7 @@ def _show_thresholds(
     scale = found.document.get("scale")
     if scale is not None:
         raise invalid_option(
-            expected=f"a map of probabilities or logits in {quoted(options.map)}",
+            expected=f"a map of probabilities or logits in {quote_text(options.map)}",
             got=f"one fitted to numbers from {scale[0]:g} to {scale[1]:g}",
             hint="Make a column of probabilities of them and fit to that",
         )

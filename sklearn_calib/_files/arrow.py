@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from .._argument_checks import import_optional
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError, invalid_input
 from .columns import LIST_COLUMN_HINT
 from .csv_text import (
@@ -170,8 +170,9 @@ def reject_list_columns(needed: Iterable[str], schema: Any, file: str) -> None:
         kind = schema.field(name).type
         if types.is_nested(kind):
             raise invalid_input(
-                expected=f"one value in each row of column {quoted(name)} of {plain(file)}",
-                got=f"{plain(kind)}",
+                expected=f"one value in each row of column {quote_text(name)} of "
+                f"{make_printable(file)}",
+                got=f"{make_printable(kind)}",
                 hint=LIST_COLUMN_HINT,
             )
 
@@ -245,7 +246,7 @@ def _open_sheet(stream, file):
         openpyxl = import_optional("openpyxl", "excel")
     except InvalidInputError as error:
         error.set_fields(
-            hint=f"{error.hint}, or save the sheet of {plain(file)} as csv"
+            hint=f"{error.hint}, or save the sheet of {make_printable(file)} as csv"
         )
         raise
     book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
@@ -255,9 +256,9 @@ def _open_sheet(stream, file):
         book.close()
     filled = [title for title, rows in sheets.items() if any(map(_is_filled, rows))]
     if len(filled) != 1:
-        known = ", ".join(quoted(title, 40) for title in filled[:5]) or "none"
+        known = ", ".join(quote_text(title, 40) for title in filled[:5]) or "none"
         raise invalid_input(
-            expected=f"one sheet with rows in {plain(file)}",
+            expected=f"one sheet with rows in {make_printable(file)}",
             got=f"{len(filled)} sheets ({known})",
             hint="Save the one that is meant as a file of its own, or as csv",
         )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._show import format_row_numbers, plain, quoted
+from .._show import format_row_numbers, make_printable, quote_text
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 from .csv_text import MAX_EXACT_INTEGER, infer_cell_values
@@ -78,7 +78,7 @@ class Block(NamedTuple):
     def source_name(self) -> str:
         """What messages call the place of the rows; empty for data in memory."""
         group = "" if self.group is None else f", row group {self.group}"
-        return f"{plain(self.file)}{group}" if self.file else ""
+        return f"{make_printable(self.file)}{group}" if self.file else ""
 
     def get_file_row(self, place: Any) -> int:
         """Return the row of the file that stands at a place of the block."""
@@ -135,7 +135,7 @@ def check_filled(block: Block, name: str, what: str, missing: Any = None) -> Non
         rows = block.describe_rows(np.flatnonzero(missing))
         raise invalid_input(
             expected=f"a {what} in every row",
-            got=f"nan in {rows} of column {quoted(name)}{origin}",
+            got=f"nan in {rows} of column {quote_text(name)}{origin}",
             hint=MISSING_LABEL_HINT if what == "label" else MISSING_VALUE_HINT,
         )
 
@@ -185,7 +185,7 @@ def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
         raise invalid_input(
             expected="a number in every row",
             got=(
-                f"{numbers[endless[0]]} in {places} of column {quoted(name)} of "
+                f"{numbers[endless[0]]} in {places} of column {quote_text(name)} of "
                 f"{block.source_name}"
             ),
             hint="Repair those rows",
@@ -314,8 +314,8 @@ def _invalid_text(block, name, row, hint=None):
                 hint = "Leave " + mark + " out where the point is the decimal mark"
     origin = f" of {block.source_name}" if block.source_name else ""
     return invalid_input(
-        expected=f"numbers in column {quoted(name)}{origin}",
-        got=f"for instance {quoted(value)} in row {block.get_file_row(row)}",
+        expected=f"numbers in column {quote_text(name)}{origin}",
+        got=f"for instance {quote_text(value)} in row {block.get_file_row(row)}",
         hint=hint,
     )
 
@@ -403,10 +403,10 @@ def _check_booleans(block, name, labels):
     ):
         raise invalid_input(
             expected=(
-                f"only numbers or only booleans in column {quoted(name)} of "
+                f"only numbers or only booleans in column {quote_text(name)} of "
                 f"{block.source_name}"
             ),
-            got=f"{quoted(labels.values[labels.codes[0]])} in row {block.get_file_row(0)}",
+            got=f"{quote_text(labels.values[labels.codes[0]])} in row {block.get_file_row(0)}",
             hint="Write all labels alike",
         )
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from .._spelling import find_nearest_name
 from ..exceptions import InvalidInputError, invalid_input
 
@@ -44,7 +44,7 @@ def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
     """Return the encoding of a csv file that begins with `head`; reject what is not text."""
     if not head.strip():
         raise invalid_input(
-            expected=f"a header and rows in {plain(file)}", got="an empty file"
+            expected=f"a header and rows in {make_printable(file)}", got="an empty file"
         )
     if encoding is None:
         wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -54,7 +54,7 @@ def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
     except (LookupError, ValueError):
         raise invalid_input(
             expected="a known encoding",
-            got=quoted(encoding),
+            got=quote_text(encoding),
             hint="Use utf-8, cp1252 or utf-16",
         ) from None
     if b"\0" in head and not encoding.lower().startswith(
@@ -66,7 +66,7 @@ def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
             hint += "csv={'encoding': ...}"
         raise invalid_input(
             expected="a table as text, or a parquet or Arrow file",
-            got=f"binary content in {quoted(file)}",
+            got=f"binary content in {quote_text(file)}",
             hint=hint,
         )
     return encoding
@@ -88,7 +88,7 @@ def detect_separator(
         if len(sep) != 1 or sep in '"\r\n':
             raise invalid_input(
                 expected="one character as separator",
-                got=quoted(sep),
+                got=quote_text(sep),
                 hint="Use , ; | or tab",
             )
         return sep, _first_line(text, sep) if header is None else [*header]
@@ -123,7 +123,7 @@ def separate_title(text: str, n_lines: int, file: str) -> tuple[str, str]:
 def invalid_skipping(n_rows: int, file: str) -> InvalidInputError:
     """Return the error to raise if no rows are left below those that are skipped."""
     return invalid_input(
-        expected=f"more than {n_rows} rows in {plain(file)}",
+        expected=f"more than {n_rows} rows in {make_printable(file)}",
         got=f"at most {n_rows}",
         hint="Skip fewer rows",
     )
@@ -152,17 +152,21 @@ def check_columns(
             continue
         if count > 1:
             raise invalid_input(
-                expected=f"one column {quoted(name)} in {plain(file)}",
+                expected=f"one column {quote_text(name)} in {make_printable(file)}",
                 got=f"{count} columns of that name",
                 hint="Rename them",
             )
-        known = ", ".join(plain(other, 40) for other in present[:30])
+        known = ", ".join(make_printable(other, 40) for other in present[:30])
         known += f", ... ({len(present)} columns)" if len(present) > 30 else ""
         inside = next(
             (other for other in present if str(other).startswith(f"{name}.")), None
         )
         near = inside or find_nearest_name(name, present)
-        hint = "Check the spelling." if near is None else f"Do you mean {quoted(near)}?"
+        hint = (
+            "Check the spelling."
+            if near is None
+            else f"Do you mean {quote_text(near)}?"
+        )
         if sep is not None and len(present) == 1:
             hint = "Name the separator with csv={'sep': ...}"
             hint += ", or leave out lines above the names with "
@@ -178,7 +182,9 @@ def check_columns(
                 hint += f"csv={{'skip_rows': {n_above}}}"
                 break
         raise invalid_input(
-            expected=f"a column {quoted(name)} in {plain(file)}", got=known, hint=hint
+            expected=f"a column {quote_text(name)} in {make_printable(file)}",
+            got=known,
+            hint=hint,
         )
 
 
@@ -243,7 +249,8 @@ def row_blocks(
         line = len(rest) - 1 - max(rest.rfind("\n"), rest.rfind("\r"))
         if (line if end else len(rest)) > MAX_ROW_CHARACTERS:
             raise invalid_input(
-                expected=f"rows of at most {MAX_ROW_CHARACTERS:,} characters in {plain(file)}",
+                expected=f"rows of at most {MAX_ROW_CHARACTERS:,} characters in "
+                f"{make_printable(file)}",
                 got=f"a longer row that begins in line {above + 1}",
                 hint=(
                     "Look there for a quote that is not closed, or leave out the column of "
@@ -313,7 +320,7 @@ def quote_without_end(error: ValueError, file: str, above: int) -> Exception:
     if found is None:
         return error
     return invalid_input(
-        expected=f"quotes in pairs in {plain(file)}",
+        expected=f"quotes in pairs in {make_printable(file)}",
         got="a quote that is not closed",
         hint="Close it, or write it twice if it belongs to the text",
         row=above + int(found[1]),

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError, invalid_input
 from . import csv_text
 from .columns import EMPTY_TABLE_HINT
@@ -68,7 +68,7 @@ def json_frames(
     head = read_head(stream, _HEAD_BYTES)
     if not head.strip():
         raise invalid_input(
-            expected=f"rows in {plain(file)}",
+            expected=f"rows in {make_printable(file)}",
             got="an empty file",
             hint="Check the export",
         )
@@ -116,7 +116,7 @@ class _Reader:
         names = [".".join(map(str, path)) for path in paths]
         if not names:
             raise invalid_input(
-                expected=f"rows in {plain(self.file)}",
+                expected=f"rows in {make_printable(self.file)}",
                 got="none",
                 hint=EMPTY_TABLE_HINT,
             )
@@ -131,7 +131,7 @@ class _Reader:
             if len(rows) > 1 or len(names) < _MIN_TABLE_OBJECT_VALUES:
                 raise
             raise invalid_input(
-                expected=f"one object for each row of {plain(self.file)}",
+                expected=f"one object for each row of {make_printable(self.file)}",
                 got=f"a single object of {len(names)} values",
                 hint=(
                     "Write the rows one by one: of a pandas DataFrame, frame.to_json(FILE, "
@@ -249,7 +249,7 @@ class _Reader:
             except _Twice as error:
                 raise self._invalid_value(
                     "each field once in an object",
-                    f"{quoted(error)} twice",
+                    f"{quote_text(error)} twice",
                     number,
                     "Rename one of them",
                 ) from error
@@ -261,7 +261,7 @@ class _Reader:
             except (StopIteration, ValueError) as error:
                 raise self._invalid_line(line, number, error) from error
             if not isinstance(row, dict):
-                got = f"{quoted(line, 40)}"
+                got = f"{quote_text(line, 40)}"
                 hint = "Write the names of the fields into each line"
                 raise self._invalid_value("an object in each line", got, number, hint)
             yield number, row
@@ -299,10 +299,13 @@ class _Reader:
             kind = _KIND_NAME_BY_TYPE.get(type(value))
             if value is None or (kind is not None and kind == (known := known or kind)):
                 continue
-            named = f"of column {quoted(name)}"
+            named = f"of column {quote_text(name)}"
             if kind is None:
                 got = "a list" if isinstance(value, list) else "an object"
-                hint = f"Its fields are columns, such as {plain(name, 40)}.{_first_name(value)}"
+                hint = (
+                    "Its fields are columns, such as "
+                    f"{make_printable(name, 40)}.{_first_name(value)}"
+                )
                 raise self._invalid_value(
                     f"one value in each row {named}", got, number, hint
                 )
@@ -314,7 +317,7 @@ class _Reader:
             hint = "Write all values of the column in one way"
             if known == "number" and kind == "text":
                 hint = "Write the number without quotes, and null where there is none"
-            got = f"the {kind} {quoted(json.dumps(value))}"
+            got = f"the {kind} {quote_text(json.dumps(value))}"
             raise self._invalid_value(
                 f"{kind_name} in all rows {named}, as in those above", got, number, hint
             )
@@ -331,13 +334,13 @@ class _Reader:
             part = line[max(0, error.value - 20) :]
         return self._invalid_value(
             f"a JSON object in each {self.unit}",
-            f"{quoted(part[:60], 40)} ({why})",
+            f"{quote_text(part[:60], 40)} ({why})",
             number,
             f"Repair it, or leave it out. {_MULTILINE_OBJECT_HINT}",
         )
 
     def _invalid_value(self, rule, got, number, hint):
-        place = f"{self.unit} {number} of {plain(self.file)}"
+        place = f"{self.unit} {number} of {make_printable(self.file)}"
         return invalid_input(expected=rule, got=f"{got} in {place}", hint=hint)
 
 
@@ -368,7 +371,11 @@ def _get_at_path(value, path):
 
 
 def _first_name(value):
-    return "0" if isinstance(value, list) else plain(next(iter(value), "name"), 40)
+    return (
+        "0"
+        if isinstance(value, list)
+        else make_printable(next(iter(value), "name"), 40)
+    )
 
 
 def _count_rows(text):
@@ -401,7 +408,7 @@ def _split_array(stream, encoding, file):
     text.detach()
     if len(whole) > csv_text.MAX_ROW_CHARACTERS:
         raise invalid_input(
-            expected=f"one object in each line of {plain(file)}",
+            expected=f"one object in each line of {make_printable(file)}",
             got=f"a list of more than {csv_text.MAX_ROW_CHARACTERS:,} characters",
             hint="Write its objects into lines, for instance by jq -c '.[]' FILE > FILE.jsonl",
         )
@@ -410,7 +417,7 @@ def _split_array(stream, encoding, file):
         decoder.decode(whole)  # whose error names the fault and its place
     except RecursionError:
         raise invalid_input(
-            expected=f"objects of some hundred levels at most in {plain(file)}",
+            expected=f"objects of some hundred levels at most in {make_printable(file)}",
             got="an object of more levels",
             hint="Leave out the field that is so deep",
         ) from None
@@ -419,8 +426,8 @@ def _split_array(stream, encoding, file):
         part = whole[wrong : wrong + 40]
         line = whole.count("\n", 0, wrong) + 1
         raise invalid_input(
-            expected=f"a list of JSON objects in {plain(file)}",
-            got=f"{quoted(part, 40)} in line {line}",
+            expected=f"a list of JSON objects in {make_printable(file)}",
+            got=f"{quote_text(part, 40)} in line {line}",
             hint="Repair it there, or write one object in each line",
         ) from error
     lines = []

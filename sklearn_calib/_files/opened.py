@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._argument_checks import import_optional
-from .._show import format_error, plain, quoted, redact_secrets
+from .._show import format_error, make_printable, quote_text, redact_secrets
 from ..exceptions import invalid_input
 
 #: The beginning of an address; one letter is a drive of Windows ("C://tables").
@@ -79,14 +79,14 @@ def get_path_text(path: Any, address: bool = False) -> str:
     except TypeError:
         raise invalid_input(
             expected="the path of a file",
-            got=f"the {type(path).__name__} {plain(path)}",
+            got=f"the {type(path).__name__} {make_printable(path)}",
             hint="Pass text or a pathlib.Path",
             error=TypeError,
         ) from None
     if _is_address(text) and not (address and ADDRESS_PATTERN.match(text)):
         raise invalid_input(
             expected="the path of a local file",
-            got=f"the address {quoted(text)}",
+            got=f"the address {quote_text(text)}",
             hint="Download the file, or write it here and send it there",
         )
     return text
@@ -131,8 +131,8 @@ def _expand_patterns(data):
         if not paths:
             raise invalid_input(
                 expected="files of that name",
-                got=f"none for {quoted(text)}",
-                sentence=f"No file matches {quoted(text)}",
+                got=f"none for {quote_text(text)}",
+                sentence=f"No file matches {quote_text(text)}",
                 hint="Check the pattern",
             )
         yield from ((path, path, None) for path in paths)
@@ -143,7 +143,7 @@ def _check_rereadable(path):
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
         raise invalid_input(
             expected="a file, which can be read again",
-            got=f"the pipe or device {quoted(path)}",
+            got=f"the pipe or device {quote_text(path)}",
             hint="Copy it into a file first",
         )
 
@@ -165,7 +165,7 @@ def _expand_address(text):
     if filesystem is None:
         raise invalid_input(
             expected="an address that pyarrow can open",
-            got=f"{quoted(text)} ({plain(reason)})",
+            got=f"{quote_text(text)} ({make_printable(reason)})",
             hint="Pass a pyarrow.dataset.Dataset made with that file system",
         )
     if info.type == fs.FileType.Directory:
@@ -179,7 +179,7 @@ def _expand_address(text):
         if not paths:
             raise invalid_input(
                 expected="parquet files",
-                got=f"none under {quoted(text)}",
+                got=f"none under {quote_text(text)}",
                 hint="Check the address",
             )
     else:
@@ -207,7 +207,7 @@ def _one_format(paths, folder):
     if len(kinds) != 1:
         raise invalid_input(
             expected=f"a folder of tables of one kind ({', '.join(_SUFFIXES_BY_KIND)})",
-            got=f"{' and '.join(kinds) or 'none'} in {quoted(folder)}",
+            got=f"{' and '.join(kinds) or 'none'} in {quote_text(folder)}",
             hint="Name the files with a pattern, for instance '**/*.parquet'",
         )
     return paths
@@ -359,7 +359,7 @@ def _open_member(file):
             return open(file, "rb")
         if len(names) != 1:
             raise invalid_input(
-                expected=f"one file inside {quoted(file)}",
+                expected=f"one file inside {quote_text(file)}",
                 got=f"{len(names)} files",
                 hint="Unpack it first",
             )

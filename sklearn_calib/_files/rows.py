@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._argument_checks import import_optional
-from .._show import format_error, plain, quoted
+from .._show import format_error, make_printable, quote_text
 from ..exceptions import InvalidInputError, invalid_input
 
 # Rows that are fetched from a query or an iterator at a time.
@@ -78,7 +78,7 @@ def run_query(
         except Exception as error:  # of each driver its own
             raise invalid_input(
                 expected="a query that the database answers",
-                got=plain(
+                got=make_printable(
                     format_error(getattr(error, "orig", error), address), 300
                 ).rstrip("."),
                 hint="Check the query, the address and the driver",
@@ -162,7 +162,7 @@ def _count_read_rows(pieces):
     except (InvalidInputError, TypeError, GeneratorExit):
         raise
     except Exception as error:  # a connection that is lost
-        reason = plain(format_error(error, ""), 200)
+        reason = make_printable(format_error(error, ""), 200)
         raise invalid_input(
             expected="rows to the end",
             got=f"{type(error).__name__} after {n_rows:,} rows ({reason})",
@@ -192,7 +192,7 @@ def _fetch_frames(result):
     if twice := [name for name in columns if columns.count(name) > 1]:
         raise invalid_input(
             expected="columns of different names",
-            got=f"{quoted(twice[0])} twice",
+            got=f"{quote_text(twice[0])} twice",
             hint="Name them with AS",
         )
     while rows := result.fetchmany(PIECE_ROWS):
@@ -224,7 +224,7 @@ def _name_values(values, names):
     names = getattr(values, "_fields", names)
     if len(values) != len(names):
         raise invalid_input(
-            expected=f"tuples of {len(names)}, {', '.join(map(quoted, names))}",
+            expected=f"tuples of {len(names)}, {', '.join(map(quote_text, names))}",
             got=f"a tuple of {len(values)}",
             hint="Give the columns in this order, or dicts by name",
         )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError, invalid_input
 from .arrow import (
     ArrowFile,
@@ -174,7 +174,9 @@ def table_blocks(
     may_be_empty = kind == "parquet" and (row_groups != () or keep_columns)
     if not rows and not may_be_empty:
         raise invalid_input(
-            expected=f"rows in {plain(file)}", got="none", hint=EMPTY_TABLE_HINT
+            expected=f"rows in {make_printable(file)}",
+            got="none",
+            hint=EMPTY_TABLE_HINT,
         )
 
 
@@ -257,7 +259,7 @@ def _invalid_file(error, file):
         byte = error.object[error.start]
         encoding = "csv={'encoding': ...}"
         return invalid_input(
-            expected=f"{error.encoding} text in {quoted(file)}",
+            expected=f"{error.encoding} text in {quote_text(file)}",
             got=f"the byte 0x{byte:02x}",
             hint=(
                 "Name the encoding, such as cp1252 of Windows in Western Europe, with "
@@ -267,7 +269,7 @@ def _invalid_file(error, file):
     reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
     return invalid_input(
         expected="a readable table",
-        got=f"{quoted(file)} ({plain(reason, 200).rstrip('.')})",
+        got=f"{quote_text(file)} ({make_printable(reason, 200).rstrip('.')})",
         hint="Check the path and the format",
     )
 
@@ -312,7 +314,7 @@ def _iter_kind_blocks(
         raise invalid_input(
             "skip_rows",
             expected="a csv file or a workbook for skip_rows=",
-            got=plain(file),
+            got=make_printable(file),
             hint="Leave such lines out of the file",
         )
     first = 0
@@ -381,9 +383,11 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
         if extra is not None and extra.notna().any():
             row = first + extra.notna().to_numpy().argmax()
             raise invalid_input(
-                expected=f"{len(header)} cells in each row of {plain(file)}, as many as names",
+                expected=f"{len(header)} cells in each row of "
+                f"{make_printable(file)}, as many as names",
                 got=f"more in row {row}",
-                sentence=f"Row {row} of {plain(file)} has more cells than the {len(header)} names",
+                sentence=f"Row {row} of {make_printable(file)} has more cells than "
+                f"the {len(header)} names",
                 hint="Put cells that hold the separator into quotes",
             )
         # The last line of a block is empty or a whole row, unless the file is cut off.
@@ -391,10 +395,12 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
         if '"' not in last and 0 < last.count(sep) < len(header) - 1:
             n_cells = last.count(sep) + 1
             raise invalid_input(
-                expected=f"{len(header)} cells in each row of {plain(file)}, as many as names",
+                expected=f"{len(header)} cells in each row of "
+                f"{make_printable(file)}, as many as names",
                 got=f"{n_cells}",
                 sentence=(
-                    f"The last row of {plain(file)}, {first + len(frame) - 1}, has {n_cells} of "
+                    f"The last row of {make_printable(file)}, "
+                    f"{first + len(frame) - 1}, has {n_cells} of "
                     f"{len(header)} cells"
                 ),
                 hint=(

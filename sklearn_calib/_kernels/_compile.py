@@ -27,7 +27,7 @@ from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache, NullCache
 
-from .._show import plain
+from .._show import make_printable
 from .._warnings import warn_calibration
 
 # A line is printed once a process has compiled for so many seconds.
@@ -119,10 +119,10 @@ def warn_uncached_code(error, folder=None):
     if _has_warned:
         return
     _has_warned = True
-    what = f"{type(error).__name__} ({plain(error, 200)})"
+    what = f"{type(error).__name__} ({make_printable(error, 200)})"
     warn_calibration(
         expected="a cache that can be read and written",
-        got=f"{what} in {plain(folder, 200)}" if folder else what,
+        got=f"{what} in {make_printable(folder, 200)}" if folder else what,
         hint=(
             "Results are right, but parts are compiled anew. If this "
             "warning comes again, free the disk, or set NUMBA_CACHE_DIR to a folder that can be "

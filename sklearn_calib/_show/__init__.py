@@ -17,9 +17,9 @@ from ._names import (
     format_error,
     format_row_numbers,
     join_truncated,
-    plain,
+    make_printable,
     quote_for_shell,
-    quoted,
+    quote_text,
     redact_secrets,
 )
 from ._sections import (

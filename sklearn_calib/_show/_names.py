@@ -62,7 +62,7 @@ def display_paths_as(names: Mapping[str, str]) -> Iterator[None]:
 _SHOWN_PATH_BY_PREFIX: dict[str, str] = {}
 
 
-def plain(value: object, limit: int | None = 60) -> str:
+def make_printable(value: object, limit: int | None = 60) -> str:
     r"""Return one line of printable text: control characters as ``\x1b``, long texts cut.
 
     Addresses come without their secrets, as `redact_secrets` leaves them. Copies have
@@ -86,9 +86,9 @@ def plain(value: object, limit: int | None = 60) -> str:
     return text
 
 
-def quoted(value: object, limit: int | None = 60) -> str:
-    """Return `plain` text in single quotes, for messages."""
-    return f"'{plain(value, limit)}'"
+def quote_text(value: object, limit: int | None = 60) -> str:
+    """Return text in single quotes, for messages."""
+    return f"'{make_printable(value, limit)}'"
 
 
 def quote_for_shell(text: str) -> str:
@@ -137,12 +137,12 @@ def join_truncated(texts: Sequence[str], most: int, mark: str = ", ") -> str:
 
 def escape_html(value: object, limit: int | None = 200) -> str:
     """Escape text for HTML, inside tags and attributes."""
-    return html.escape(plain(value, limit), quote=True)
+    return html.escape(make_printable(value, limit), quote=True)
 
 
 def escape_mathtext(value: object, limit: int = 40) -> str:
     """Escape text for matplotlib, in which two dollars would start a formula."""
-    return plain(value, limit).replace("$", r"\$")
+    return make_printable(value, limit).replace("$", r"\$")
 
 
 def escape_legend_label(value: object, limit: int = 40) -> str:

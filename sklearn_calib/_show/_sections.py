@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ._names import plain
+from ._names import make_printable
 
 
 class Cell(NamedTuple):
@@ -64,17 +64,26 @@ class Writer(NamedTuple):
     def iter_blocks(self, sections: Iterable[Section]) -> Iterator[list[Any]]:
         """Iterate over blocks of lines that belong together."""
         for section in filter(lambda section: section.is_for(self.name), sections):
-            blocks = [[self.paragraph(plain(one, None)) for one in section.sentences]]
-            blocks += [[self.line(plain(item, None)) for item in section.items]]
-            blocks += [[*self.lines(table)] for table in section.tables] or [[]]
-            blocks[-1] += [self.line(plain(note, None)) for note in section.notes]
+            blocks = [
+                [self.paragraph(make_printable(one, None)) for one in section.sentences]
+            ]
             blocks += [
-                [f"    {plain(code, None)}" for code in section.code.splitlines()]
+                [self.line(make_printable(item, None)) for item in section.items]
+            ]
+            blocks += [[*self.lines(table)] for table in section.tables] or [[]]
+            blocks[-1] += [
+                self.line(make_printable(note, None)) for note in section.notes
+            ]
+            blocks += [
+                [
+                    f"    {make_printable(code, None)}"
+                    for code in section.code.splitlines()
+                ]
             ]
             blocks = [*filter(None, blocks), *self.iter_blocks(section.parts)]
             if blocks and (section.title or section.name):
                 blocks[0].insert(
-                    0, self.heading(plain(section.title or section.name, None))
+                    0, self.heading(make_printable(section.title or section.name, None))
                 )
             yield from blocks
 

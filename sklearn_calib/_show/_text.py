@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from ._html import render_html, wrap_for_notebook
-from ._names import plain
+from ._names import make_printable
 from ._sections import Cell, Section, Table, Writer, get_cell_text
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ def _wrap_paragraph(text, width=_LINE_CHARACTERS):
 def render_lines(table: Table) -> list[str]:
     """Write aligned lines: names to the left, numbers to the right."""
     rows = [table.header, *table.rows]
-    texts = [[plain(get_cell_text(cell), None) for cell in row] for row in rows]
+    texts = [
+        [make_printable(get_cell_text(cell), None) for cell in row] for row in rows
+    ]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = [
         "  ".join(
@@ -39,7 +41,7 @@ def render_lines(table: Table) -> list[str]:
         ).rstrip()
         for row in texts
     ]
-    return [*filter(None, [plain(table.title, None)]), *lines]
+    return [*filter(None, [make_printable(table.title, None)]), *lines]
 
 
 def render_markdown(sections: Iterable[Section], level: int = 1) -> str:
@@ -81,7 +83,7 @@ def _render_markdown_table(table):
 
 def _escape_markdown(text):
     """Escape names of columns for Markdown."""
-    text = plain(text, None)
+    text = make_printable(text, None)
     for mark in "\\`*_[]<>|#":
         text = text.replace(mark, f"\\{mark}")
     return text
@@ -133,7 +135,7 @@ def _render_table(table: Table, width: int) -> "list[RenderableType]":
         return 3 + max(map(cell_len, lines), default=0)
 
     columns = [
-        [Text(plain(head, None)), *map(_render_cell, cells)]
+        [Text(make_printable(head, None)), *map(_render_cell, cells)]
         for head, *cells in zip(table.header, *table.rows, strict=True)
     ]
     if sum(map(compute_width, columns)) >= width:  # headings in several lines
@@ -154,7 +156,7 @@ def _render_table(table: Table, width: int) -> "list[RenderableType]":
         for row in table.rows
         for cell in row
     )
-    title = [Text(plain(table.title, None))] if table.title else []
+    title = [Text(make_printable(table.title, None))] if table.title else []
     return [*title, boxes, *[Text("* best")] * best]
 
 
@@ -162,9 +164,9 @@ def _render_cell(cell):
     from rich.text import Text
 
     if not isinstance(cell, Cell):
-        return Text(plain(cell, None))
+        return Text(make_printable(cell, None))
     mark = "* " if cell.mark == "best" else ""
-    return Text(mark + plain(cell.text, None), "bold")
+    return Text(mark + make_printable(cell.text, None), "bold")
 
 
 def get_sections(shown: "RenderableMixin", **options: bool) -> list[Section]:

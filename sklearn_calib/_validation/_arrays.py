@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._show import quoted
+from .._show import quote_text
 from .._sklearn_compat import get_array_namespace, to_numpy
 from .._typing import AnyArray
 from ..exceptions import invalid_input
@@ -174,7 +174,7 @@ def iter_named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
                 twice = groups.columns[groups.columns.duplicated()][0]
                 raise invalid_input(
                     expected="different names of columns",
-                    got=f"{quoted(twice)} twice",
+                    got=f"{quote_text(twice)} twice",
                     hint="Rename them",
                 )
             yield from (

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._show import quoted
+from .._show import quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import read_numbers, reorder_columns
 from ..exceptions import invalid_input
@@ -78,7 +78,8 @@ def _check_no_dominated(table, names):
                 raise invalid_input(
                     "costs",
                     expected="costs under which each action can be the cheaper one of any two",
-                    got=f"action {quoted(name)}, which never costs less than {quoted(better)}",
+                    got=f"action {quote_text(name)}, which never costs less than "
+                    f"{quote_text(better)}",
                     hint=(
                         "Leave it out, or check that rows of costs are true classes and columns "
                         "are actions"

@@ -15,7 +15,7 @@ from .._argument_checks import check_between, is_number, is_scalar_equal
 from .._kernels._proportion import compute_exact_interval, compute_upper_bound
 from .._kernels._risk_coverage import CONFIDENCE_DIGITS, find_largest_coverage
 from .._random import make_random_state
-from .._show import plain
+from .._show import make_printable
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
 from .._validation import (
@@ -550,5 +550,5 @@ def _check_row_groups(groups, n_samples):
 
 
 def _join_names(names):
-    shown = ", ".join(plain(name, 40) for name in names[:5])
+    shown = ", ".join(make_printable(name, 40) for name in names[:5])
     return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")

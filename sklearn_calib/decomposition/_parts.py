@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_level, unknown_name_error
-from .._show import plain
+from .._show import make_printable
 from ..metrics import LossLike, get_loss
 from ._intervals import SamplingError
 
@@ -235,7 +235,7 @@ class LossDecomposition:
 
     def _describe_columns(self):
         shares = (self.feature_gains or {}).items()
-        important = [plain(name, 40) for name, share in shares if share >= 0.1]
+        important = [make_printable(name, 40) for name, share in shares if share >= 0.1]
         if not important:
             return "the features"
         *others, last = important[:_MAX_NAMED_COLUMNS]

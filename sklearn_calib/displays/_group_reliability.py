@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from .._argument_checks import check_count
-from .._show import escape_mathtext, plain
+from .._show import escape_mathtext, make_printable
 from .._typing import (
     ArrayLike,
     AxesLike,
@@ -384,11 +384,11 @@ default="isotonic"
 
 def _wrap_name(name, width, max_lines):
     """Wrap a name into at most `max_lines` lines, cut in the middle if it is longer."""
-    lines = wrap(plain(name, None), width)
+    lines = wrap(make_printable(name, None), width)
     if len(lines) > max_lines:
         # Breaks between words leave a part of each line empty.
         n_characters = width * max_lines - width // 3
-        lines = wrap(plain(name, n_characters), width)[:max_lines]
+        lines = wrap(make_printable(name, n_characters), width)[:max_lines]
     return "\n".join(escape_mathtext(line, 2 * width) for line in lines)
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from .. import classifiers
 from .._files.opened import get_path_text
 from .._files.whole import write_whole
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from .._typing import ArrayLike, Self
 from .._validation import (
     check_same_index,
@@ -486,14 +486,14 @@ def _get_content(source):
             raise
         raise invalid_input(
             expected="a file or JSON text",
-            got=quoted(source),
-            sentence=f"{quoted(source)} is neither JSON text nor an existing file",
+            got=quote_text(source),
+            sentence=f"{quote_text(source)} is neither JSON text nor an existing file",
             hint="Check the name and the folder; JSON itself begins with a brace",
             error=FileNotFoundError,
         ) from None
     if size > MAX_JSON_BYTES:
         raise invalid_field(
-            plain(source, 200),
+            make_printable(source, 200),
             expected=f"at most {MAX_JSON_BYTES:.0e} bytes",
             got=f"{size}",
         )

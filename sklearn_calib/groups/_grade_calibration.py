@@ -17,7 +17,7 @@ from .._kernels._grades import (
 )
 from .._kernels._proportion import compute_exact_interval
 from .._random import check_seed, make_generator
-from .._show import Cell, RenderableMixin, Section, Table, plain
+from .._show import Cell, RenderableMixin, Section, Table, make_printable
 from .._typing import ArrayLike, RandomStateLike
 from .._validation import check_same_index, read_labels
 from ..exceptions import invalid_input
@@ -143,7 +143,7 @@ class GradeCalibration(RenderableMixin):
         )
         empty = [row.grade for row in self.rows if not row.n_rows]
         if empty:
-            text += f" Without rows: {', '.join(plain(name, 40) for name in empty)}."
+            text += f" Without rows: {', '.join(make_printable(name, 40) for name in empty)}."
         if self.n_unsure:
             text += (
                 f" Of the summary at most {self.n_unsure} rows, in cells that reach across an "
@@ -174,7 +174,7 @@ class GradeCalibration(RenderableMixin):
         """Return the cells of a grade; a grade without rows has only a prudent rate."""
         if not row.n_rows:
             return (
-                plain(row.grade, 40),
+                make_printable(row.grade, 40),
                 "0",
                 "0",
                 *("-",) * 5,
@@ -182,7 +182,7 @@ class GradeCalibration(RenderableMixin):
             )
         light = row.light if row.light == "green" else Cell(row.light)
         return (
-            plain(row.grade, 40),
+            make_printable(row.grade, 40),
             str(row.n_rows),
             str(row.events),
             _format_fraction(row.predicted),

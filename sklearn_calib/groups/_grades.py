@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._argument_checks import check_count, is_number
-from .._show import RenderableMixin, Section, Table, plain
+from .._show import RenderableMixin, Section, Table, make_printable
 from .._sklearn_compat import fit_isotonic_shares
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import read_proba
@@ -71,7 +71,7 @@ class Grades(RenderableMixin):
         if not good or len({*texts}) != len(edges) + 1 or len(texts) != len(edges) + 1:
             raise invalid_input(
                 expected=expected,
-                got=plain(repr(self.names), 80),
+                got=make_printable(repr(self.names), 80),
                 hint="Name each grade once, the best first, or leave names out",
             )
         object.__setattr__(self, "edges", edges)
@@ -86,14 +86,14 @@ class Grades(RenderableMixin):
         expected = "edges that increase, between 0 and 1"
         if isinstance(edges, str) or not isinstance(edges, Sequence):
             raise invalid_input(
-                expected=expected, got=plain(repr(edges), 80), hint=hint
+                expected=expected, got=make_printable(repr(edges), 80), hint=hint
             )
         good = (
             all(is_number(edge) and 0 < edge < 1 for edge in edges) and len(edges) > 0
         )
         if not good or any(one >= other for one, other in itertools.pairwise(edges)):
             raise invalid_input(
-                expected=expected, got=plain(repr(edges), 80), hint=hint
+                expected=expected, got=make_printable(repr(edges), 80), hint=hint
             )
         return tuple(float(edge) for edge in edges)
 
@@ -283,7 +283,7 @@ class Grades(RenderableMixin):
     def _make_sections(self):
         ends = [0, *self.edges, 1]
         rows = [
-            (plain(name, 40), f"{low:.6g}", f"{high:.6g}")
+            (make_printable(name, 40), f"{low:.6g}", f"{high:.6g}")
             for name, (low, high) in zip(
                 self.names, itertools.pairwise(ends), strict=True
             )
@@ -309,7 +309,7 @@ def to_grades(grades: Any) -> Grades:
     if isinstance(grades, Mapping) and not {"edges"} <= {*grades} <= {"edges", "names"}:
         raise invalid_input(
             expected='grades with "edges", and perhaps "names"',
-            got=plain(", ".join(map(str, grades)), 80) or "nothing",
+            got=make_printable(", ".join(map(str, grades)), 80) or "nothing",
             hint="Pass what Grades.to_dict returned",
         )
     given = grades if isinstance(grades, Mapping) else {"edges": grades}

@@ -11,7 +11,7 @@ import numpy as np
 from .._argument_checks import check_choice, check_count, check_level, is_number
 from .._kernels._float_order import keep_largest_per_key
 from .._random import check_seed
-from .._show import plain
+from .._show import make_printable
 from .._typing import AnyArray, IntArray, Multiclass, RandomStateLike
 from .._validation import (
     iter_named_columns,
@@ -308,10 +308,12 @@ def _iter_partitions(groups, n_samples, rule, take, counts):
         if values.ndim != 1 or len(values) != n_samples:
             raise invalid_input(
                 expected=f"groups with one value for each of the {n_samples} rows",
-                got=f"shape {values.shape} in column {plain(name)}",
+                got=f"shape {values.shape} in column {make_printable(name)}",
                 hint="Take the groups of the same rows as the labels",
             )
-        yield partition_column(plain(name), to_numpy_dates(values[take]), rule, counts)
+        yield partition_column(
+            make_printable(name), to_numpy_dates(values[take]), rule, counts
+        )
 
 
 def _are_masks(groups):
@@ -325,7 +327,7 @@ def _are_masks(groups):
 def _partition_mask(mask, number, n_samples, take):
     """Return the rows of a boolean mask as a partition with one group."""
     name = getattr(mask, "name", None)
-    name = f"mask {number}" if name is None else plain(name)
+    name = f"mask {number}" if name is None else make_printable(name)
     values = read_array(mask, "booleans")
     if values.dtype.kind == "O" and all(
         isinstance(value, bool | np.bool_) for value in values
@@ -436,7 +438,11 @@ def _format_short(value):
         return str(np.datetime_as_string(value, unit="auto"))
     if isinstance(value, np.timedelta64):
         return str(value.item())
-    return f"{float(value):.6g}" if isinstance(value, np.floating) else plain(value)
+    return (
+        f"{float(value):.6g}"
+        if isinstance(value, np.floating)
+        else make_printable(value)
+    )
 
 
 def _group_frequent_values(name, distinct, n_rows):

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._atomic import atomic_fit
-from .._show import plain, quoted
+from .._show import make_printable, quote_text
 from .._simplex_array import stack_rows
 from .._sklearn_compat import safe_indexing
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
@@ -337,9 +337,13 @@ def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, Any
     names = list(getattr(X, "columns", ()))
     unknown = [name for name in selected if name not in names]
     if unknown:
-        got = ", ".join(map(plain, names[:30])) if names else "an array without names"
+        got = (
+            ", ".join(map(make_printable, names[:30]))
+            if names
+            else "an array without names"
+        )
         raise invalid_input(
-            expected=f"a column {quoted(unknown[0])} of X for the groups",
+            expected=f"a column {quote_text(unknown[0])} of X for the groups",
             got=got,
             hint="Name columns of the table X, or their positions, or pass a function of X",
         )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._argument_checks import import_optional
-from .._show import Cell, RenderableMixin, Section, Table, plain
+from .._show import Cell, RenderableMixin, Section, Table, make_printable
 from .._typing import AnyArray, DataFrame, FloatArray
 
 _MAX_SHOWN_GROUPS = 10
@@ -222,10 +222,10 @@ class GroupCalibration(RenderableMixin):
 
     def _format_row(self, row):
         """Return the cells of a row; a significant p-value is marked."""
-        name = plain(row.group, 80)
+        name = make_printable(row.group, 80)
         # With several events, each group has a row for each of them.
         if len({each.event for each in self.rows}) > 1:
-            name += f" | {plain(row.event, 40)}"
+            name += f" | {make_printable(row.event, 40)}"
         adjusted = f"{row.adjusted_p_value:.3g}"
         return (
             name,

@@ -9,7 +9,7 @@ from scipy import stats
 
 from .._argument_checks import check_count, check_level, is_number, is_scalar_equal
 from .._kernels._prediction_powered_mean import count_effective_clusters, sum_clusters
-from .._show import quoted
+from .._show import quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, RecalibratorLike
 from .._validation import (
     canonical_proba,
@@ -185,11 +185,11 @@ def _encode_verdicts(columns):
     if n and not labelled.all():
         name = names[~labelled][0]
         count = int((~labelled[codes]).sum())
-        examples = ", ".join(map(quoted, names[labelled][:5]))
+        examples = ", ".join(map(quote_text, names[labelled][:5]))
         raise invalid_input(
             expected=f"a label for some rows of each verdict, as for {examples}",
             got=(
-                f"none of {quoted(name)}, and {count} such rows of {len(codes) - n} "
+                f"none of {quote_text(name)}, and {count} such rows of {len(codes) - n} "
                 "without a label"
             ),
             hint="Spell verdicts alike, label some of those rows, or join rare verdicts to others",

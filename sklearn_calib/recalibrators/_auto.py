@@ -18,7 +18,7 @@ from .._callbacks import (
     report_task,
     with_callbacks,
 )
-from .._show import quoted
+from .._show import quote_text
 from .._simplex_array import (
     attach_log_proba,
     compute_log_losses,
@@ -417,7 +417,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             ):
                 raise invalid_input(
                     expected="with monotone=True candidates that declare that they are monotone",
-                    got=quoted(name),
+                    got=quote_text(name),
                     hint="Leave it out, or set monotone=False",
                 )
         return chains
@@ -443,7 +443,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     def _warn_left_out(self, name, error):
         warn_calibration(
             expected="candidates that can be fitted",
-            got=f"{type(error).__name__} from {quoted(name)}: {error}",
+            got=f"{type(error).__name__} from {quote_text(name)}: {error}",
             hint="It is left out; see the warnings of its own fit",
             estimator=self,
         )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
-from .._show import quoted
+from .._show import quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import (
     is_missing,
@@ -45,7 +45,7 @@ def read_group_columns(
         if column.shape != (n_rows,):
             raise invalid_input(
                 expected=f"one entry of {what} for each of the {n_rows} rows",
-                got=f"shape {column.shape} in column {quoted(name)}",
+                got=f"shape {column.shape} in column {quote_text(name)}",
                 hint="Check that table and probabilities come from the same selection",
             )
     return columns
@@ -54,7 +54,7 @@ def read_group_columns(
 def _convert_group_table(groups, what):
     """Return {name: column} of a table, a single column or a list of masks."""
     if groups is None or isinstance(groups, str):
-        got = "none" if groups is None else f"the text {quoted(groups)}"
+        got = "none" if groups is None else f"the text {quote_text(groups)}"
         raise invalid_input(
             expected=f"a table of {what}",
             got=got,
@@ -72,7 +72,7 @@ def _convert_group_table(groups, what):
         twice = next(name for name in names if names.count(name) > 1)
         raise invalid_input(
             expected="different names of columns",
-            got=f"{quoted(twice)} twice",
+            got=f"{quote_text(twice)} twice",
             hint="Rename them",
         )
     return {name: _convert_column(column, name) for name, column in pairs}
@@ -91,7 +91,7 @@ def _convert_column(column, name):
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
     values = to_numpy_dates(
-        read_array(to_object_array(column), f"column {quoted(name)}")
+        read_array(to_object_array(column), f"column {quote_text(name)}")
     )
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
@@ -110,7 +110,7 @@ def _convert_column(column, name):
     if unhashable := [kind for kind in kinds if kind.__hash__ is None]:
         raise invalid_input(
             expected="single values as groups",
-            got=f"{unhashable[0].__name__} in column {quoted(name)}",
+            got=f"{unhashable[0].__name__} in column {quote_text(name)}",
             hint="Pass text or numbers",
             error=TypeError,
         )
@@ -127,11 +127,11 @@ def select_columns(columns: dict[Any, AnyArray], names: list[Any]) -> list[AnyAr
     """Return the columns of a fit in its order; a missing one is an error."""
     if missing := [name for name in names if name not in columns]:
         raise invalid_input(
-            expected=f"the columns {', '.join(map(quoted, names[:10]))} of groups, as at fit",
+            expected=f"the columns {', '.join(map(quote_text, names[:10]))} of groups, as at fit",
             got=f"{len(columns)} columns",
             sentence=(
-                f"The table of groups lacks {quoted(missing[0])}; at fit it had the columns "
-                f"{', '.join(map(quoted, names[:10]))}"
+                f"The table of groups lacks {quote_text(missing[0])}; at fit it had the columns "
+                f"{', '.join(map(quote_text, names[:10]))}"
             ),
             hint="Pass the table with all columns of the fit",
         )
@@ -235,7 +235,7 @@ def _convert_number_column(column, name):
         ]:
             raise invalid_input(
                 expected="numbers, as at fit",
-                got=f"{texts[0]!r} in column {quoted(name)}",
+                got=f"{texts[0]!r} in column {quote_text(name)}",
                 hint="Pass the column as it was at fit",
             )
         return np.full(len(column), np.nan)
@@ -256,7 +256,7 @@ def _encode_categories(column, number_by_category, name):
             and not is_missing_value(value)
         ):
             got = f"the number {value:g}" if column.dtype != object else repr(value)
-            got += f" in column {quoted(name)}"
+            got += f" in column {quote_text(name)}"
             raise invalid_input(
                 expected="categories, as at fit",
                 got=got,

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._argument_checks import check_level, check_progress
 from .._random import make_generator
-from .._show import plain, redact_secrets
+from .._show import make_printable, redact_secrets
 from .._typing import ArrayLike, Progress, RandomStateLike
 from .._validation import is_label_table, is_single_column, validate_proba
 from ..classifiers import check_gives_proba
@@ -302,7 +302,7 @@ def _make_models_from_summaries(summaries, name, more):
         if not one_problem and summary.classes is not None and len(summary.classes) > 2:
             raise invalid_input(
                 expected="summaries of the confidence for more than two classes",
-                got=f"multiclass={summary.multiclass!r} for {plain(key)}",
+                got=f"multiclass={summary.multiclass!r} for {make_printable(key)}",
                 hint="Summarise with multiclass='auto'",
             )
     return {key: ReportedModel(summary) for key, summary in named.items()}
@@ -315,7 +315,7 @@ def _make_models_from_rows(named, read, groups, check_columns):
         check_no_model(proba)
         all_predictions[key] = read(proba)
         if check_columns:
-            check_column_order(all_predictions[key], plain(key))
+            check_column_order(all_predictions[key], make_printable(key))
     # All models have the same rows, so their clusters are encoded once.
     clusters = add_cluster_ids(next(iter(all_predictions.values())), groups).clusters
     if clusters is not None:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
-from .._show import join_truncated, quoted
+from .._show import join_truncated, quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import find_likely_order, validate_label_tables
 from ..exceptions import invalid_input
@@ -178,7 +178,7 @@ def check_label_order(
         if find_better_order(predictions) is not None
     ]
     if backwards:
-        names = [quoted(name, 40) for name in backwards]
+        names = [quote_text(name, 40) for name in backwards]
         raise invalid_input(
             "y_proba",
             expected="columns of y_proba with the probability that a row has the label",
@@ -191,7 +191,7 @@ def check_label_order(
     )
     if places is None:
         return
-    names = [quoted(name, 40) for name in all_predictions]
+    names = [quote_text(name, 40) for name in all_predictions]
     moved = [
         f"{names[label]} by the column of {names[place]}"
         for label, place in enumerate(places.tolist())

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
-from .._show import Cell, Section, Table, join_truncated, plain, quoted
+from .._show import Cell, Section, Table, join_truncated, make_printable, quote_text
 from ._pictures import draw_labels
 from ._sections import describe_origin, explain_measures, list_measures
 from ._table import format_interval
@@ -83,7 +83,7 @@ def _write_sentences(report):
         verb = "is" if len(wrong) == 1 else "are"
         sentences = [f"{len(wrong)} of {count} labels {verb} miscalibrated: {together}"]
         named = [
-            f"{quoted(row.group, _MAX_NAME_CHARACTERS)} ({describe_finding(row)})"
+            f"{quote_text(row.group, _MAX_NAME_CHARACTERS)} ({describe_finding(row)})"
             for row in wrong
         ]
         sentences.append(
@@ -91,7 +91,7 @@ def _write_sentences(report):
         )
     empty = [row for row in report.labels if row.events <= 0]
     if empty:
-        named = [quoted(row.group, _MAX_NAME_CHARACTERS) for row in empty]
+        named = [quote_text(row.group, _MAX_NAME_CHARACTERS) for row in empty]
         sentences.append(
             f"No row is positive for {join_truncated(named, _MAX_NAMED_LABELS)}: such "
             "a label has no slope, "
@@ -164,7 +164,7 @@ def _list_labels(report):
         """Return the cells of one label; a significant p-value is marked."""
         p = f"{row.adjusted_p_value:.2g}"
         return [
-            plain(row.group, _MAX_NAME_CHARACTERS),
+            make_printable(row.group, _MAX_NAME_CHARACTERS),
             describe_finding(row),
             f"{row.n_rows}",
             _format_count(row.events),

@@ -13,7 +13,7 @@ from .._kernels._picture_axes import (
     LossPlane,
     choose_round_numbers,
 )
-from .._show import escape_html, plain
+from .._show import escape_html, make_printable
 from .._typing import FloatArray
 from ..decisions import decision_difference
 from ..metrics import CurveRows, compute_curve, reliability_curve
@@ -42,7 +42,7 @@ _AFTER_LABEL = "after recalibration (auto)"
 def _draw_figure(title, note, says, series, frame=LARGE_FRAME):
     """Draw a diagram with its title, a note, and a description; all not yet escaped."""
     below = f"<span>{escape_html(note)}</span>" if note else ""
-    label = f"Reliability diagram of {plain(says)}: {_describe_series(series)}"
+    label = f"Reliability diagram of {make_printable(says)}: {_describe_series(series)}"
     return (
         f"<figure><figcaption><bdi>{escape_html(title, 60)}</bdi>{below}</figcaption>\n"
         f"{draw_diagram(series, label, frame)}</figure>\n"
@@ -117,10 +117,12 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
             frame = frame.make_log_odds_frame(lines)
         event = _CONFIDENCE_EVENT_LABEL
         if model.two_classes:
-            event = f"event: class {plain(model.positive, 40)}"
+            event = f"event: class {make_printable(model.positive, 40)}"
         if not few or len(series) == 1:
             alone.append(
-                _draw_figure(name, event if few else "", plain(name), series, frame)
+                _draw_figure(
+                    name, event if few else "", make_printable(name), series, frame
+                )
             )
             continue
         figures = [
@@ -193,7 +195,7 @@ def draw_classes(report: Any, name: str) -> str:
             DiagramSeries(of_class[number], None, tone)
             for tone, of_class in enumerate(curves)
         ]
-        says = f"{plain(name)}, class {plain(label)}"
+        says = f"{make_printable(name)}, class {make_printable(label)}"
         figures.append(
             _draw_figure(
                 label,
@@ -367,7 +369,7 @@ def _draw_plane(report):
     for number, (name, part) in enumerate(parts.items(), 1):
         across, up = _to_place(*plane.locate_fraction(x[number - 1], y[number - 1]))
         loss = part.uncertainty + x[number - 1] - y[number - 1]
-        losses.append(f"{plain(name)} {loss:.4f}")
+        losses.append(f"{make_printable(name)} {loss:.4f}")
         # Names of points at the right border stand to the left of them.
         side = -9 if across > _PLOT_RIGHT - 30 else 9
         kind = "end" if side < 0 else "start"
@@ -468,7 +470,7 @@ def _draw_murphy(report, curve, axis):
 
 def _describe_difference(curve, report):
     """Return the picture in words."""
-    first, second = map(plain, report._models)
+    first, second = map(make_printable, report._models)
     better = (curve.high < 0).mean()
     worse = (curve.low > 0).mean()
     return (

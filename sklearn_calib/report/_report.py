@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._argument_checks import check_count, import_optional, unknown_name_error
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
-from .._show import escape_html, join_truncated, plain
+from .._show import escape_html, join_truncated, make_printable
 from .._typing import DataFrame, Progress
 from .._version import __version__
 from ..decomposition import (
@@ -130,7 +130,7 @@ class CalibrationReport(WrittenReport):
         """
         if len(self._models) > 1:
             raise invalid_input(
-                expected=f"a model among {', '.join(map(plain, self._models))}",
+                expected=f"a model among {', '.join(map(make_printable, self._models))}",
                 got=f"{len(self._models)} models",
                 hint=f"Write report.verdicts[{next(iter(self._models))!r}]",
             )
@@ -142,7 +142,7 @@ class CalibrationReport(WrittenReport):
             return next(iter(self._models))
         if name not in self._models:
             raise unknown_name_error(
-                "a model", name, map(plain, self._models), "Name one of them"
+                "a model", name, map(make_printable, self._models), "Name one of them"
             )
         return name
 
@@ -393,18 +393,21 @@ class CalibrationReport(WrittenReport):
             if ends:
                 within = f" ({100 * self.level:.0f} %: {ends[0]:.4f} to {ends[1]:.4f})"
             parts.append(
-                f"{plain(name)}: log loss {d.risk:.4f} = calibration {d.calibration:.4f}{within} "
+                f"{make_printable(name)}: log loss {d.risk:.4f} = calibration "
+                f"{d.calibration:.4f}{within} "
                 f"+ refinement {d.refinement:.4f}; class frequencies alone {d.uncertainty:.4f}"
             )
         floors = []
         for name, (low, zero) in self.floored.items():
             if low:
                 floors.append(
-                    f"{plain(name)}: the true class has a probability below 2.2e-16 in {low} "
+                    f"{make_printable(name)}: the true class has a probability "
+                    f"below 2.2e-16 in {low} "
                     f"rows (exactly 0 in {zero}); the log loss counts each as 2.2e-16, 36.04 nats"
                 )
         others = [
-            f"{plain(name)}: scikit-learn's log loss is {loss:.4f}, because it raises smaller "
+            f"{make_printable(name)}: scikit-learn's log loss is {loss:.4f}, "
+            f"because it raises smaller "
             "probabilities of these numbers of lower precision"
             for name, loss in self.sklearn_log_loss.items()
         ]

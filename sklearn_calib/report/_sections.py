@@ -4,7 +4,7 @@ import html
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._show import Cell, Section, Table, format_best_rows, plain
+from .._show import Cell, Section, Table, format_best_rows, make_printable
 from ..metrics import all_metrics
 from ._pictures import (
     MAX_LARGE_DIAGRAM_MODELS,
@@ -69,7 +69,7 @@ def _make_section_per_name(
         section = part(name)
         # A page on many models shows one line each; the details are folded.
         if _has_many_models(report):
-            section = section._replace(folded=plain(name))
+            section = section._replace(folded=make_printable(name))
         elif len(report.accuracy) > 1:
             section = section._replace(name=name)
         sections.append(section)
@@ -80,7 +80,7 @@ def describe_origin(report: Any, *lines: str) -> Section:
     """Show the source and the number of rows; a page has this in its head."""
     items = [*lines]
     if report.source is not None:
-        origin = f"source: {plain(report.source, 200)}; {report.created}"
+        origin = f"source: {make_printable(report.source, 200)}; {report.created}"
         items.insert(0, f"{origin}; sklearn-calib {report.version}")
     return Section(items=items, only="text terminal markdown")
 
@@ -91,7 +91,8 @@ def _make_origin_section(report):
     if _has_many_models(report):
         return describe_origin(report, rows)
     shares = [
-        f"accuracy of {plain(name)}: {v:.4f}" for name, v in report.accuracy.items()
+        f"accuracy of {make_printable(name)}: {v:.4f}"
+        for name, v in report.accuracy.items()
     ]
     return describe_origin(report, rows, *shares)
 
@@ -131,7 +132,7 @@ def _list_verdicts(report):
         direction = by_topic.get("direction", {})
         rows.append(
             (
-                plain(name, _MAX_NAME_CHARACTERS),
+                make_printable(name, _MAX_NAME_CHARACTERS),
                 f"{report.accuracy[name]:.4f}",
                 _TEXT_BY_VERDICT[verdict.calibrated],
                 f"{verdict.p_value:.3f}",
@@ -219,7 +220,7 @@ def _list_by_model(report):
     wrong = _find_rejected_models(report)
     rows = []
     for name in report.accuracy:
-        line = [plain(name, _MAX_NAME_CHARACTERS)]
+        line = [make_printable(name, _MAX_NAME_CHARACTERS)]
         for measure in names:
             row = by_cell[name, measure]
             line.append(_mark_value(row, format_row(row)[2], wrong))
@@ -292,7 +293,7 @@ def _make_features_section(report):
         )
         shares = list(parts.feature_gains.items())[:MAX_SHOWN_FEATURES]
         named = [
-            (plain(name, _MAX_NAME_CHARACTERS), f"{100 * share:.0f} %")
+            (make_printable(name, _MAX_NAME_CHARACTERS), f"{100 * share:.0f} %")
             for name, share in shares
         ]
         columns = Table(("feature", "share of the gains"), named, kind="names")
@@ -374,7 +375,7 @@ def _make_groups_section(report):
         repair = _find_repair(report, name)
         if not repair:
             return section
-        names = ", ".join([plain(group, 100) for group in repair])
+        names = ", ".join([make_printable(group, 100) for group in repair])
         code = Section(
             sentences=[
                 f"To repair {names} alone and leave the other rows as they are:"
@@ -431,7 +432,7 @@ def _make_classes_section(report):
     if count > MAX_SHOWN_CLASSES:
         shown = _SELECTED_CLASSES_NOTE.format(count=count)
     note = (
-        f"{plain(best)}: {shown}. Across: predicted probability of the class; up: how "
+        f"{make_printable(best)}: {shown}. Across: predicted probability of the class; up: how "
         "often it is true. Bins have equal width."
     )
     return Section(

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from .._argument_checks import check_choice, check_count
 from .._blas_threads import limit_blas_threads
 from .._random import make_generator
-from .._show import plain
+from .._show import make_printable
 from .._typing import FloatArray, Progress, RandomStateLike
 from ..exceptions import invalid_input
 from ..inference import (
@@ -374,7 +374,7 @@ def format_interval(low: float, high: float) -> str:
 
 def format_row(row: ReportRow) -> tuple[str, ...]:
     """Format a row: model, measure, value, interval, the value if calibrated."""
-    names = plain(row.model), row.measure, f"{row.value:.4f}"
+    names = make_printable(row.model), row.measure, f"{row.value:.4f}"
     # Without resamples a row has neither an interval nor a limit.
     if np.isnan(row.low):
         return *names, "", ""

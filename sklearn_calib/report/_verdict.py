@@ -10,7 +10,7 @@ from .._kernels._detectable_error import (
     SIGNIFICANCE_LEVEL,
     TARGET_POWER,
 )
-from .._show import plain
+from .._show import make_printable
 from ..groups import ALL_ROWS_NAME
 from ..metrics import all_metrics
 from ._evidence import (
@@ -356,7 +356,7 @@ def _describe_mean(findings):
     low = evidence.predicted < ends[0]
     if findings.model.two_classes:
         word = "too low" if low else "too high"
-        event = f"the class {plain(findings.model.positive, 40)} was true"
+        event = f"the class {make_printable(findings.model.positive, 40)} was true"
     else:
         word = "underconfident" if low else "overconfident"
         event = "the predicted class was right"
@@ -454,7 +454,7 @@ def _describe_groups(findings):
         text = "The error is in"
         others = local.groups[1:]
         for row in others:
-            text += f" {plain(row.group, 100)} and"
+            text += f" {make_printable(row.group, 100)} and"
         advice = (
             f"In the other {local.n_others} rows no miscalibration is found "
             f"(p = {local.p_others:.2f}): repair {'these groups' if others else 'this group'} "
@@ -469,7 +469,7 @@ def _describe_groups(findings):
 def _describe_group(row, level):
     """Return words on one group: the ratio of events, or else the slope."""
     p = f"adjusted p = {row.adjusted_p_value:.3f})"
-    name = plain(row.group, 100)
+    name = make_printable(row.group, 100)
     if not np.isfinite(row.observed_over_expected):
         return f"{name} ({p}"
     finding = f"{row.observed_over_expected:.2f} times as many events as predicted"

@@ -17,7 +17,7 @@ from .._files.csv_text import check_columns
 from .._files.opened import detect_format, expand_paths, open_decompressed
 from .._files.rows import PIECE_ROWS, iter_pieces
 from .._files.tables import CSV_OPTION_NAMES, table_blocks, translate_read_errors
-from .._show import quoted
+from .._show import quote_text
 from .._validation import collect_lazy_frame
 from ..exceptions import add_error_context, invalid_input
 from ._storage import is_summary_file
@@ -166,7 +166,7 @@ def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any
         else:
             raise invalid_input(
                 expected="parquet files at an address",
-                got=quoted(name),
+                got=quote_text(name),
                 hint="Download it, or write parquet",
             )
     return parts

@@ -21,7 +21,7 @@ from .._files.columns import (
     parse_texts,
 )
 from .._files.rows import Counting, run_query
-from .._show import quoted
+from .._show import quote_text
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
 from .._validation import check_votes, count_votes, find_columns, read_labels
@@ -388,7 +388,7 @@ def invalid_grouping(part: SummaryPart) -> InvalidInputError:
     """Return the error to raise about rows that are to be grouped and were added up."""
     return invalid_input(
         expected="rows to group",
-        got=f"the summary {quoted(part.name)}",
+        got=f"the summary {quote_text(part.name)}",
         hint="Save one summary for each group, in folders such as day=2026-01-31",
     )
 

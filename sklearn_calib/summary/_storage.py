@@ -33,7 +33,7 @@ from .._kernels._cells import (
     decode_cells,
     view_as_float,
 )
-from .._show import plain
+from .._show import make_printable
 from .._typing import Self
 from ..exceptions import invalid_input
 
@@ -178,9 +178,9 @@ class Storable:
             try:
                 table = parquet.ParquetFile(file).read()
             except Exception as error:  # pyarrow has a dozen kinds for a damaged file
-                reason = plain(str(error).partition("\n")[0].rstrip(".")[:120])
+                reason = make_printable(str(error).partition("\n")[0].rstrip(".")[:120])
                 raise invalid_input(
-                    expected=f"a parquet file, {plain(path, 200)}",
+                    expected=f"a parquet file, {make_printable(path, 200)}",
                     got=f"one that cannot be read ({reason})",
                     hint="It is truncated, damaged or of another format: write it again",
                 ) from error

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._files.columns import Block, raw_column
 from .._kernels._float_order import keep_largest_per_key
-from .._show import quoted
+from .._show import quote_text
 from .._typing import AnyArray, IntArray
 from ..exceptions import invalid_input
 
@@ -137,11 +137,11 @@ class ColumnValues:
             except KeyError as error:
                 raise invalid_input(
                     expected=(
-                        f"the values of column {quoted(self.name)} as they were before"
+                        f"the values of column {quote_text(self.name)} as they were before"
                     ),
-                    got=quoted(error.args[0]),
+                    got=quote_text(error.args[0]),
                     sentence=(
-                        f"The values of column {quoted(self.name)} have changed while "
+                        f"The values of column {quote_text(self.name)} have changed while "
                         "they were read"
                     ),
                     hint="Run again when the files are written",
@@ -162,7 +162,8 @@ class ColumnValues:
         if len(self.others) > _MAX_DISTINCT_TEXTS:
             raise invalid_input(
                 expected=(
-                    f"at most {_MAX_DISTINCT_TEXTS} different values of column {quoted(self.name)}"
+                    f"at most {_MAX_DISTINCT_TEXTS} different values of column "
+                    f"{quote_text(self.name)}"
                 ),
                 got="more",
                 hint="Group by a column of fewer values",
