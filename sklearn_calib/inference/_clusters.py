@@ -399,10 +399,6 @@ class ClusterSample(PooledPredictions):
         of_cluster = self.table.sum(axis=1)
         return float(self.weight.sum() ** 2 / (of_cluster**2).sum())
 
-    def sum_by_cluster(self, values: FloatArray) -> FloatArray:
-        """Sum numbers of shape (2 n_cells, ...) over the rows of each cluster, weighted."""
-        return self.table @ values
-
     def compute_frequency_intervals(
         self, cell_bin: IntArray, n_bins: int, level: float
     ) -> tuple[FloatArray, FloatArray]:
