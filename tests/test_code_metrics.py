@@ -69,7 +69,7 @@ def test_what_is_on_the_way():
 
     way = code_metrics.way(lambda: [make_printable("a"), make_printable("b")])
     assert way.files == {"_show/_names.py"}
-    assert [name for _, _, name in way.deepest] == ["plain", "redact_secrets"]
+    assert [name for _, _, name in way.deepest] == ["make_printable", "redact_secrets"]
     assert {name: n for (_, _, name), n in way.calls.items()} == {
         "plain": 2,
         "redact_secrets": 2,
