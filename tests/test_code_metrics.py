@@ -71,7 +71,7 @@ def test_what_is_on_the_way():
     assert way.files == {"_show/_names.py"}
     assert [name for _, _, name in way.deepest] == ["make_printable", "redact_secrets"]
     assert {name: n for (_, _, name), n in way.calls.items()} == {
-        "plain": 2,
+        "make_printable": 2,
         "redact_secrets": 2,
     }
     assert not way.before and not way.written
