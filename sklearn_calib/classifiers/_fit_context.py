@@ -173,9 +173,8 @@ class FitContext:
         """The groups of the rows, or None."""
         return self.split_params.get("groups", self.recalibrator_params.get("groups"))
 
-    @property
-    def splitter_params(self) -> dict[str, Any]:
-        """The arguments of the splitter beside the rows: groups, from either argument."""
+    def prepare_splitter_params(self) -> dict[str, Any]:
+        """Return the arguments of the splitter beside the rows: groups, which are checked."""
         groups = {} if self.groups is None else {"groups": self.groups}
         params = groups | self.split_params
         values = params.get("groups")
@@ -197,7 +196,9 @@ class FitContext:
     def make_folds(self, cv: CV) -> list[Any]:
         """Return the pairs (train, test) of rows that `cv` means."""
         splitter = self._make_splitter(cv)
-        return list(splitter.split(self.X, self.y_encoded, **self.splitter_params))
+        return list(
+            splitter.split(self.X, self.y_encoded, **self.prepare_splitter_params())
+        )
 
     def _make_splitter(self, cv):
         """Return a splitter; if groups are given, an int means folds that split none of them."""
@@ -414,7 +415,9 @@ class SoftLabelContext(FitContext):
         # the order of the classes; folds are stratified by it.
         order = np.lexsort((self.y_encoded, -self.weight, item_number))
         likeliest = self.y_encoded[order[first]]
-        params = check_method_params(self.X, params=self.splitter_params, indices=first)
+        params = check_method_params(
+            self.X, params=self.prepare_splitter_params(), indices=first
+        )
         item_X = safe_indexing(self.X, first)
         numbers = np.arange(len(first))
         folds = []

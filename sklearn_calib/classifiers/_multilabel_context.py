@@ -98,7 +98,9 @@ class MultilabelContext(FitContext):
                 cv = KFold(n_folds, shuffle=True, random_state=0)
             else:
                 cv = GroupKFold(n_folds)
-        folds = list(check_cv(cv).split(self.X, self.y_encoded, **self.splitter_params))
+        folds = list(
+            check_cv(cv).split(self.X, self.y_encoded, **self.prepare_splitter_params())
+        )
         check_cv_pairs(folds)
         return folds
 
