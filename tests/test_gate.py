@@ -33,7 +33,7 @@ def gate(monkeypatch, tmp_path):
 def run(gate, monkeypatch, ratios, *words):
     """Run the command on these ratios; how many it took."""
     left = list(ratios)
-    monkeypatch.setattr(gate, "ratio", lambda ours, unit: left.pop(0))
+    monkeypatch.setattr(gate, "ratio", lambda ours, unit, clock: left.pop(0))
     monkeypatch.setattr(sys, "argv", ["gate", *words, "one_thread"])
     gate.main()
     return len(ratios) - len(left)
@@ -86,8 +86,22 @@ def test_it_runs_with_one_thread_and_with_all_and_fails_if_either_does(
 
 def test_the_other_column_is_kept(gate, monkeypatch):
     run(gate, monkeypatch, [2.0] * 5, "--write")
-    monkeypatch.setattr(gate, "ratio", lambda ours, unit: 3.0)
+    monkeypatch.setattr(gate, "ratio", lambda ours, unit, clock: 3.0)
     gate.measured("all_cores", True)
     with open(gate.TABLE, newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
     assert (row["one_thread"], row["all_cores"]) == ("2", "3")
+
+
+def test_with_all_cores_time_is_of_the_clock(gate, monkeypatch):
+    clocks = []
+
+    def ratio(ours, unit, clock):
+        clocks.append(clock)
+        return 1.0
+
+    monkeypatch.setattr(gate, "ratio", ratio)
+    for column in gate.THREADS:
+        monkeypatch.setattr(sys, "argv", ["gate", "--write", column])
+        gate.main()
+    assert clocks == [gate.spent] * 5 + [gate.time.perf_counter] * 5
