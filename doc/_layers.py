@@ -70,7 +70,7 @@ def levels(graph):
         ]
         if not ready:
             raise ValueError(
-                f"a circle of imports among {sorted(set(graph) - set(level))}"
+                f"a cycle of imports among {sorted(set(graph) - set(level))}"
             )
         for part in ready:
             level[part] = 1 + max((level[other] for other in graph[part]), default=-1)
@@ -81,20 +81,20 @@ def levels(graph):
 
 
 def drawing():
-    """An SVG of the parts, the ground floor at the bottom; arrows leave out what follows."""
+    """An SVG of the parts, the ground layer at the bottom; arrows leave out what follows."""
     graph = imports()
     small = ground(graph)
     graph = {
         part: others - small for part, others in graph.items() if part not in small
     }
-    floors = levels(graph)
+    layers = levels(graph)
     width, step = 900, 84
-    top = step * len(floors)
+    top = step * len(layers)
     height = top + 50
     place = {}
-    for number, floor in enumerate(floors):
-        for position, part in enumerate(floor):
-            x = width * (position + 0.5) / len(floor)
+    for number, layer in enumerate(layers):
+        for position, part in enumerate(layer):
+            x = width * (position + 0.5) / len(layer)
             place[part] = (x, top - step * (number + 0.5))
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -141,5 +141,5 @@ def _reach(graph, part):
 
 
 if __name__ == "__main__":
-    for number, floor in enumerate(levels(imports())):
-        print(number, *floor)
+    for number, layer in enumerate(levels(imports())):
+        print(number, *layer)

@@ -54,8 +54,10 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    rooms = (module.name for module in _iter_modules(__path__) if module.name[0] != "_")
-    return sorted([*__all__, *rooms])
+    subpackages = (
+        module.name for module in _iter_modules(__path__) if module.name[0] != "_"
+    )
+    return sorted([*__all__, *subpackages])
 
 
 if not _TYPE_CHECKING:

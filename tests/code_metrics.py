@@ -19,11 +19,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from test_architecture import FILES, FLOORS, ROOT, imports, layer
+from test_architecture import FILES, LAYERS, ROOT, imports, layer
 
 from sklearn_calib._cli import build_parser
 
-DOORS = {"__init__", "__main__"}  # not sub-packages
+ENTRY_FILES = {"__init__", "__main__"}  # not sub-packages
 RUN = 6  # lines that are equal in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
@@ -50,8 +50,8 @@ LIMITS = {
 }
 #: Lower limits, which are only ever raised.
 MINIMA = {"comment lines per 100 code lines": 6.0}
-#: Of the way of a call: (files, depth) at most.
-WAYS = {
+#: Of the path of a call: (files, depth) at most.
+CALL_PATH_LIMITS = {
     "audit": (84, 20),
     "report": (66, 15),
     "fit": (37, 18),
@@ -302,7 +302,7 @@ def count_vague_constants():
     return count
 
 
-# -- circles ----------------------------------------------------------------------------------
+# -- import cycles ----------------------------------------------------------------------------
 
 
 @cache
@@ -349,7 +349,7 @@ def depends(path):
     return found - {None, path}
 
 
-def circles():
+def find_import_cycles():
     """Sets of files, each of which imports the others, directly or through others."""
     graph = {path: depends(path) for path in FILES}
     order, seen = [], set()
@@ -481,10 +481,12 @@ def public_names():
 
     What `extending` repeats for authors of methods is not counted.
     """
-    rooms = sorted(
+    subpackages = sorted(
         {layer(path) for path in FILES if layer(path)[0] != "_"} - {"extending"}
     )
-    modules = [import_module(f"sklearn_calib.{room}") for room in rooms]
+    modules = [
+        import_module(f"sklearn_calib.{subpackage}") for subpackage in subpackages
+    ]
     return {
         (name, id(getattr(m, name)))
         for m in modules
@@ -492,7 +494,7 @@ def public_names():
     }
 
 
-# -- the way of a call ------------------------------------------------------------------------
+# -- the path of a call ------------------------------------------------------------------------
 
 
 class Way(NamedTuple):
@@ -519,8 +521,8 @@ class Way(NamedTuple):
         return "".join(f"{count:>10}" for count in counts)
 
 
-def way(call):
-    """The way of a call: its functions by `sys.setprofile`."""
+def trace_call(call):
+    """The path of a call: its functions by `sys.setprofile`."""
     calls, open_, deepest, before, written = Counter(), [], [], [], set()
 
     def note(frame, event, _):
@@ -537,8 +539,8 @@ def way(call):
         open_.append(function)
         if code.co_name[0] != "<":
             calls[function] += 1
-            room = file.split("/")[0]
-            if room not in ("_show", "report") and any(
+            subpackage = file.split("/")[0]
+            if subpackage not in ("_show", "report") and any(
                 f == "_show/_html.py" for f, *_ in open_
             ):
                 written.add(function)
@@ -556,8 +558,8 @@ def way(call):
 
 
 @cache
-def ways():
-    """The ways of the most frequent calls on 600 rows of two classes, each the second time."""
+def measure_call_paths():
+    """The paths of the most frequent calls on 600 rows of two classes, each the second time."""
     from sklearn.linear_model import LogisticRegression
 
     from sklearn_calib._cli import main as command
@@ -584,7 +586,7 @@ def ways():
         }
         for call in calls.values():
             call()  # what is imported when it is first needed
-        return {name: way(call) for name, call in calls.items()}
+        return {name: trace_call(call) for name, call in calls.items()}
 
 
 def options():
@@ -626,8 +628,8 @@ COUNTS = {
     "percent of docstrings that are not imperative": percent_not_imperative,
     "files": lambda: len(FILES),
     "sub-packages": lambda: len({path.parent for path in FILES}) - 1,
-    "layers": lambda: len([floor for floor in FLOORS if not DOORS & set(floor)]),
-    "import cycles": lambda: len(circles()),
+    "layers": lambda: len([layer for layer in LAYERS if not ENTRY_FILES & set(layer)]),
+    "import cycles": lambda: len(find_import_cycles()),
     "pairs of places that repeat six or more lines": lambda: len(repeats()),
     "classes": lambda: sum(map(len, classes().values())),
     "row types": lambda: len(row_types()),
@@ -647,22 +649,22 @@ def main():
     for name, count in COUNTS.items():
         print(f"{count():>7,}  {name}")
     heads = "functions", "once", "files", "depth", "before", "written"
-    print("the way of", " " * 6, *(f"{head:>9}" for head in heads))
-    for name, found in ways().items():
+    print("the path of", " " * 6, *(f"{head:>9}" for head in heads))
+    for name, found in measure_call_paths().items():
         print(f"  {name:<15}{found}")
     if "-v" in sys.argv:
         print(
             "row types:", *(f"{file} {name}" for file, name in row_types()), sep="\n  "
         )
-        for circle in circles():
-            print("circle:", ", ".join(circle))
+        for cycle in find_import_cycles():
+            print("cycle:", ", ".join(cycle))
         for one, line, other, at, length in repeats():
             print(f"{length} lines: {one}:{line} and {other}:{at}")
         for name, files in sorted(classes().items()):
             if len(files) > 1:
                 print(f"class {name}: {', '.join(files)}")
         print("losses:", *named_losses(), sep="\n  ")
-        for name, found in ways().items():
+        for name, found in measure_call_paths().items():
             for what in ("deepest", "before", "written"):
                 print(f"{what} of {name}:", *getattr(found, what), sep="\n  ")
 

@@ -48,22 +48,22 @@ RETURNED = {
 REPEATED = ("extending",)
 
 
-def rooms():
+def list_subpackages():
     """Return the names of the sub-packages and modules that offer something to users."""
-    found = [room.name for room in iter_modules(sklearn_calib.__path__)]
+    found = [subpackage.name for subpackage in iter_modules(sklearn_calib.__path__)]
     public = [name for name in found if name[0] != "_" and name not in REPEATED]
     return ["_validation", *public]  # whose names are at the root
 
 
-def names_of(room):
+def names_of(subpackage):
     """What a sub-package offers, sorted."""
-    module = import_module(f"sklearn_calib.{room}")
-    return sorted([*module.__all__, *RETURNED.get(room, "").split()])
+    module = import_module(f"sklearn_calib.{subpackage}")
+    return sorted([*module.__all__, *RETURNED.get(subpackage, "").split()])
 
 
 def offered(*but):
     """(name, thing) of all sub-packages but some."""
-    for room in rooms():
-        if room not in but:
-            module = import_module(f"sklearn_calib.{room}")
-            yield from ((name, getattr(module, name)) for name in names_of(room))
+    for subpackage in list_subpackages():
+        if subpackage not in but:
+            module = import_module(f"sklearn_calib.{subpackage}")
+            yield from ((name, getattr(module, name)) for name in names_of(subpackage))

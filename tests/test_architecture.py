@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from offered import REPEATED, RETURNED, offered, rooms
+from offered import REPEATED, RETURNED, list_subpackages, offered
 
 import sklearn_calib
 from sklearn_calib.metrics import all_metrics
@@ -19,7 +19,7 @@ ROOT = Path(sklearn_calib.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
 # Each line uses the lines above it, and nothing of its own line but itself.
-FLOORS = (
+LAYERS = (
     ("_atomic", "_show", "_spelling", "_typing", "exceptions"),
     (
         "_argument_checks",
@@ -46,7 +46,7 @@ FLOORS = (
     ("_cli",),
     ("__init__", "__main__"),
 )
-FLOOR = {name: number for number, floor in enumerate(FLOORS) for name in floor}
+LAYER_NUMBER = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 HEAVY = {
     "numba",
     "cvxpy",
@@ -99,12 +99,12 @@ def broken_rules(source, path):
         names = [alias.name for alias in node.names if alias.name.startswith("_")]
         if parts[0] == "sklearn_calib" and len(parts) > 1:
             target = parts[1]
-            if target != own and FLOOR[target] >= FLOOR[own]:
+            if target != own and LAYER_NUMBER[target] >= LAYER_NUMBER[own]:
                 yield f"{own} imports {target}"
             foreign = target != own and target not in (
                 "_kernels",
-                *FLOORS[0],
-                *FLOORS[1],
+                *LAYERS[0],
+                *LAYERS[1],
             )
             private = [part for part in parts[2:] if part.startswith("_")] + names
             if foreign and private:
@@ -126,10 +126,10 @@ def broken_rules(source, path):
 
 
 @pytest.mark.parametrize(
-    "room", sorted({path.relative_to(ROOT).parts[0] for path in FILES})
+    "subpackage", sorted({path.relative_to(ROOT).parts[0] for path in FILES})
 )
-def test_layers_and_lazy_imports(room):
-    files = [path for path in FILES if path.relative_to(ROOT).parts[0] == room]
+def test_layers_and_lazy_imports(subpackage):
+    files = [path for path in FILES if path.relative_to(ROOT).parts[0] == subpackage]
     broken = {
         path.name: [*broken_rules(path.read_text(encoding="utf-8"), path)]
         for path in files
@@ -247,7 +247,7 @@ def test_each_file_has_its_line(package):
 
 
 def test_no_layer_is_unknown():
-    assert {layer(path) for path in FILES} <= set(FLOOR)
+    assert {layer(path) for path in FILES} <= set(LAYER_NUMBER)
 
 
 LATER = (
@@ -323,12 +323,12 @@ def test_every_name_of_the_root_has_a_home():
 
 def test_completion_shows_what_a_user_calls():
     """After the dot come seven names and the sub-packages; in these, their own names."""
-    public = [name for name in [*rooms(), *REPEATED] if name[0] != "_"]
+    public = [name for name in [*list_subpackages(), *REPEATED] if name[0] != "_"]
     assert dir(sklearn_calib) == sorted([*sklearn_calib.__all__, *public])
-    for room in rooms():
-        module = import_module(f"sklearn_calib.{room}")
+    for subpackage in list_subpackages():
+        module = import_module(f"sklearn_calib.{subpackage}")
         assert dir(module) == sorted(module.__all__)
-        returned = RETURNED.get(room, "").split()
+        returned = RETURNED.get(subpackage, "").split()
         assert not set(returned) & set(module.__all__)
         assert all(hasattr(module, name) for name in returned)
 

@@ -36,8 +36,8 @@ def small(monkeypatch, tmp_path):
     def of_size(file, pick, **given):
         return blocks(file, pick, **{"size": SIZE, **given})
 
-    for room in (_tables, _streams, _parts):
-        monkeypatch.setattr(room, "table_blocks", of_size)
+    for subpackage in (_tables, _streams, _parts):
+        monkeypatch.setattr(subpackage, "table_blocks", of_size)
     monkeypatch.setattr(_parts, "PIECE_ROWS", 10)
     monkeypatch.setattr(tables, "_BATCH_ROWS", 10)
 

@@ -234,18 +234,18 @@ def test_fit_of_blocks_is_that_of_a_table(votes, more, monkeypatch, capsys):
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("room", [summary, _sampled])
-def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
+@pytest.mark.parametrize("subpackage", [summary, _sampled])
+def test_fit_of_more_items_than_are_drawn(votes, subpackage, monkeypatch, capsys):
     """Some of the items: in `_sampled` drawn by their digits, with weights; else of equal ones."""
     folder, _ = votes
     whole = fitted(folder, *PROB, *SHARES, "--recalibrator", "temperature")
     capsys.readouterr()
     monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
-    monkeypatch.setattr(room, "rows_to_draw", lambda n_classes: 120)
+    monkeypatch.setattr(subpackage, "rows_to_draw", lambda n_classes: 120)
     some = fitted(folder, *PROB, *SHARES, "--recalibrator", "temperature")
     said = " ".join(capsys.readouterr().out.split())
     (n_drawn,) = re.findall(r"fitted to (\d+) of these 200 rows", said)
-    assert n_drawn == "120" if room is summary else 120 <= int(n_drawn) < 200
+    assert n_drawn == "120" if subpackage is summary else 120 <= int(n_drawn) < 200
     points = np.array([[0.9, 0.05, 0.05], [0.4, 0.3, 0.3]])
     gap = whole.predict_proba(points) - some.predict_proba(points)
     assert 0 < abs(gap).max() < 0.1

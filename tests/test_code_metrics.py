@@ -56,34 +56,37 @@ def test_functions_and_files_stay_small():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", code_metrics.WAYS)
+@pytest.mark.parametrize("name", code_metrics.CALL_PATH_LIMITS)
 def test_ways(name):
-    way, (files, depth) = code_metrics.ways()[name], code_metrics.WAYS[name]
-    assert len(way.files) <= files
-    assert len(way.deepest) <= depth
-    assert not way.written  # what is computed is computed before
+    path, (files, depth) = (
+        code_metrics.measure_call_paths()[name],
+        code_metrics.CALL_PATH_LIMITS[name],
+    )
+    assert len(path.files) <= files
+    assert len(path.deepest) <= depth
+    assert not path.written  # what is computed is computed before
 
 
-def test_what_is_on_the_way():
+def test_functions_on_a_call_path():
     from sklearn_calib._show import make_printable
 
-    way = code_metrics.way(lambda: [make_printable("a"), make_printable("b")])
-    assert way.files == {"_show/_names.py"}
-    assert [name for _, _, name in way.deepest] == ["make_printable", "redact_secrets"]
-    assert {name: n for (_, _, name), n in way.calls.items()} == {
+    path = code_metrics.trace_call(lambda: [make_printable("a"), make_printable("b")])
+    assert path.files == {"_show/_names.py"}
+    assert [name for _, _, name in path.deepest] == ["make_printable", "redact_secrets"]
+    assert {name: n for (_, _, name), n in path.calls.items()} == {
         "make_printable": 2,
         "redact_secrets": 2,
     }
-    assert not way.before and not way.written
+    assert not path.before and not path.written
 
 
 SIX = "".join(f"    x = {i} * x\n" for i in range(6))
 PLANTED = {
     "a.py": '"""A.\n\nx = 1\n"""\n\nfrom .b import B\n\n\nclass A:  # one\n    pass\n\n\n'
     f"def f(x):\n{SIX}",
-    "b.py": "class B:\n    pass\n\n\ndef g():\n    from .room import A\n\n    return A\n",
-    "room/__init__.py": "from ._c import A as A\n\n__all__ = ['A']\n",
-    "room/_c.py": "from ..a import A as Other\n\n\nclass A(Other):\n    pass\n\n\n"
+    "b.py": "class B:\n    pass\n\n\ndef g():\n    from .subpackage import A\n\n    return A\n",
+    "subpackage/__init__.py": "from ._c import A as A\n\n__all__ = ['A']\n",
+    "subpackage/_c.py": "from ..a import A as Other\n\n\nclass A(Other):\n    pass\n\n\n"
     f"def g(x):\n{SIX}",
     "unread.py": '_MOST = 3\nMAX_ROWS = 4\n\n\ndef moved_rows(where):\n    """The rows."""\n'
     "    given = where, 1\n    return sum_of(*given)\n\n\ndef sum_of(a, *, _where=''):\n"
@@ -120,10 +123,12 @@ def test_what_is_counted():
         for name, count in code_metrics.COUNTS.items()
         if name != "public names"
     }
-    assert code_metrics.circles() == [["a.py", "b.py", "room/_c.py"]]
-    assert [one[::2] for one in code_metrics.repeats()] == [("a.py", "room/_c.py", 6)]
+    assert code_metrics.find_import_cycles() == [["a.py", "b.py", "subpackage/_c.py"]]
+    assert [one[::2] for one in code_metrics.repeats()] == [
+        ("a.py", "subpackage/_c.py", 6)
+    ]
     assert code_metrics.named_losses() == ["alone.py:2", "alone.py:3"]
-    assert code_metrics.classes()["A"] == ["a.py", "room/_c.py"]
+    assert code_metrics.classes()["A"] == ["a.py", "subpackage/_c.py"]
     assert counts["code lines"] == 10 + 5 + 2 + 10 + 3 + 8
     assert (counts["where parameters"], counts["vague constants"]) == (2, 1)
     assert counts["tuples that are only unpacked"] == 1

@@ -233,13 +233,13 @@ def test_code_of_the_pages_runs(page):
 @pytest.mark.slow
 def test_drawing_of_the_layers():
     graph = _layers.imports()
-    floor = test_architecture.FLOOR
+    layer = test_architecture.LAYER_NUMBER
     for part, others in graph.items():
-        wrong = sorted(other for other in others if floor[other] >= floor[part])
+        wrong = sorted(other for other in others if layer[other] >= layer[part])
         assert not wrong, f"{part} imports {wrong}"
     assert "_kernels" in graph["metrics"] and "metrics" in graph["decomposition"]
-    floors = _layers.levels(graph)
-    height = {part: number for number, floor in enumerate(floors) for part in floor}
+    layers = _layers.levels(graph)
+    height = {part: number for number, layer in enumerate(layers) for part in layer}
     assert all(
         height[o] < height[part] for part, others in graph.items() for o in others
     )
@@ -247,15 +247,15 @@ def test_drawing_of_the_layers():
     assert all(
         f">{part}</text>" in drawing for part in set(graph) - _layers.ground(graph)
     )
-    with pytest.raises(ValueError, match="circle"):
+    with pytest.raises(ValueError, match="cycle"):
         _layers.levels({"a": {"b"}, "b": {"a"}})
 
 
 def get_next_lower_sub_packages(part):
-    """Return the sub-packages of the nearest floor below a part that has any."""
-    floors = test_architecture.FLOORS[: test_architecture.FLOOR[part]]
-    for floor in reversed(floors):
-        found = {name for name in floor if (test_architecture.ROOT / name).is_dir()}
+    """Return the sub-packages of the nearest layer below a part that has any."""
+    layers = test_architecture.LAYERS[: test_architecture.LAYER_NUMBER[part]]
+    for layer in reversed(layers):
+        found = {name for name in layer if (test_architecture.ROOT / name).is_dir()}
         if found:
             return found
     return set()

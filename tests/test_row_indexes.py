@@ -14,7 +14,7 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 import pytest
-from offered import names_of, rooms
+from offered import list_subpackages, names_of
 from refused import refuses
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -394,9 +394,9 @@ def exported():
 def signatures():
     """The public calls with two or more arguments of rows, and these arguments."""
     found = []
-    for room in rooms():
-        module = import_module(f"sklearn_calib.{room}")
-        for name in names_of(room):
+    for subpackage in list_subpackages():
+        module = import_module(f"sklearn_calib.{subpackage}")
+        for name in names_of(subpackage):
             thing = getattr(module, name)
             parts = {name: thing}
             if inspect.isclass(thing):

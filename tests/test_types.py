@@ -50,10 +50,10 @@ def bare(source):
 
 
 @pytest.mark.parametrize(
-    "room", sorted({path.relative_to(ROOT).parts[0] for path in FILES})
+    "subpackage", sorted({path.relative_to(ROOT).parts[0] for path in FILES})
 )
-def test_annotated(room):
-    files = [path for path in FILES if path.relative_to(ROOT).parts[0] == room]
+def test_annotated(subpackage):
+    files = [path for path in FILES if path.relative_to(ROOT).parts[0] == subpackage]
     missing = [
         f"{path.name}: {one}"
         for path in files

@@ -95,12 +95,14 @@ def _complete_registry() -> dict[str, Measure]:
 @_cache
 def _import_measures() -> None:
     package = _import_module(__name__.rpartition(".")[0])
-    for room in _iter_modules(package.__path__):
-        modules = _iter_modules([f"{path}/{room.name}" for path in package.__path__])
+    for subpackage in _iter_modules(package.__path__):
+        modules = _iter_modules(
+            [f"{path}/{subpackage.name}" for path in package.__path__]
+        )
         # Sub-packages above this one define measures too. They register when imported,
         # which happens at the first look-up and not with `import sklearn_calib`.
         if "_measures" in {module.name for module in modules}:
-            _import_module(f"{package.__name__}.{room.name}")
+            _import_module(f"{package.__name__}.{subpackage.name}")
 
 
 def register_measures(things: _Iterable[object]) -> list[str]:
