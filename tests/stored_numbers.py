@@ -41,7 +41,7 @@ from sklearn_calib import (
 )
 from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.decisions import CostSensitiveClassifier, SelectiveClassifier
-from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.exceptions import CalibrationWarning, InvalidInputError
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedModel
 from sklearn_calib.metrics import all_metrics
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -78,8 +78,8 @@ LEFT_OUT = (
 def fields_of(result, name="", depth=0):
     """(path, array or word) of all that a result holds, with its properties."""
     if isinstance(result, str):
-        if len(result) < 20 and " " not in result:
-            yield name, result
+        is_word = len(result) < 20 and " " not in result
+        yield name, result if is_word else checksum_of_words([result])
         return
     if depth > 6:
         return
@@ -671,6 +671,8 @@ def answer(ask):
             result = ask()
         except (ValueError, TypeError, AttributeError) as error:
             result = {"": REFUSED, "message": numbers_of_messages([error])}
+            if isinstance(error, InvalidInputError):
+                result["words"] = str(error)
         messages = [
             one.message
             for one in caught
@@ -679,6 +681,7 @@ def answer(ask):
         found = dict(fields_of(result))
         if messages:
             found["warnings"] = numbers_of_messages(messages)
+            found["words of warnings"] = checksum_of_words(map(str, messages))
     values = {key: number_of_field(one)[0] for key, one in found.items()}
     return values, {key: number_of_field(one)[1] for key, one in found.items()}
 
@@ -687,6 +690,12 @@ def numbers_of_messages(messages):
     """How many messages there are, and the numbers in them."""
     found = [numbers_in(str(one)) for one in messages]
     return np.concatenate([[len(messages)], *found])
+
+
+def checksum_of_words(texts):
+    """A checksum of texts without their numbers, of which digits differ."""
+    without = re.sub(r"-?\d[\d.,]*(e-?\d+)?", "#", "; ".join(texts))
+    return f"{zlib.crc32(without.encode('utf-8', 'replace')):x}"
 
 
 def number_of_field(one):

@@ -727,3 +727,14 @@ def test_an_array_of_floats_is_read_as_a_list_of_them(kind, table, n_classes):
         except ValueError as error:
             results.append(str(error))
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_options_that_rows_lack_are_hinted_at_from_three_classes_on(n_classes):
+    table = np.full((4, n_classes), 1 / n_classes)
+    table[1, 0] = np.nan
+    with pytest.raises(ValueError, match="row 1, column 0") as raised:
+        canonical_proba(table)
+    hint = raised.value.hint
+    assert hint.startswith("Drop or repair those rows first")
+    assert ("absent='nan'" in hint) == (n_classes > 2)

@@ -145,6 +145,14 @@ class CountsTheWeights(TemperatureScaling):
         self.inverse_temperature_ *= 1 + 1 / (1 + weight.sum())
 
 
+@caught_by("check_weight_scale")
+class CountsWholeWeights(TemperatureScaling):
+    def _fit(self, proba, codes, weight):
+        super()._fit(proba, codes, weight)
+        if (weight > 1).all() and (weight == weight.round()).all():
+            self.inverse_temperature_ *= 1.1
+
+
 @caught_by("check_pickle")
 class KeepsTheRows(PlattScaling):
     def _fit(self, proba, codes, weight):

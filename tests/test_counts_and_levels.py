@@ -14,8 +14,8 @@ P, Y = make_overconfident(2, 60, random_state=0)
 NAMES = ("level", "n_resamples", "n_bins", "random_state")
 BAD = {
     "level": ["a", np.nan, True, -1, 0, 1, 99.5, None],
-    "n_resamples": ["a", np.nan, True, -1, 99.5, np.inf, [5]],
-    "n_bins": ["a", np.nan, True, -1, 0, 99.5, [5]],
+    "n_resamples": ["a", np.nan, True, -1, 99.5, np.inf, -np.inf, [5]],
+    "n_bins": ["a", np.nan, True, -1, 0, 99.5, -np.inf, [5]],
     "random_state": ["a", np.nan, True, -1, 99.5],
 }
 GIVEN = {  # what the required parameters of public functions stand for

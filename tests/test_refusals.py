@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib.datasets import make_high_dimensional, make_overconfident
 from sklearn_calib.displays import CalibratingFunctionDisplay
-from sklearn_calib.export import from_json
+from sklearn_calib.export import from_json, to_dict
 from sklearn_calib.groups import Grades, group_calibration
 from sklearn_calib.inference import (
     PairedLosses,
@@ -26,11 +26,13 @@ from sklearn_calib.recalibrators import (
     AdaptiveCalibration,
     AngularCalibration,
     MulticlassBinning,
+    PriorShift,
     TemperatureScaling,
     cross_fitted_proba,
 )
 from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.summary import CalibrationSummary, summarize
+from sklearn_calib.theory import GaussianLogisticModel
 
 P, Y = make_overconfident(2, 60)
 P3, Y3 = make_overconfident(3, 60)
@@ -245,6 +247,18 @@ REFUSED = {
     "columns of a table without the labels": (
         lambda: summarize(FRAME, prob="p"),
         "label= and prob=, got one of them. Name the columns",
+    ),
+    "weights of no classifier": (
+        lambda: GaussianLogisticModel().compute_weight_loss(0.5, -1.0),
+        r"within 1e\+50 a finite inner and a norm above 0, got 0.5, -1.0. Check the weights",
+    ),
+    "a prior of another fit": (
+        lambda: PriorShift().fit(P, Y).set_params(prior="bbse").adapt(P),
+        "a fit with prior='bbse', got a fit with another prior. Call fit again after",
+    ),
+    "labels of several kinds": (
+        lambda: to_dict(TemperatureScaling().fit(P, Y.astype("M8[D]"))),
+        "labels that are all text, integers, floats, booleans or bytes, got ",
     ),
     "arrays of other lengths": (
         lambda: summarize({"y": Y, "p": NUMBER[:50]}, label="y", prob="p"),

@@ -11,7 +11,7 @@ from .._kernels._binning import pool_equal_scores
 from .._kernels._cluster_sums import run_score_test
 from .._kernels._log_odds import compute_finite_log_odds
 from .._kernels._polynomial_test import LogisticPolynomial, fit_polynomial
-from .._random import make_generator
+from .._random import check_seed, make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -197,6 +197,7 @@ def hosmer_lemeshow_test(
     True
     """
     n_resamples = check_count(n_resamples, "n_resamples")
+    check_seed(random_state)
     problem, predictions = _make_single_problem(
         (y_true, y_proba, None, labels, pos_label), groups, soft_labels
     )
@@ -392,6 +393,7 @@ def cumulative_test(
     laws = _classical_tests.SURVIVAL_FUNCTIONS
     check_choice("statistic", statistic, laws)
     n_resamples = check_count(n_resamples, "n_resamples")
+    check_seed(random_state)
     problem, predictions = _make_single_problem(
         (y_true, y_proba, sample_weight, labels, pos_label), groups, soft_labels
     )

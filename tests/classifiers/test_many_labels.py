@@ -419,3 +419,35 @@ def test_folds_of_many_labels_split_no_group(cv):
     X = np.column_stack([groups, rng.normal(size=(240, 2))])
     CalibratedModel(Remembers(max_depth=2), cv=cv).fit(X, Y, groups=groups)
     assert [len(each) for each in trained] == ([24] * 5 if cv is None else [20] * 3)
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector:UserWarning")
+def test_one_column_of_labels_is_not_a_table(data):
+    X, Y, X_new, _ = data
+    model = CalibratedModel(LogisticRegression(max_iter=500), "platt")
+    expected = model.fit(X, Y[:, 0]).predict_proba(X_new)
+    found = model.fit(X, Y[:, :1]).predict_proba(X_new)
+    assert np.array_equal(found, expected)
+
+
+class FallingClasses(BaseEstimator, ClassifierMixin):
+    """Many labels, each with its classes in falling order."""
+
+    def fit(self, X, y):
+        self.inner_ = MultiOutputClassifier(LogisticRegression()).fit(X, y)
+        self.classes_ = [own[::-1] for own in self.inner_.classes_]
+        return self
+
+    def predict_proba(self, X):
+        return [pair[:, ::-1] for pair in self.inner_.predict_proba(X)]
+
+
+def test_classes_of_labels_in_falling_order(data):
+    X, Y, X_new, _ = data
+    found = CalibratedModel(FallingClasses(), "platt", cv=3).fit(X, Y)
+    rising = MultiOutputClassifier(LogisticRegression())
+    expected = CalibratedModel(rising, "platt", cv=3).fit(X, Y)
+    for pair, wanted in zip(
+        found.predict_proba(X_new), expected.predict_proba(X_new), strict=True
+    ):
+        assert np.array_equal(np.asarray(pair), np.asarray(wanted))

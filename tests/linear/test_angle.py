@@ -312,3 +312,16 @@ def test_standardised_real_rows():
         )
     before = log_loss(y[test], model.estimator_.predict_proba(X[test]))
     assert log_loss(y[test], model.predict_proba(X[test])) < before
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"C": np.inf}, {"fit_intercept": False}], ids=str
+)
+def test_all_diagnostics_are_given(options):
+    X, y, _ = golden()
+    X = X[:, :12] - X[:, :12].mean(axis=0)
+    found = estimate_angle(fitted(X, y, **options), X, y, assume_centered=True)
+    names = {"t2", "gamma", "v", "df", "dispersion", "moved"}
+    assert set(found.diagnostics) == names
+    # The solver stopped near the minimum, from which the steps are short.
+    assert 0 <= found.diagnostics["moved"] < 1e-3

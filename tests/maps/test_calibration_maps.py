@@ -1,5 +1,6 @@
 """Calibration maps as objects: what all kinds share, and how a recalibrator keeps its own."""
 
+import itertools
 import pickle
 import time
 
@@ -344,3 +345,24 @@ def test_an_infinite_number_reaches_all_edges_and_no_more(n_edges):
     x = np.append(np.linspace(-1.0, n_edges, 1000), [np.inf, -np.inf])
     expected = np.searchsorted(edges, x, side="right")
     np.testing.assert_array_equal(count_reached_edges(edges, x), expected)
+
+
+@pytest.mark.parametrize("slopes", [[0.1, 3.0, -2.0, 0.4], [-1.0, 0.3, 2.5, 0.0]])
+def test_between_turns_a_cubic_rises_or_falls(slopes):
+    """Its powers of t are its values, and it turns nowhere else."""
+    curve = maps.PiecewiseCubic(
+        input="logit",
+        ties=False,
+        scale="input",
+        link="sigmoid",
+        domain=None,
+        knots=[-2.0, -0.5, 0.4, 1.5],
+        values=[-1.0, 0.2, 0.1, 2.0],
+        slopes=slopes,
+    )
+    assert curve.direction() is None
+    turns = np.sort(curve.find_turns(every=False))
+    ends = [-2.0, *turns[(turns > -2.0) & (turns < 1.5)], 1.5]
+    for low, high in itertools.pairwise(ends):
+        change = np.diff(curve.value(np.linspace(low, high, 200)))
+        assert (change >= -1e-12).all() or (change <= 1e-12).all(), (low, high)

@@ -229,3 +229,14 @@ def test_what_is_no_path_opens_no_file(value, tmp_path):
         os.fstat(kept)
     finally:
         os.close(kept)
+
+
+@pytest.mark.parametrize("n_cells", range(1, 13))
+def test_rows_without_weights_are_stored_without_columns_of_weights(n_cells):
+    scores = np.arange(1, n_cells + 1) / 16
+    table = CalibrationSummary().update(np.arange(n_cells) % 2, scores).to_arrow()
+    weighted = CalibrationSummary().update(
+        np.arange(n_cells) % 2, scores, np.arange(1.0, n_cells + 1)
+    )
+    assert len(table) == n_cells
+    assert table.num_columns < weighted.to_arrow().num_columns
