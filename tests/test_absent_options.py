@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from refused import refuses
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
@@ -132,7 +133,7 @@ def test_rows_copies_and_pickles_keep_the_mark(kind):
         np.testing.assert_array_equal(fitted.predict_proba(again), wanted)
 
 
-@pytest.mark.parametrize("name", all_recalibrators())
+@run_every_case("name", all_recalibrators())
 def test_every_other_method_refuses(name):
     method = get_recalibrator(name)
     if not method.capabilities.allows_absent_classes:
@@ -140,7 +141,7 @@ def test_every_other_method_refuses(name):
             method.fit(MARKED["proba"][:50], Y[:50])
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("rows", "more", "said"),
     [
         (HOLES, {}, r"canonical_proba\(scores, absent='nan'\) returns"),

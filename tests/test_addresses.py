@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 
 from sklearn_calib._cli import main
@@ -47,7 +48,7 @@ ADDRESSES = {
 }
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
+@run_every_case("address", ADDRESSES)
 def test_what_is_left_of_an_address(address):
     assert redact_secrets(address) == ADDRESSES[address]
     for show in (
@@ -64,7 +65,7 @@ def test_what_is_left_of_an_address(address):
     )
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "text",
     [
         "design=5",
@@ -100,7 +101,7 @@ def test_errors(address, capsys):
     assert "SECRET" not in said.out + said.err
 
 
-@pytest.mark.parametrize("address", [a for a in ADDRESSES if not a.startswith("jdbc")])
+@run_every_case("address", [a for a in ADDRESSES if not a.startswith("jdbc")])
 def test_one_file_is_one_of_this_machine(address):
     """The system's error would show the whole address."""
     fitted = TemperatureScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])

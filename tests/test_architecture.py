@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from cases import run_every_case
 from offered import REPEATED, RETURNED, list_subpackages, offered
 
 import sklearn_calib
@@ -125,7 +126,7 @@ def broken_rules(source, path):
                 yield f"compiled kernel imported at the top of {path.name}"
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "subpackage", sorted({path.relative_to(ROOT).parts[0] for path in FILES})
 )
 def test_layers_and_lazy_imports(subpackage):
@@ -139,7 +140,7 @@ def test_layers_and_lazy_imports(subpackage):
     }
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("file", "source", "broken"),
     [
         (

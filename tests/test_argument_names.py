@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from offered import offered
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -65,6 +66,9 @@ GIVEN = {
     "simplify": {"source": to_dict(FITTED)},
     "estimate_angle": {"model": MODEL, "X": X, "y": Y},
     "find_distinct_labels": {"data": {"y": Y}, "label": "y"},
+    "as_eval_metric": {"library": "lightgbm"},
+    "calibration_report": {"y_true": Y, "y_proba": PROBA},
+    "multilabel_report": {"y_true": np.eye(2, dtype=int)[Y], "y_proba": PROBA},
 }
 #: Functions that are not looked at, each with its reason.
 EXEMPT = {
@@ -91,6 +95,7 @@ CALLERS_OWN = {
     ("canonical_weight", "n_samples"): "is what the caller knows",
     ("get_loss", "n_classes"): "is what the caller knows",
     ("is_summary_file", "path"): "Python's own error",
+    ("calibration_report", "by"): "columns of it are refused as groups",
     ("to_json", "path"): "Python's own error",
     ("to_json", "indent"): "Python's own error",
     ("to_onnx", "X"): "is looked at only with a classifier",
@@ -166,7 +171,7 @@ def check(argument, function):
     ), said
 
 
-@pytest.mark.parametrize(("name", "argument"), arguments())
+@run_every_case(("name", "argument"), arguments())
 def test_functions(name, argument):
     for value in wrong(argument):
         given = GIVEN.get(name, {}) | {argument: value}
@@ -228,7 +233,7 @@ def learned(name):
     return clone(thing).fit(**given)
 
 
-@pytest.mark.parametrize(("name", "method", "argument"), methods())
+@run_every_case(("name", "method", "argument"), methods())
 def test_methods(name, method, argument):
     thing, given = METHODS[name]
     values = [*wrong(argument)]

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from refused import refuses
 from sklearn.linear_model import LogisticRegression
 
@@ -48,7 +49,7 @@ def test_names_and_methods(odd):
             call()
 
 
-@pytest.mark.parametrize("cv", [0, 1, -1, 200, 2**70, True])
+@run_every_case("cv", [0, 1, -1, 200, 2**70, True])
 def test_numbers_of_folds(cv):
     with refuses(ValueError, expected="2 to .* folds as cv"):
         cross_fitted_proba("platt", P, Y, cv=cv)

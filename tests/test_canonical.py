@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from scipy import sparse, special
 
@@ -38,7 +39,7 @@ from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary, summarize
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("scores", "kind", "error", "message"),
     [
         (
@@ -201,7 +202,7 @@ def test_take_columns():
     assert take_columns(np.array([[0.3, 0.7]]), [-1, 0, 1]).tolist() == [[0, 0.3, 0.7]]
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("y", "classes", "error", "message"),
     [
         (None, None, ValueError, "expected labels y, got None"),
@@ -237,7 +238,7 @@ def test_refused_labels(y, classes, error, message):
         canonical_labels(y, classes=classes)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "labels",
     [[1, 2, 3], [-1, 1], [10, 20], ["a", "b"], [False, True], [b"x", b"y"], [0.0, 1.0]],
     ids=str,
@@ -501,7 +502,7 @@ def test_hostile_input(kind):
         assert re.fullmatch(form, str(caught.value)), (name, str(caught.value))
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("y", "classes"),
     [
         (np.array([1, 0], np.int8), np.array([0, 1], np.uint64)),
@@ -699,7 +700,7 @@ def test_a_lazy_table_is_collected():
     )
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("kind", "table"),
     [
         ("proba", [[0.25, 0.75], [0.5, 0.5]]),
@@ -716,7 +717,7 @@ def test_a_lazy_table_is_collected():
         ("logits", [[0.3, -1e151, 5.0]]),
     ],
 )
-@pytest.mark.parametrize("n_classes", [None, 2])
+@run_every_case("n_classes", [None, 2])
 def test_an_array_of_floats_is_read_as_a_list_of_them(kind, table, n_classes):
     """What is right at a glance is what the longer way makes of it."""
     results = []

@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
@@ -124,7 +125,7 @@ def by_name(cls):
 KEEPS_STATE = {"OnlineCalibration": "none", "TemperatureScaling": "warm_start is off"}
 
 
-@pytest.mark.parametrize("cls", each(MAPS))
+@run_every_case("cls", each(MAPS))
 @quiet
 def test_a_second_fit_forgets_the_first(cls):
     """Also of other classes, by set_params, and of a clone of what was fitted."""
@@ -146,7 +147,7 @@ def test_a_second_fit_forgets_the_first(cls):
     close(f"{cls.__name__}.set_params", second(again), second(fresh))
 
 
-@pytest.mark.parametrize("cls", each(MAPS))
+@run_every_case("cls", each(MAPS))
 @quiet
 def test_an_option_changed_after_a_fit_counts_at_the_next(cls):
     flags = {
@@ -178,7 +179,7 @@ def without_dates(found):
     return {key: one for key, one in found.items() if key not in ("date", "created")}
 
 
-@pytest.mark.parametrize("cls", each(EXPORTED))
+@run_every_case("cls", each(EXPORTED))
 def test_documents_are_fixed_points(cls):
     first, bound = document(cls)
     for read in (from_dict(first), from_json(to_json(from_dict(first)))):
@@ -190,7 +191,7 @@ def test_documents_are_fixed_points(cls):
         close(f"pickle of {cls.__name__}", second(restored), second(read), 0)
 
 
-@pytest.mark.parametrize("cls", each(EXPORTED))
+@run_every_case("cls", each(EXPORTED))
 def test_simplify_after_simplify_keeps_its_promise(cls):
     """The tolerances add up, those of a table too; the maps stay within them."""
     first, bound = document(cls)
@@ -311,7 +312,7 @@ def test_summaries_that_are_saved_read_and_updated(tmp_path):
 # --- results -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - SLOW))
+@run_every_case("name", sorted(set(FUNCTIONS) - SLOW))
 @quiet
 def test_results_are_the_same_after_a_copy_and_a_pickle(name):
     found = call(FUNCTIONS[name], rows_of(2))
@@ -413,7 +414,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=repr)
+@run_every_case("model", MODELS, ids=repr)
 @quiet
 def test_models_that_are_fitted_again(model):
     """A refit is a fresh fit; a clone of what was fitted too; prediction changes nothing."""

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from sklearn.base import clone
 from test_architecture import ROOT, files_without_line
@@ -61,21 +62,21 @@ def failures(checks):
     return failed
 
 
-@pytest.mark.parametrize(("wrong", "check"), RECALIBRATORS)
+@run_every_case(("wrong", "check"), RECALIBRATORS)
 def test_wrong_recalibrator(wrong, check):
     checks = [c for c in contract_checks(wrong()) if c[0].startswith(check)]
     assert checks, f"there is no {check}"
     assert check in failures(checks)
 
 
-@pytest.mark.parametrize(("wrong", "check"), MEASURES)
+@run_every_case(("wrong", "check"), MEASURES)
 def test_wrong_measure(wrong, check):
     checks = [c for c in contract_checks(wrong) if c[0].startswith(check)]
     assert checks, f"there is no {check}"
     assert check in failures(checks)
 
 
-@pytest.mark.parametrize(("wrong", "check"), LOSSES)
+@run_every_case(("wrong", "check"), LOSSES)
 def test_wrong_loss(wrong, check):
     checks = [c for c in contract_checks(wrong()) if c[0].startswith(check)]
     assert checks, f"there is no {check}"
@@ -778,7 +779,7 @@ IMPOSTORS = {
 }
 
 
-@pytest.mark.parametrize("check", IMPOSTORS)
+@run_every_case("check", IMPOSTORS)
 def test_wrong_calls_of_a_measure(check):
     """Each check by itself, of two and of four classes; and the right measure passes it."""
     for one, fails in ((Impostor(IMPOSTORS[check]), True), (brier_loss, False)):

@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from refused import refuses
 
 from sklearn_calib._cli import _streams, _tables, main
@@ -78,7 +79,7 @@ MIXED = [
 ]
 
 
-@pytest.mark.parametrize(("cells", "sep", "words"), MIXED)
+@run_every_case(("cells", "sep", "words"), MIXED)
 def test_mixed_ways_below_each_other(small, cells, sep, words):
     """In one block they were rejected, in two they were not."""
     file = written(cells, sep)

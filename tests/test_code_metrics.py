@@ -3,13 +3,14 @@
 import code_metrics
 import pytest
 import test_architecture
+from cases import run_every_case
 
 # Other limits need the syntax of all files, which takes seconds.
 QUICK = {"files", "public names", "sub-packages", "layers", "options of audit"}
 QUICK |= {"most options of another command"}
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "name",
     [
         pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)

@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from offered import offered
 from refused import refuses
 from test_functions import FUNCTIONS
@@ -146,7 +147,7 @@ def test_every_argument_is_here():
     assert not left
 
 
-@pytest.mark.parametrize("name", PLACES)
+@run_every_case("name", PLACES)
 def test_an_order_that_the_columns_cannot_have(name):
     said = "labels" if name == "CalibrationTester.test" else "classes"
     order = said_of_order(PLACES[name], *rows())
@@ -157,7 +158,7 @@ def test_an_order_that_the_columns_cannot_have(name):
     )
 
 
-@pytest.mark.parametrize("name", PLACES)
+@run_every_case("name", PLACES)
 @pytest.mark.filterwarnings("ignore:.*expected two classes for a correction by groups")
 @pytest.mark.filterwarnings(
     "ignore:.*expected some calibration label without the largest"
@@ -167,7 +168,7 @@ def test_an_order_of_its_own_that_is_right(name):
     PLACES[name](*rows(order=ORDER))  # warnings are errors
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "name",
     [pytest.param(n, marks=[pytest.mark.slow] * (n == "auto")) for n in RECALIBRATORS],
 )

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from offered import offered
 from refused import refuses
 from test_functions import FUNCTIONS, N, call, having, on_each, options, rows
@@ -71,7 +72,7 @@ def columns(data, column):
     return data | alone
 
 
-@pytest.mark.parametrize("name", having("pos_label"))
+@run_every_case("name", having("pos_label"))
 def test_a_column_belongs_to_pos_label(name):
     function = FUNCTIONS[name]
 
@@ -88,7 +89,7 @@ def test_a_column_belongs_to_pos_label(name):
     on_each(name, check, classes=(2,))
 
 
-@pytest.mark.parametrize("name", having("pos_label"))
+@run_every_case("name", having("pos_label"))
 def test_a_column_belongs_to_the_last_of_the_labels(name):
     data = columns(rows(2), 0)
     expected = call(FUNCTIONS[name], data | {"y": 1 - data["y"]})
@@ -98,8 +99,8 @@ def test_a_column_belongs_to_the_last_of_the_labels(name):
     same(expected, zero, turned=(".confusion",))
 
 
-@pytest.mark.parametrize("name", having("pos_label"))
-@pytest.mark.parametrize("classes", [CLASSES, np.array([1, 2]), np.array([b"n", b"y"])])
+@run_every_case("name", having("pos_label"))
+@run_every_case("classes", [CLASSES, np.array([1, 2]), np.array([b"n", b"y"])])
 def test_labels_without_an_order_need_an_owner(name, classes):
     data = columns(rows(2), 1)
     data["y"] = classes[data["y"]]
@@ -110,7 +111,7 @@ def test_labels_without_an_order_need_an_owner(name, classes):
             call(FUNCTIONS[name], data, **option)
 
 
-@pytest.mark.parametrize("name", having("pos_label"))
+@run_every_case("name", having("pos_label"))
 def test_labels_with_a_natural_order_need_none(name):
     data = columns(rows(2), 1)
     expected = call(FUNCTIONS[name], data)
@@ -290,7 +291,7 @@ RECALIBRATORS = [
 ]
 
 
-@pytest.mark.parametrize("name", RECALIBRATORS)
+@run_every_case("name", RECALIBRATORS)
 def test_a_recalibrator_is_told_by_classes(name):
     y, bad, p = binary()
     kind = all_recalibrators()[name]
@@ -329,7 +330,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@run_every_case("name", OTHERS)
 def test_other_fits_are_told_by_classes(name):
     y, bad, p = binary()
     function = OTHERS[name]
@@ -357,7 +358,7 @@ PICTURES = {
 }
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "name",
     [
         n

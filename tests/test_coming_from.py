@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pages
 import pytest
+from cases import run_every_case
 from checkout import GUIDE, ROOT
 from golden_sets import OF_VAL_PROB
 from scipy import stats
@@ -227,13 +228,13 @@ YOUNG_MAPS = {
 }
 
 
-@pytest.mark.parametrize(("package", "name"), YOUNG_MEASURES)
+@run_every_case(("package", "name"), YOUNG_MEASURES)
 def test_measures_of_young_packages(package, name):
     measure, options = YOUNG_MEASURES[package, name]
     assert measure(Y, P, **options) == pytest.approx(YOUNG[package][name], abs=1e-12)
 
 
-@pytest.mark.parametrize(("package", "name"), YOUNG_MAPS)
+@run_every_case(("package", "name"), YOUNG_MAPS)
 def test_maps_of_young_packages(package, name):
     method, tolerance = YOUNG_MAPS[package, name]
     fitted = get_recalibrator(method).fit(P, Y)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sklearn
 import words
+from cases import run_every_case
 from checkout import GUIDE, ROOT
 from refused import refuses
 from sklearn.base import clone
@@ -248,7 +249,7 @@ def test_recalibrator_contract(checks):
     _run_checks(checks)
 
 
-@pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
+@run_every_case("instance", DEFAULTS, ids=repr)
 def test_scores_down_to_the_smallest_number(instance):
     """Naive Bayes gives such scores."""
     rng = np.random.default_rng(0)
@@ -270,7 +271,7 @@ def test_metric_contract(name):
     _run_checks(dict(contract_checks(all_metrics()[name])))
 
 
-@pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
+@run_every_case("instance", DEFAULTS, ids=repr)
 def test_constructors(instance):
     assert repr(clone(instance)) == repr(instance)
     assert get_recalibrator(
@@ -286,7 +287,7 @@ def test_constructors(instance):
 QUICK = [one for one in DEFAULTS if type(one).__name__ not in words.QUICKER] + QUICKER
 
 
-@pytest.mark.parametrize("instance", QUICK, ids=repr)
+@run_every_case("instance", QUICK, ids=repr)
 def test_weights_are_what_they_say(instance):
     """Whole numbers are counts: 50 times as many rows matter to those that say so, and only them.
 
@@ -436,7 +437,7 @@ def run_all(checks):
             _run(check, estimator)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "instance", [*DEFAULTS, GroupRecalibration(), MulticalibratedScores()], ids=repr
 )
 def test_scikit_learn_contract_of_the_classes_themselves(instance):

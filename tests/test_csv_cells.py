@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from refused import refuses
 
 from sklearn_calib._files.columns import Block, number_column
@@ -118,7 +119,7 @@ def test_blocks_end_where_rows_end():
             assert pd.concat(frames)[0].tolist() == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("cells", "decimal", "numbers"),
     [
         (["50%", " 60 %", None], ".", [0.5, 0.6, np.nan]),

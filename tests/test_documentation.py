@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import run_every_case
 from offered import offered
 
 from sklearn_calib import metrics, recalibrators
@@ -22,7 +23,7 @@ REGISTERED = [
 ]
 
 
-@pytest.mark.parametrize("thing", PUBLIC, ids=lambda t: t.__name__)
+@run_every_case("thing", PUBLIC, ids=lambda t: t.__name__)
 def test_docstring(thing):
     text = inspect.getdoc(thing)
     assert text and text.splitlines()[0].rstrip().endswith((".", "?")), (
@@ -38,7 +39,7 @@ def test_docstring(thing):
                 assert re.search(rf"`?{name}`?", text), f"{name} is not described"
 
 
-@pytest.mark.parametrize("thing", REGISTERED, ids=lambda t: t.__name__)
+@run_every_case("thing", REGISTERED, ids=lambda t: t.__name__)
 def test_registered_things_are_documented_in_full(thing):
     text = inspect.getdoc(thing)
     wanted = ["Examples\n---"]
@@ -64,7 +65,7 @@ def test_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert all(line.removesuffix(" ...") in printed for line in said.splitlines())
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "call",
     [*metrics.all_metrics().values(), *filter(inspect.isfunction, PUBLIC)],
     ids=lambda call: call.__name__,

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import test_architecture
+from cases import run_every_case
 from checkout import DOC, GUIDE, ROOT
 
 import sklearn_calib
@@ -182,7 +183,7 @@ def ours():
         yield from re.findall(r"\b([A-Za-z_]+)\(((?:[^()`]|\([^()]*\))*)\)", cell)
 
 
-@pytest.mark.parametrize(("name", "arguments"), sorted(set(ours())))
+@run_every_case(("name", "arguments"), sorted(set(ours())))
 def test_names_in_coming_from(name, arguments):
     if name in ("FrozenEstimator", "make_pipeline", "class"):
         return
@@ -261,7 +262,7 @@ def get_next_lower_sub_packages(part):
     return set()
 
 
-@pytest.mark.parametrize("part", sorted(ORIENTATION))
+@run_every_case("part", sorted(ORIENTATION))
 def test_orientation_of_sub_packages(part):
     sentences = ORIENTATION[part]
     assert len(sentences) == 3 and all(sentence.endswith(".") for sentence in sentences)

@@ -9,6 +9,7 @@ import warnings
 
 import code_metrics
 import pytest
+from cases import run_every_case
 
 from sklearn_calib._cli import build_parser
 from sklearn_calib._cli._messages import translate_message
@@ -163,7 +164,7 @@ def test_errors_are_raised_visibly():
                 assert name not in makers, f"{path.name}:{node.lineno}"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@run_every_case("name", COMMANDS)
 def test_help_fits_on_two_screens(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert COMMANDS[name].format_help().count("\n") <= 100

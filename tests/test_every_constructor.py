@@ -11,6 +11,7 @@ import inspect
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from offered import offered
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
@@ -264,14 +265,14 @@ OF_ONE_CLASS = {
 
 @pytest.mark.whole
 @pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
-@pytest.mark.parametrize(("name", "option", "value"), cases(""))
+@run_every_case(("name", "option", "value"), cases(""))
 def test_alone(name, option, value):
     assert repr(outcome_with(name, option, value)) != baseline(name, option, "")
 
 
 @pytest.mark.whole
 @pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
-@pytest.mark.parametrize(("name", "option", "value"), cases("sample_weight"))
+@run_every_case(("name", "option", "value"), cases("sample_weight"))
 def test_beside_weights(name, option, value):
     more = WITH.get((name, option), {}) | {option: value}
     found = repr(outcome(name, "sample_weight", **more))
@@ -291,7 +292,7 @@ def turned():
 
 @pytest.mark.whole
 @pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
-@pytest.mark.parametrize(("name", "option", "value"), turned())
+@run_every_case(("name", "option", "value"), turned())
 def test_classes_that_sort_the_other_way(name, option, value):
     """The columns change places, and nothing else does."""
     more = WITH.get((name, option), {}) | {option: value}

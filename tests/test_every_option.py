@@ -13,6 +13,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from test_argument_names import FUNCTIONS, GIVEN
 from test_functions import (
     BY_CLASS,
@@ -342,7 +343,7 @@ def check_changes(name, option, value, company):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("name", "option", "value"), parameters())
+@run_every_case(("name", "option", "value"), parameters())
 def test_alone(name, option, value):
     found = check_changes(name, option, value, "")
     if option == "level":  # 0.8 instead of more: what is narrower lies inside
@@ -358,7 +359,7 @@ DRAWN_BY_COLUMN = {"lp_calibration_test": (".null_mean", ".null_quantile", ".pva
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("name", "option", "value"), parameters(company="pos_label"))
+@run_every_case(("name", "option", "value"), parameters(company="pos_label"))
 def test_beside_the_positive_class_that_sorts_first(name, option, value):
     """It is the last class of swapped columns, in whatever else is asked for."""
     found = check_changes(name, option, value, "pos_label")
@@ -372,9 +373,7 @@ def test_beside_the_positive_class_that_sorts_first(name, option, value):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(
-    ("name", "option", "value"), parameters(company="sample_weight")
-)
+@run_every_case(("name", "option", "value"), parameters(company="sample_weight"))
 def test_beside_weights(name, option, value):
     """A row of weight 2 is two rows, wherever neither folds nor single rows count."""
     found = check_changes(name, option, value, "sample_weight")
@@ -395,7 +394,7 @@ def test_beside_weights(name, option, value):
 
 @pytest.mark.whole
 @pytest.mark.filterwarnings("ignore:.*five clusters with an event")
-@pytest.mark.parametrize(("name", "option", "value"), parameters(company="groups"))
+@run_every_case(("name", "option", "value"), parameters(company="groups"))
 def test_beside_groups(name, option, value):
     """Whatever their names are."""
     found = check_changes(name, option, value, "groups")

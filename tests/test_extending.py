@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from cases import run_every_case
 
 import sklearn_calib
 from sklearn_calib import extending
@@ -56,7 +57,7 @@ def blocks(page):
         yield caption[1] if caption else None, textwrap.dedent(code).strip("\n") + "\n"
 
 
-@pytest.mark.parametrize("page", sorted(CHECKS))
+@run_every_case("page", sorted(CHECKS))
 def test_a_page_imports_only_what_is_declared(page):
     """A page may use `sklearn_calib.extending`, what sub-packages list, and its own names."""
     if not PAGES.exists():

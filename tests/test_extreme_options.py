@@ -5,6 +5,7 @@ from numbers import Real
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
@@ -39,8 +40,8 @@ def _real_options():
                     yield pytest.param(method, option, id=f"{name}-{option}")
 
 
-@pytest.mark.parametrize(("method", "option"), _real_options())
-@pytest.mark.parametrize("value", [5e-324, 1e-305, 1e308])
+@run_every_case(("method", "option"), _real_options())
+@run_every_case("value", [5e-324, 1e-305, 1e308])
 def test_no_option_of_a_map_is_lost_in_arithmetic(method, option, value):
     with refuses(ValueError, expected=option):
         method(**{option: value}).fit(P, Y)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sklearn
 from boosters import imported
+from cases import run_every_case
 from refused import refuses
 from sklearn import config_context
 from sklearn.datasets import make_classification
@@ -96,7 +97,7 @@ MAKERS = [
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("cls", "name"), MAKERS)
+@run_every_case(("cls", "name"), MAKERS)
 def test_an_unknown_option_is_refused_by_the_display(cls, name):
     maker = getattr(cls, name)
     parameters = inspect.signature(maker).parameters

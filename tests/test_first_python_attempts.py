@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from refused import refuses
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -115,8 +116,8 @@ def test_groups_by_a_position_that_the_frozen_model_does_not_know():
     )
 
 
-@pytest.mark.parametrize("y", [WORDS, WORDS.astype(object), pd.Series(WORDS)])
-@pytest.mark.parametrize(
+@run_every_case("y", [WORDS, WORDS.astype(object), pd.Series(WORDS)])
+@run_every_case(
     "call",
     [
         lambda y: brier_loss(y, P),
@@ -239,14 +240,14 @@ EMPTY = {
 }
 
 
-@pytest.mark.parametrize("kind", [list, lambda pairs: iter([*pairs])])
-@pytest.mark.parametrize("who", EMPTY)
+@run_every_case("kind", [list, lambda pairs: iter([*pairs])])
+@run_every_case("who", EMPTY)
 def test_folds_that_are_none(who, kind):
     with refuses(ValueError, expected="at least one fold"):
         EMPTY[who](kind([]))
 
 
-@pytest.mark.parametrize("name", sorted(all_recalibrators()))
+@run_every_case("name", sorted(all_recalibrators()))
 def test_a_penalty_of_single_precision(name):
     method = all_recalibrators()[name]
     options = {"penalty", "strength", "prior_weight"} & {*method._get_param_names()}
@@ -300,7 +301,7 @@ def test_a_verdict_is_a_text_with_attributes():
     )
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "label, labels",
     [
         (-1, Y),

@@ -12,6 +12,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from offered import list_subpackages, names_of
 from words import differ, numbers, same, strings
 
@@ -243,7 +244,7 @@ def list_parameters(subpackage, name):
     )
 
 
-@pytest.mark.parametrize("name", having("pos_label"))
+@run_every_case("name", having("pos_label"))
 def test_swapped_classes_are_flipped_columns(name):
     function = FUNCTIONS[name]
 
@@ -261,7 +262,7 @@ def test_swapped_classes_are_flipped_columns(name):
     on_each(name, check, classes=(2,))
 
 
-@pytest.mark.parametrize("name", having("sample_weight", but=COUNTING_ROWS))
+@run_every_case("name", having("sample_weight", but=COUNTING_ROWS))
 def test_weight_2_is_repetition(name):
     function = FUNCTIONS[name]
 
@@ -295,7 +296,7 @@ def test_weight_2_is_repetition(name):
 
 
 @pytest.mark.filterwarnings("ignore:.*five clusters with an event")
-@pytest.mark.parametrize("name", having("labels", but=TWO_CLASSES))
+@run_every_case("name", having("labels", but=TWO_CLASSES))
 def test_a_class_without_rows(name):
     """With `labels` the columns stay where they are: the names of the classes do not matter."""
     function = FUNCTIONS[name]
@@ -324,7 +325,7 @@ def test_a_class_without_rows(name):
         on_each(name, check, classes=(3,))
 
 
-@pytest.mark.parametrize("name", having("labels"))
+@run_every_case("name", having("labels"))
 def test_an_order_that_the_columns_cannot_have(name):
     """A warning at the user's line, whose order hints it; correct columns do not warn."""
     words = np.array(["a", "b", "c"])
@@ -355,7 +356,7 @@ def test_an_order_that_the_columns_cannot_have(name):
             call(FUNCTIONS[name], data | honest, labels=order)
 
 
-@pytest.mark.parametrize("name", having("random_state"))
+@run_every_case("name", having("random_state"))
 def test_a_seed_gives_its_draws(name):
     function = FUNCTIONS[name]
     changed = []

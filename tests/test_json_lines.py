@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as feather
 import pytest
+from cases import run_every_case
 from refused import refuses
 
 from sklearn_calib._cli import build_parser, main
@@ -236,7 +237,7 @@ def test_a_column_that_comes_late(write, monkeypatch):
         read(write(GOOD * 10 + '{"p": 1, "late": 2}'), "late")
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("values", "kind"),
     [
         ([0, 1], int),

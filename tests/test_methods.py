@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from sklearn.utils._param_validation import StrOptions
 from words import QUICKER, strings
@@ -294,7 +295,7 @@ def assert_close(cls, found, expected):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("cls", "option", "k"), instances())
+@run_every_case(("cls", "option", "k"), instances())
 def test_words_of_a_fit(cls, option, k):
     """Weights are repeated rows, columns come in any order, a class without rows has a column."""
     (proba, y), declared = rows(k), getattr(cls, "capabilities", None)
@@ -330,7 +331,7 @@ def check_missing_class(cls, option, proba, y, refused):
         )
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("cls", "option", "k"),
     [one for one in instances((3,)) if one.values[1] and not same(one)],
 )

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import run_every_case
 from offered import names_of
 from refused import refuses
 from test_functions import FUNCTIONS, SLOW, call, rows
@@ -93,9 +94,7 @@ def of_tables():
             yield name
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), in_turn(of_tables(), {*SLOW, "group_calibration"})
-)
+@run_every_case(("name", "kind"), in_turn(of_tables(), {*SLOW, "group_calibration"}))
 def test_every_function_follows_the_names(name, kind):
     function = FUNCTIONS[name]
 
@@ -113,7 +112,7 @@ def test_every_function_follows_the_names(name, kind):
     of_three_or_two(function, compare)
 
 
-@pytest.mark.parametrize(("cls", "kind"), in_turn(CLASSES))
+@run_every_case(("cls", "kind"), in_turn(CLASSES))
 def test_every_recalibrator_follows_the_names(cls, kind):
     proba, y = rows_of_methods(2)
     at = {}
@@ -130,7 +129,7 @@ def test_every_recalibrator_follows_the_names(cls, kind):
             np.testing.assert_allclose(found, plain, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("cls", "kind"), in_turn(CLASSES))
+@run_every_case(("cls", "kind"), in_turn(CLASSES))
 def test_every_recalibrator_remembers_other_names(cls, kind):
     """Names that are not the classes keep their position at fit, and find it afterwards."""
     proba, y = rows_of_methods(2)
@@ -148,7 +147,7 @@ def test_every_recalibrator_remembers_other_names(cls, kind):
 # -- names --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("columns", "classes", "places"),
     [
         (["1", "0"], [0, 1], [1, 0]),
@@ -282,7 +281,7 @@ def displays():
             yield name
 
 
-@pytest.mark.parametrize("name", displays())
+@run_every_case("name", displays())
 def test_displays(name):
     pytest.importorskip("matplotlib").use("Agg")
     draw = getattr(displays_, name).from_predictions

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from refused import refuses
 from test_functions import FUNCTIONS, SLOW, N, call, rows
 from test_methods import CLASSES, build, rows as rows_of_methods
@@ -162,7 +163,7 @@ def test_a_filter_of_one_side_of_equal_length():
     assert log_loss(y.to_numpy(), p) > 0
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("one", "other", "said"),
     [
         ([1, 2, 3], [1.0, 2.0, 3.0], None),

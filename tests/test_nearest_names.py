@@ -1,6 +1,7 @@
 """An unknown name gets the nearest one that is known, everywhere."""
 
 import pytest
+from cases import run_every_case
 from refused import refuses
 
 from sklearn_calib._cli import main
@@ -22,7 +23,7 @@ from sklearn_calib.summary import CalibrationSummary
 Y, P = [0, 1, 0, 1], [0.1, 0.6, 0.5, 0.9]
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("name", "known", "near"),
     [
         ("temp", all_recalibrators(), "temperature"),
@@ -48,7 +49,7 @@ def test_nearest(name, known, near):
     assert find_nearest_name(name, known) == near
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("call", "near"),
     [
         (lambda: get_recalibrator("temp"), "'temperature'"),
@@ -82,7 +83,7 @@ def test_errors_of_python(call, near):
         call()
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("condition", "near"),
     [
         ("ece > 0.05", "Write 'expected_calibration_error'"),

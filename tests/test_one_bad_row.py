@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from test_row_indexes import CALLS, SLOW, rows_with, without_pictures  # noqa: F401
 
@@ -37,7 +38,7 @@ def pairs():
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("call", "name"), pairs())
+@run_every_case(("call", "name"), pairs())
 def test_one_bad_row_is_named(call, name):
     names, function = CALLS[call]
     rows = rows_with(names)

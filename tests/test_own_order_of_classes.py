@@ -6,6 +6,7 @@ from inspect import isclass, signature
 import matplotlib as mpl
 import numpy as np
 import pytest
+from cases import run_every_case
 from numpy.testing import assert_allclose
 from offered import offered
 from own_order import LinearOwnOrder, OwnOrder
@@ -213,7 +214,7 @@ def test_many_labels_follow_the_order():
     assert_allclose(np.array(found[1]), np.array(found[0]), atol=1e-9)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "name",
     [
         name

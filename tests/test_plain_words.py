@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import test_architecture
+from cases import run_every_case
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = test_architecture.ROOT
@@ -151,7 +152,7 @@ def test_messages_name_what_was_found():
     assert not found, "\n" + "\n".join(found)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "text",
     [
         "Labels are refused.",

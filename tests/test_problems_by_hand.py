@@ -12,6 +12,7 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from cases import run_every_case
 from test_functions import FUNCTIONS, call, options
 from words import numbers, strings
 
@@ -149,7 +150,7 @@ def check_numbers(one, other, where):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("name", "kind"), parameters())
+@run_every_case(("name", "kind"), parameters())
 def test_problems_are_put_together_by_their_shares(name, kind):
     y, proba, weight = rows_of_unequal_classes()
     for option in options(name):

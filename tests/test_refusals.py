@@ -6,7 +6,7 @@ each other, and arguments of the wrong kind.
 
 import numpy as np
 import pandas as pd
-import pytest
+from cases import run_every_case
 from refused import fields_of, refuses
 from sklearn.linear_model import LogisticRegression
 
@@ -267,7 +267,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@run_every_case("case", REFUSED)
 def test_what_is_refused(case):
     call, message = REFUSED[case]
     with refuses((ValueError, TypeError, KeyError), **fields_of(message)):

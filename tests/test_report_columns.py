@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.metrics
+from cases import run_every_case
 from refused import refuses
 from scipy.special import expit, softmax
 
@@ -31,7 +32,7 @@ def good(n, k, seed=0):
 # -- orders that cannot be meant ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "order",
     [
         [1, 0],
@@ -124,9 +125,7 @@ def honest(kind, rng):
     return (rng.random(n) < expit(-0.3 * z)).astype(int), expit(z), 2
 
 
-@pytest.mark.parametrize(
-    "kind", ["noise", "calibrated", "rare", "tiny", "shift", "worse"]
-)
+@run_every_case("kind", ["noise", "calibrated", "rare", "tiny", "shift", "worse"])
 def test_no_alarm_on_honest_predictions(kind):
     rng = np.random.default_rng(0)
     for _ in range(100):

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from cases import run_every_case
 from offered import offered
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 from scipy.special import expit, logit, softmax
@@ -1026,9 +1027,7 @@ def check(found, values):
         )
 
 
-@pytest.mark.parametrize(
-    "function", dict.fromkeys(KNOWN.values()), ids=lambda f: f.__name__
-)
+@run_every_case("function", dict.fromkeys(KNOWN.values()), ids=lambda f: f.__name__)
 def test_fields_have_the_values_of_their_formulas(function):
     n_fields = 0
     for found, values in function():
@@ -1206,7 +1205,7 @@ def fitted_map(cls):
 
 
 @pytest.mark.filterwarnings("ignore:.*expected cells with at least 20 rows")
-@pytest.mark.parametrize("cls", MAPS, ids=lambda cls: cls.__name__)
+@run_every_case("cls", MAPS, ids=lambda cls: cls.__name__)
 def test_attributes_of_recalibrators(cls):
     model, name = fitted_map(cls), cls.__name__
     found = {"classes_": [0, 1], "n_features_in_": 1}
@@ -1411,7 +1410,7 @@ def source_of(name):
     )
 
 
-@pytest.mark.parametrize(("name", "fields"), result_classes())
+@run_every_case(("name", "fields"), result_classes())
 def test_every_field_has_a_formula_or_a_file_that_reads_it(name, fields):
     text = source_of(name)
     unread = [

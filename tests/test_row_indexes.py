@@ -14,6 +14,7 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from offered import list_subpackages, names_of
 from refused import refuses
 from sklearn.frozen import FrozenEstimator
@@ -497,7 +498,7 @@ def test_every_call_with_rows_is_here():
     assert missing == set()
 
 
-@pytest.mark.parametrize("call", [call for call in CALLS if "," not in call])
+@run_every_case("call", [call for call in CALLS if "," not in call])
 def test_every_argument_of_rows_is_here(call):
     found = dict(signatures()).get(call, set())
     given = {
@@ -538,7 +539,7 @@ def marked(call, *more):
     return pytest.param(call, *more, marks=[pytest.mark.slow] * (call in SLOW))
 
 
-@pytest.mark.parametrize("call", [marked(call) for call in CALLS])
+@run_every_case("call", [marked(call) for call in CALLS])
 def test_one_index_is_silent(call):
     assert heard(call, rows_with(CALLS[call][0])) == set()
 

@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 import pytest
+from cases import run_every_case
 from checkout import DOC, GUIDE, ROOT
 
 import _entries  # isort: skip
@@ -120,7 +121,7 @@ def known():
     return [*pages()]
 
 
-@pytest.mark.parametrize(("phrase", "page"), PHRASES.items())
+@run_every_case(("phrase", "page"), PHRASES.items())
 def test_the_page_is_found_first(phrase, page, known):
     found = ranking(phrase, known)
     assert found and found[0][-1] == page, found[:4]

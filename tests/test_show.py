@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import run_every_case
 
 from sklearn_calib._show import (
     Cell,
@@ -135,7 +136,7 @@ def test_labels_are_shown_as_they_are():
     plt.close(display.figure_)
 
 
-@pytest.mark.parametrize("name", [*NAMES, 7, ("a", 1), None])
+@run_every_case("name", [*NAMES, 7, ("a", 1), None])
 def test_reports_show_names_as_they_are(name):
     proba, y = make_overconfident(2, 60)
     report = calibration_report(

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from cases import run_every_case
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
@@ -107,7 +108,7 @@ def frozen_rows(k):
     return data
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "name",
     [
         pytest.param(
@@ -155,7 +156,7 @@ def fitted(cls):
         return cls(**QUICKER.get(cls.__name__, {})).fit(data["first"], data["y"])
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "cls",
     [
         pytest.param(
@@ -249,7 +250,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@run_every_case("model", MODELS, ids=lambda model: type(model).__name__)
 def test_models_leave_their_estimator_as_it_was(model):
     model = clone(model)
     inner, parameters = model.estimator, model.get_params()

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from sklearn import config_context
 from sklearn.frozen import FrozenEstimator
@@ -82,7 +83,7 @@ RECALIBRATORS = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("cls", RECALIBRATORS)
+@run_every_case("cls", RECALIBRATORS)
 def test_a_recalibrator_learns_what_doubled_weighted_rows_tell(cls):
     method = cls(**QUICKER.get(cls.__name__, {}))
     for k in (2, 3):
@@ -107,7 +108,7 @@ MEASURES = [
 ]
 
 
-@pytest.mark.parametrize("name", MEASURES)
+@run_every_case("name", MEASURES)
 def test_a_measure_is_that_of_doubled_weighted_rows(name):
     measure = all_metrics()[name]
     for k in (2, 3):
@@ -168,7 +169,7 @@ def test_labels_that_are_certain_are_labels():
     )
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("y", "said"),
     [
         (

@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from sklearn.frozen import FrozenEstimator
 from test_functions import FUNCTIONS, OF_DRAWS, call, options, rows
 from words import QUICKER, same
@@ -96,7 +97,7 @@ def agree(title, found, expected, at=SCORES):
 # --- thresholds of decisions --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("threshold", EDGES)
+@run_every_case("threshold", EDGES)
 def test_a_row_is_acted_on_from_the_threshold_on(threshold):
     """In the curves, in the expected metrics and in the classifier the same rows."""
     acts = [score >= threshold for score in SCORES]
@@ -351,7 +352,7 @@ def tied(k):
     return data
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "name",
     [
         name
@@ -399,7 +400,7 @@ def fitted(cls):
         return cls(**QUICKER.get(cls.__name__, {})).fit(p, y), p
 
 
-@pytest.mark.parametrize("cls", MAPS, ids=lambda cls: cls.__name__)
+@run_every_case("cls", MAPS, ids=lambda cls: cls.__name__)
 def test_exported_maps_agree_on_both_sides_of_every_fitted_score(cls):
     model, p = fitted(cls)
     if cls.capabilities.export_error:
@@ -419,7 +420,7 @@ def test_exported_maps_agree_on_both_sides_of_every_fitted_score(cls):
     assert not len(differs), f"{cls.__name__}: (score, expected, got) {shown}"
 
 
-@pytest.mark.parametrize("cls", MAPS, ids=lambda cls: cls.__name__)
+@run_every_case("cls", MAPS, ids=lambda cls: cls.__name__)
 def test_the_score_of_a_threshold_is_the_first_that_reaches_it(cls):
     model, _ = fitted(cls)
     reached = np.unique(model.predict_proba([0.13, 0.5, 0.81])[:, 1])
@@ -444,7 +445,7 @@ def test_the_score_of_a_threshold_is_the_first_that_reaches_it(cls):
     assert checked
 
 
-@pytest.mark.parametrize("cls", MAPS, ids=lambda cls: cls.__name__)
+@run_every_case("cls", MAPS, ids=lambda cls: cls.__name__)
 def test_the_order_of_tied_rows_does_not_matter_to_a_fit(cls):
     if cls.__name__ in (
         "OnlineCalibration",

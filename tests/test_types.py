@@ -5,6 +5,7 @@ import inspect
 from pathlib import Path
 
 import pytest
+from cases import run_every_case
 
 import sklearn_calib
 from sklearn_calib.groups import group_calibration
@@ -49,7 +50,7 @@ def bare(source):
     return missing, number
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "subpackage", sorted({path.relative_to(ROOT).parts[0] for path in FILES})
 )
 def test_annotated(subpackage):
@@ -62,7 +63,7 @@ def test_annotated(subpackage):
     assert not missing, f"without a type: {', '.join(missing)}"
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("source", "missing"),
     [
         ("def f(x): ...", ["f(x)", "f ->"]),

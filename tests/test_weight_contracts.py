@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 import pytest
 import test_methods
+from cases import run_every_case
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from stored_numbers import KINDS_AT_AN_END, fields_of, rows_at_an_end
@@ -137,7 +138,7 @@ def check_equal(name, option, found, expected, but=(), rtol=1e-7):
             np.testing.assert_allclose(found[field], value, rtol, 1e-9, err_msg=where)
 
 
-@pytest.mark.parametrize("name", weighted())
+@run_every_case("name", weighted())
 def test_a_common_factor_of_fractional_weights_changes_only_sums_of_weights(name):
     for option, data, expected in cases(name):
         found = found_by(name, data, FACTOR * WEIGHT, option)
@@ -159,7 +160,7 @@ def parts_of_rows():
     return at, size / np.bincount(at, size)[at]
 
 
-@pytest.mark.parametrize("name", weighted(COUNTING_ROWS))
+@run_every_case("name", weighted(COUNTING_ROWS))
 def test_a_row_in_parts_of_fractional_weights_is_the_row(name):
     """Errors, intervals and p-values are left out: they depend on the number of rows."""
     function = FUNCTIONS[name]
@@ -214,7 +215,7 @@ def test_weights_beside_a_penalty_are_refused_if_they_cannot_be_added_up(size):
             function(model, X, rest, sample_weight=size * WEIGHT)
 
 
-@pytest.mark.parametrize("name", weighted())
+@run_every_case("name", weighted())
 def test_a_weight_of_0_leaves_a_row_out_of_every_number(name):
     kept = np.arange(N) % 8 != 5
     for option, data, _ in cases(name):
@@ -228,7 +229,7 @@ def test_a_weight_of_0_leaves_a_row_out_of_every_number(name):
         check_equal(name, option, found, expected)
 
 
-@pytest.mark.parametrize("name", weighted(TAKES_SECONDS))
+@run_every_case("name", weighted(TAKES_SECONDS))
 def test_rows_at_an_end_have_the_same_weights(name):
     """All alike, of two scores, or certain: a common factor and rows of weight 0 at once."""
     weight = np.exp(np.arange(N) % 7 * 2.0 - 6.3) + 0.013
@@ -253,7 +254,7 @@ def test_rows_at_an_end_have_the_same_weights(name):
     assert ran, f"{name} refuses all rows at an end"
 
 
-@pytest.mark.parametrize("name", weighted(BY_POSITION))
+@run_every_case("name", weighted(BY_POSITION))
 def test_rows_in_another_order_give_every_number(name):
     order = np.random.default_rng(1).permutation(N)
     for option, data, expected in cases(name):
@@ -305,7 +306,7 @@ def four_times():
             yield name
 
 
-@pytest.mark.parametrize("name", four_times())
+@run_every_case("name", four_times())
 def test_four_times_the_rows_halve_errors_and_intervals(name):
     for option, k in itertools.product(
         options(name), (2,) if name in TWO_CLASSES else (2, 3)
@@ -398,7 +399,7 @@ def models():
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("model", models(), ids=repr)
+@run_every_case("model", models(), ids=repr)
 def test_a_model_of_very_unequal_weights_is_that_of_repeated_rows(model):
     """Copies of a row are in the fold of the row."""
     data = rows_of(2)
@@ -549,7 +550,7 @@ def attributes(cls, option, proba, y, weight, **more):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("cls", "option", "k"), fits_of_maps())
+@run_every_case(("cls", "option", "k"), fits_of_maps())
 def test_nothing_that_a_map_finds_depends_on_rows_of_weight_0_or_the_unit(
     cls, option, k
 ):
@@ -604,8 +605,8 @@ def test_a_variational_error_does_not_depend_on_the_unit_of_weights(multiclass):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("heavy", [0, 7, 19])
-@pytest.mark.parametrize("unit", [1.0, 0.37])
+@run_every_case("heavy", [0, 7, 19])
+@run_every_case("unit", [1.0, 0.37])
 def test_a_smoother_does_not_see_scores_without_mass(heavy, unit):
     """Also if one score fills the window and its neighbours have no mass, as in resamples."""
     rng = np.random.default_rng(heavy)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from sklearn.base import clone
 from words import QUICKER
@@ -85,7 +86,7 @@ def check_measure_sizes(measure, factors):
             assert found == pytest.approx(expected, abs=1e-9), factor
 
 
-@pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=repr)
+@run_every_case("recalibrator", RECALIBRATORS, ids=repr)
 def test_recalibrators_bear_weights_of_any_size(recalibrator):
     check_recalibrator_sizes(recalibrator, QUICK)
 
@@ -96,7 +97,7 @@ def test_recalibrators_bear_weights_of_all_sizes(recalibrator):
     check_recalibrator_sizes(recalibrator, ALL)
 
 
-@pytest.mark.parametrize("name", all_metrics())
+@run_every_case("name", all_metrics())
 def test_measures_bear_weights_of_any_size(name):
     check_measure_sizes(all_metrics()[name], QUICK)
 
@@ -107,7 +108,7 @@ def test_measures_bear_weights_of_all_sizes(name):
     check_measure_sizes(all_metrics()[name], ALL)
 
 
-@pytest.mark.parametrize("name", all_metrics())
+@run_every_case("name", all_metrics())
 def test_an_equal_weight_is_no_weight_and_two_is_the_row_given_twice(name):
     """With ties at the edges of quantile bins, where sums of 0.1 are not multiples of it."""
     measure, rng = all_metrics()[name], np.random.default_rng(0)
@@ -121,7 +122,7 @@ def test_an_equal_weight_is_no_weight_and_two_is_the_row_given_twice(name):
     assert measure(y, p, sample_weight=copies) == pytest.approx(repeated, abs=1e-10)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "recalibrator",
     [one for one in RECALIBRATORS if one.capabilities.weights != "counts"],
     ids=repr,

@@ -179,7 +179,7 @@ def validate_label_tables(
     table = read_label_table(y_true, *shape, input_name=label_name)
     names = get_label_names(y_true, shape[1])
     if labels is not None:
-        names = list(read_array(labels, "names"))
+        names = list(read_array(labels, "names of labels"))
     pairs = scores.match_labels(y_proba, names, get_column_names(y_true)).pairs
     return names, pairs, reorder_columns(table, y_true, names)
 

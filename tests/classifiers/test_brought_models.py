@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from boosters import imported
+from cases import run_every_case
 from refused import refuses
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
@@ -39,7 +40,7 @@ def data(request):
 # -- names ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "argument, hint",
     [
         (
@@ -55,7 +56,7 @@ def data(request):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("cls", [CalibratedModel, RefineThenCalibrateCV])
+@run_every_case("cls", [CalibratedModel, RefineThenCalibrateCV])
 def test_unknown_arguments_say_what_to_write(cls, argument, hint):
     [name] = argument
     message = rf"expected arguments among estimator, .* got {name}=.*{hint}"
@@ -63,7 +64,7 @@ def test_unknown_arguments_say_what_to_write(cls, argument, hint):
         cls(GaussianNB(), **argument)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "name, hint",
     [
         ("sigmoid", "Write 'platt', the same as scikit-learn's method='sigmoid'"),

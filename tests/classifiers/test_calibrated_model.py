@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import sklearn
 from boosters import imported
+from cases import run_every_case
 from refused import refuses
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -461,7 +462,7 @@ class OnlyPredict(ClassifierMixin, BaseEstimator):
         return X
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("model", "error", "message"),
     [
         (CalibratedModel(OnlyPredict()), ValueError, "estimator"),

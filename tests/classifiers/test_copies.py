@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
@@ -45,7 +46,7 @@ def test_oversampled_rows_are_told(kind, cv):
         )
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "case", ["groups", "splitter", "few", "whole", "rounded", "frozen", "shares", "one"]
 )
 def test_silence(case):

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -148,7 +149,7 @@ def hard_sets():
         yield "constant", np.full((200, k), 1 / k), y[:200], None
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "scores, y, excess",
     [
         pytest.param(scores, y, excess, id=f"{name}, {scores.shape[1]} classes")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sklearn
 from boosters import imported
+from cases import run_every_case
 from refused import refuses
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -446,7 +447,7 @@ class Clueless(ClassifierMixin, BaseEstimator):
         return self
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "options, message",
     [
         (

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
@@ -47,7 +48,7 @@ def count_readings(call):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
-@pytest.mark.parametrize(
+@run_every_case(
     ("model", "y", "options"),
     [
         (CalibratedModel(GaussianNB()), Y, {}),

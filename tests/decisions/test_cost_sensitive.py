@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from cases import run_every_case
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from refused import refuses
@@ -211,7 +212,7 @@ BAD_COSTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BAD_COSTS)
+@run_every_case("case", BAD_COSTS)
 def test_bad_costs(case):
     costs, said = BAD_COSTS[case]
     with pytest.raises(ValueError, match=rf"(?s)^expected .*{said}"):

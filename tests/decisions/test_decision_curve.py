@@ -4,6 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from golden_sets import golden_set
 
 from sklearn_calib.decisions import decision_curve, decision_difference, regret_curve
@@ -185,7 +186,7 @@ def test_no_event():
     assert curve.net_benefit == pytest.approx(-W * ACTS.mean(axis=0))
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("options", "said"),
     [
         ({"thresholds": [0.0, 0.5]}, "thresholds strictly between 0 and 1, got 0"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from golden_sets import golden_set
 from refused import fields_of, refuses
 from sklearn.metrics import accuracy_score, precision_score, recall_score, roc_auc_score
@@ -98,7 +99,7 @@ def test_more_than_two_classes():
     assert weighted.log_loss == pytest.approx(repeated.log_loss)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("options", "said"),
     [
         ({"threshold": 0.0}, "a threshold strictly between 0 and 1, got 0.0"),

@@ -6,6 +6,7 @@ from unittest import SkipTest
 import numpy as np
 import pytest
 import sklearn
+from cases import run_every_case
 from golden_sets import golden_set
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
@@ -147,7 +148,7 @@ def test_unfitted_estimators_see_other_rows():
     assert np.array_equal(routed.predict_proba(X), heavy.predict_proba(X))
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("options", "said"),
     [
         ({"max_risk": 0}, "max_risk strictly between 0 and 1, got 0"),

@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pytest
 from boosters import imported
+from cases import run_every_case
 from refused import refuses
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -340,7 +341,7 @@ def test_lightgbm(k):
     assert min(curve) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("call", "message"),
     [
         (

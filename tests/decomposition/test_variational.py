@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from refused import refuses
@@ -149,7 +150,7 @@ def test_the_exact_test():
     assert calibration_test(y, f, statistic=name, n_resamples=19).pvalue == 0.05
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("options", "message"),
     [
         ({"norm": 0.5}, "norm from 1 to infinity, got 0.5"),

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from sklearn.ensemble import IsolationForest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -78,7 +79,7 @@ def said(call, *args, **options):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("kind", WRONG)
+@run_every_case("kind", WRONG)
 def test_what_to_write_instead(kind):
     model, got, hint = WRONG[kind]
     for display, options in DISPLAYS.items():

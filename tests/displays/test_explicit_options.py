@@ -4,6 +4,7 @@ import inspect
 import re
 
 import pytest
+from cases import run_every_case
 
 from sklearn_calib import decisions, decomposition, displays, groups, inference, metrics
 
@@ -30,7 +31,7 @@ def find_function(cls, name):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("cls", "name"), MAKERS)
+@run_every_case(("cls", "name"), MAKERS)
 def test_all_options_are_named_and_typed(cls, name):
     for one in parameters_of(getattr(cls, name)).values():
         assert one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
@@ -38,7 +39,7 @@ def test_all_options_are_named_and_typed(cls, name):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("cls", "name"), MAKERS)
+@run_every_case(("cls", "name"), MAKERS)
 def test_defaults_are_those_of_the_function_that_describes_them(cls, name):
     maker = getattr(cls, name)
     described = AS_IN.findall(inspect.getdoc(maker))
@@ -50,7 +51,7 @@ def test_defaults_are_those_of_the_function_that_describes_them(cls, name):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("cls", "name"), MAKERS)
+@run_every_case(("cls", "name"), MAKERS)
 def test_all_options_are_described(cls, name):
     text = inspect.getdoc(getattr(cls, name))
     described = re.findall(r"^(\w+(?:, \w+)*)(?: :.*)?\n {4}\S", text, re.MULTILINE)

@@ -5,6 +5,7 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from scipy.special import expit
 
@@ -69,11 +70,11 @@ def test_places_are_log_odds_and_the_ends_lie_in_margins():
     assert axis.locate_fraction(1e-30) == axis.locate_fraction(expit(axis.low))
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "values",
     [[], [0.0], [1.0], [0.0, 1.0], [0.5], [1e-300, 1 - 1e-16], [1e-5, 0.3], [0.02] * 3],
 )
-@pytest.mark.parametrize("room", [8, 30, 80])
+@run_every_case("room", [8, 30, 80])
 def test_numbers_of_the_ticks_do_not_touch(values, room):
     axis = LogitAxis.from_values([values])
     ticks = axis.place_ticks(room)

@@ -10,6 +10,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from export_cases import (
     IN_FULL,
     METHODS,
@@ -237,7 +238,7 @@ def test_text_is_the_same_for_the_same_map(language):
     assert code == to_code(from_dict(to_dict(method)), language)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "name",
     ["", "1a", "for", "ä", "a b", "x){} int y(", "_x", "exp", "a" * 61, None, "p\n"],
 )

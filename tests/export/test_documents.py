@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from export_cases import METHODS, fitted, tabulate
 from refused import refuses
 
@@ -62,7 +63,7 @@ def test_text_says_the_same(name, kind, tmp_path):
     assert np.abs(again.predict_proba(rows) - method.predict_proba(rows)).max() <= 1e-12
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("labels", "kind"),
     [
         (["no", "yes"], "str"),
@@ -145,7 +146,7 @@ def test_documents_follow_the_schema(path):
     validator.validate(document)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "change",
     [
         lambda d: d.pop("classes"),
@@ -176,7 +177,7 @@ def test_a_document_of_every_method_is_stored():
     assert sum(path.stat().st_size for path in STORED) < 1_000_000
 
 
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+@run_every_case("path", STORED, ids=lambda path: path.stem)
 def test_stored_documents_are_read(path, oracle):
     """The check rows, and what was predicted for other rows once the map was stored."""
     exported = from_json(path)
@@ -220,7 +221,7 @@ LINE = {
 PART = "map.parts[0]"
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("tree", "words"),
     [
         (None, "map: expected a node, a dict, got NoneType"),
@@ -366,7 +367,7 @@ def test_the_number_of_nodes_is_bounded(monkeypatch):
         from_dict(document)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("change", "words"),
     [
         ({"format": "pickle"}, "format: expected 'sklearn-calib-map', got 'pickle'"),
@@ -408,9 +409,7 @@ def test_damaged_documents_are_refused(change, words):
         from_dict(document | change)
 
 
-@pytest.mark.parametrize(
-    "name", ["format", "schema", "classes", "input", "map", "check"]
-)
+@run_every_case("name", ["format", "schema", "classes", "input", "map", "check"])
 def test_missing_entries_are_named(name):
     document = to_dict(PlattScaling().fit(*make_overconfident(2, 50)))
     del document[name]
@@ -433,7 +432,7 @@ def test_a_map_that_changed_its_meaning_is_noticed():
             from_dict(changed)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("text", "words"),
     [
         ("{", "the text: expected JSON"),

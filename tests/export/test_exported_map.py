@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from export_cases import DEFAULTS, METHODS, fitted, tabulate
 from refused import refuses
 from sklearn.base import clone, is_classifier
@@ -63,7 +64,7 @@ def checks():
                 yield pytest.param(check, id=name)
 
 
-@pytest.mark.parametrize("check", list(checks()))
+@run_every_case("check", list(checks()))
 def test_contract(check):
     check()
 

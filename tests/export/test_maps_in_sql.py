@@ -7,6 +7,7 @@ from functools import cache
 import duckdb
 import numpy as np
 import pytest
+from cases import run_every_case
 from export_cases import IN_FULL, QUICK, TABULATED, fitted, logits, probabilities
 from other_languages import (
     DATABASES,
@@ -207,7 +208,7 @@ def test_names_of_queries_are_data(dialect):
     assert np.abs(got - method.predict_proba(p)).max() <= BOUND
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("dialect", "name", "quoted"),
     [
         ("ansi", 'a"b', '"a""b"'),
@@ -367,7 +368,7 @@ def test_names_of_stages_give_way():
     assert 'FROM "step_0")' in query and '"step__0" AS (' in query
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("name", "k", "kwargs", "words"),
     [
         (

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from export_cases import (
     DEFAULTS,
     METHODS,
@@ -68,7 +69,7 @@ def test_nodes_give_what_the_method_predicts_in_full(name, k):
     assert worst(name, k, n) <= (k * TABLE_ERROR if name in TABULATED else EXACT)
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if name not in TABULATED])
+@run_every_case("name", [name for name in VARIANTS if name not in TABULATED])
 def test_variants_with_two_classes(name):
     assert worst(name, 2) <= EXACT
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from golden_sets import golden_set
 from refused import refuses
 
@@ -103,7 +104,7 @@ def test_what_is_no_date_or_column_is_refused():
             to_dict(fitted, columns=columns)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("change", "words"),
     [
         ({"columns": ["p"]}, "columns: expected lists of names"),

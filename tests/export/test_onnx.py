@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from export_cases import (
     DEFAULTS,
     METHODS,
@@ -88,7 +89,7 @@ def worst(name, k, n=300, opset=17, bound=1e-3):
     return max(found)
 
 
-@pytest.mark.parametrize(  # 325 parts take their time
+@run_every_case(  # 325 parts take their time
     "name",
     [pytest.param(n, marks=pytest.mark.slow) if n == "online" else n for n in DEFAULTS],
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from export_cases import IN_FULL, QUICK, TABULATED, fitted, logits, probabilities
 from other_languages import as_expression, at_last_digits, in_sql
 from sql_interpreter import MANUALS, SqlError, evaluated
@@ -96,7 +97,7 @@ def test_uncommon_nodes(dialect):
             assert len(at_last_digits(map_, rows, got, BOUND)) == 0, tree
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@run_every_case("dialect", DIALECTS)
 def test_edges_of_bins(dialect):
     """Scores at an edge, and one last digit to both sides."""
     grid = np.linspace(0, 1, 11)
@@ -181,7 +182,7 @@ def test_the_interpreter_says_what_databases_say(name):
     )
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("dialect", "sql", "words"),
     [
         ("tsql", "SELECT LN(1e0) AS [q] FROM t", "no function LN"),

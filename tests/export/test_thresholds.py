@@ -7,6 +7,7 @@ from contextlib import closing
 import duckdb
 import numpy as np
 import pytest
+from cases import run_every_case
 from export_cases import METHODS, fitted
 from refused import refuses
 from scipy.special import expit
@@ -125,7 +126,7 @@ TWO_CLASSES = [name for name in METHODS if name not in OWN]
 SLOW = (*NO_TABLE, "trend_filtering_ensemble")  # their fits
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "name",
     [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in TWO_CLASSES],
 )
@@ -292,7 +293,7 @@ def test_units_of_documents():
     assert fitted_.threshold(0.2, input="logits").to_dict()["input"] == "logits"
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("target", "options", "match"),
     [
         (2, {}, r"targets from 0 to 1, got 2\. .*divide percentages by 100"),
@@ -381,7 +382,7 @@ def test_texts_of_bands_are_data():
         assert to_sql(map_, "p", dialect=dialect, bands=[]).count("THEN 0 END") == 1
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "bands",
     [[0.5, 0.2], ["a"], {"A": 0.1, "B": 0.2}, {1: 0, 2: 0.5}, {}, {"A\n": 0, "B": 0.5}],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from refused import refuses
 from scipy import stats
 
@@ -345,7 +346,7 @@ def test_joining_loses_least():
     assert Grades.fit(y, p, min_events=5, max_grades=2).edges == (0.3,)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("edges", "names", "match"),
     [
         ([0.02, 0.01], None, "edges that increase, between 0 and 1"),

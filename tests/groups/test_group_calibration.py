@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from golden_sets import golden_set
 from refused import fields_of, refuses
 from scipy import optimize
@@ -336,7 +337,7 @@ def test_exact_logits_far_out():
     assert np.isfinite([row.slope, row.slope_error, row.in_the_large]).all()
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("change", "message"),
     [
         ({"level": 1}, "a level between"),

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from cases import run_every_case
 from refused import refuses
 
 from sklearn_calib.exceptions import CalibrationWarning
@@ -178,7 +179,7 @@ def test_many_groups_are_tested_with_advice():
     assert len(found.names) == 5201
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("groups", "message"),
     [
         ({}, "at least one column"),

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from cases import run_every_case
 from refused import refuses
 from scipy.special import expit, logit
 from sklearn.base import clone
@@ -208,7 +209,7 @@ def test_the_order_of_the_columns_does_not_matter(case):
     assert np.array_equal(second(model, p, mixed), second(model, p, table))
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "kind", ["plain", "rounded", "logits", "balanced", "monotone", "weights"]
 )
 def test_a_swap_of_the_classes_swaps_the_columns(kind):
@@ -310,7 +311,7 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@run_every_case("container", CONTAINERS)
 def test_any_table(case, container):
     p, y, table, _, model = case
     groups = CONTAINERS[container](table)
@@ -437,7 +438,7 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@run_every_case("name", LIMITS)
 def test_data_at_the_limits(name):
     p, y = LIMITS[name](np.random.default_rng(0))
     y = np.asarray(y).astype(int)

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from scipy import stats
 from scipy.special import expit, logit, ndtr, stdtrit
@@ -376,7 +377,7 @@ def test_text_and_json():
     assert "The scores add nothing" in str(nothing) and nothing.labels_saved == 0
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("change", "words"),
     [
         ({"score": 10}, r"expected score from 0 to 1, got .*such as scale="),

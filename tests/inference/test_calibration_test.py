@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from scipy import stats
 from scipy.special import expit
@@ -321,7 +322,7 @@ def test_replicates_equal_to_the_statistic_count():
     assert same.pvalue == 1
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "call, message",
     [
         (

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from joblib import parallel_config
 from refused import refuses
 from scipy.special import expit, logit
@@ -223,7 +224,7 @@ def corrected(found):
     return [row.corrected for row in found.rows]
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "option",
     [
         {"n_resamples": B + 1},
@@ -465,7 +466,7 @@ def test_a_model_that_knows_its_rows_by_heart(drawn):
         found.shrinkage()
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("change", "error", "message"),
     [
         (

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from scipy.spatial.distance import pdist
 from scipy.special import expit
@@ -128,7 +129,7 @@ def test_simulations_are_of_the_truth_and_made_once():
     assert len(seen) == 90
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.003, 0.37, 0.99, 1.0, 1.7, 5.0, 30.0])
+@run_every_case("threshold", [0.0, 0.003, 0.37, 0.99, 1.0, 1.7, 5.0, 30.0])
 def test_the_first_that_is_not_too_small(threshold):
     case = case_of([0.2, 0.9], [0, 1])
     line, tried = line_of(case, [[0.5, 0.5], [0.5, 0.5]]), []

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import norm
 
@@ -229,7 +230,7 @@ def test_a_prevalence_beside_a_sample_counts_in_the_net_benefit():
     assert one.n_samples == int(np.ceil(rows))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@run_every_case("seed", range(40))
 def test_the_rows_for_a_net_benefit_are_those_of_the_normal_laws_to_the_last_one(seed):
     """Sensitivity and specificity of two normal laws of log-odds, by their distribution."""
     rng = np.random.default_rng(seed)

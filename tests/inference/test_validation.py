@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from golden_sets import golden_set
 from refused import fields_of, refuses
 from scipy import stats
@@ -354,7 +355,7 @@ def test_tiny(n):
     assert str(found)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("options", "message"),
     [
         ({"level": 95}, "a level between 0 and 1, got 95. Pass for instance 0.95"),

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from cases import run_every_case
 from cells_by_sorting import by_sorting
 
 from sklearn_calib._kernels import _cells
@@ -48,7 +49,7 @@ def distances(n=20_000, seed=0):
     return np.clip(np.concatenate(some), 0.0, 0.5)
 
 
-@pytest.mark.parametrize("t", GOLDEN_STEPS)
+@run_every_case("t", GOLDEN_STEPS)
 def test_golden_steps(t):
     assert round_to_steps(encode_float_keys([t]))[0] == GOLDEN_STEPS[t]
 

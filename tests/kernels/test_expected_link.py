@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtr
@@ -37,7 +38,7 @@ def by_quadrature(link, mu, tau, kinks=(0,)):
     )[0]
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("link", "mu", "tau", "value"),
     [
         (average_logistic, 0.7, 0.5, 0.6597195347666581),
@@ -107,10 +108,8 @@ def test_any_link():
     assert_allclose(kinked(mu, 2.0)[0], average_clipped(mu, 2.0)[0], atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "mu", [-1.0, -5.0, -40.0, -90.0, -449.0, -451.0, -2000.0, -1e5, 20.0]
-)
-@pytest.mark.parametrize("tau", [0.0, 0.5, 2.9, 4.0, 12.0, 30.0])
+@run_every_case("mu", [-1.0, -5.0, -40.0, -90.0, -449.0, -451.0, -2000.0, -1e5, 20.0])
+@run_every_case("tau", [0.0, 0.5, 2.9, 4.0, 12.0, 30.0])
 def test_logarithms_of_the_lower_tail(mu, tau):
     """Beside sums of logarithms over 60,000 nodes; a subtraction has a floor at 1e-16."""
     z = np.linspace(-15, 45, 60_001)  # the mode of the integrand lies between 0 and tau

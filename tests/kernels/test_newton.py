@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from scipy.optimize import lsq_linear, minimize
 from scipy.special import expit
 
@@ -31,9 +32,9 @@ def logistic(seed, ridge=0.1):
     return evaluate, direction
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("start", [0.0, 30.0])
-@pytest.mark.parametrize("lowest", [-np.inf, np.array([0.0, 0.0, -np.inf, 0.0])])
+@run_every_case("seed", range(5))
+@run_every_case("start", [0.0, 30.0])
+@run_every_case("lowest", [-np.inf, np.array([0.0, 0.0, -np.inf, 0.0])])
 def test_a_minimum_from_near_and_far(seed, start, lowest):
     """Full steps from 30 overshoot; what scipy finds is never better."""
     evaluate, direction = logistic(seed)
@@ -99,7 +100,7 @@ def test_a_step_that_is_not_trusted_is_not_the_last_one():
     assert other.decrement < first.decrement
 
 
-@pytest.mark.parametrize("seed", range(6))
+@run_every_case("seed", range(6))
 def test_the_nearest_step_is_that_of_scipy(seed):
     rng = np.random.default_rng(seed)
     root, pull = rng.normal(size=(5, 5)), 3 * rng.normal(size=5)

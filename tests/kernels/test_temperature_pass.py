@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from cases import run_every_case
 
 from sklearn_calib._kernels import _temperature
 from sklearn_calib._kernels._temperature import _compute_sums, fit_temperature
@@ -14,9 +15,9 @@ from sklearn_calib._kernels._temperature_compiled import (
 )
 
 
-@pytest.mark.parametrize("k", [2, 3, 10, 31, 32, 100])
-@pytest.mark.parametrize("n", [1, 127, 128, 129, 1003])
-@pytest.mark.parametrize("beta", [1e-9, 0.7, 30.0, 1e6])
+@run_every_case("k", [2, 3, 10, 31, 32, 100])
+@run_every_case("n", [1, 127, 128, 129, 1003])
+@run_every_case("beta", [1e-9, 0.7, 30.0, 1e6])
 def test_sums(k, n, beta):
     rng = np.random.default_rng([k, n])
     z = 2.5 * rng.normal(size=(n, k))

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from cases import run_every_case
 
 from sklearn_calib._kernels._trend_filter import (
     find_largest_penalty,
@@ -38,8 +39,8 @@ def test_the_smoother_solves_the_normal_equations(n):
     np.testing.assert_allclose(w * (values - y) + D.T @ u, 0, atol=1e-13 * scale**2)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("n", [3, 5, 40, 700])
+@run_every_case("seed", range(6))
+@run_every_case("n", [3, 5, 40, 700])
 def test_optimality(n, seed):
     """The multipliers lie in the box, and at a bend on its border: by double sums, without D."""
     x, y, w = case(n, seed)

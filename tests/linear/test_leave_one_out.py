@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from numpy.testing import assert_allclose
 from refused import refuses
 from scipy import sparse
@@ -97,7 +98,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("model", "k", "shape", "tolerance"),
     [
         pytest.param(model, k, shape, t, marks=pytest.mark.slow if again else ())

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from golden_sets import golden_set
 from refused import refuses
 
@@ -63,8 +64,8 @@ def test_golden_sweep():
     )
 
 
-@pytest.mark.parametrize("strategy", ["quantile", "uniform"])
-@pytest.mark.parametrize("seed", range(8))
+@run_every_case("strategy", ["quantile", "uniform"])
+@run_every_case("seed", range(8))
 def test_sweep_is_that_of_the_definition(strategy, seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 150))
@@ -104,9 +105,7 @@ def test_each_problem_has_its_own_sweep():
     assert found == pytest.approx(np.mean(each), abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("n", "bins"), [(1, 1), (2, 2), (8, 2), (9, 3), (1000, 10), (1001, 11)]
-)
+@run_every_case(("n", "bins"), [(1, 1), (2, 2), (8, 2), (9, 3), (1000, 10), (1001, 11)])
 def test_cube_root_is_rounded_up(n, bins):
     assert get_cube_root_bins(n) == bins
 

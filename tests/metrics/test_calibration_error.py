@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from cases import run_every_case
 from hypothesis import given, settings, strategies as st
 from refused import refuses
 
@@ -165,7 +166,7 @@ def test_order_of_norms(rows, n_bins, strategy):
     assert -1e-12 <= l1 <= l2 + 1e-9 <= top + 2e-9 <= 1 + 3e-9
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("options", "message"),
     [
         ({"norm": "l3"}, "expected norm among l1, l2, max, got 'l3'"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import fields_of, refuses
 from scipy.special import softmax
 
@@ -146,7 +147,7 @@ def test_scorer():
     assert get_scorer("neg_kernel_calibration_error", **options)._kwargs == options
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("call", "message"),
     [
         (

@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 import pytest
+from cases import run_every_case
 
 from sklearn_calib.metrics import (
     BinaryProblem,
@@ -60,7 +61,7 @@ LAWS = [
 @pytest.mark.skipif(
     numba.config.DISABLE_JIT, reason="rows are sorted unless cells are compiled"
 )
-@pytest.mark.parametrize("name", LAWS)
+@run_every_case("name", LAWS)
 def test_cells_are_those_of_an_order(name):
     p, y = law(name)
     problem = BinaryProblem(p, y.astype(float), np.ones(N))
@@ -136,7 +137,7 @@ def test_measures_are_those_of_the_ways_for_few_rows(
     assert function(y, p) == pytest.approx(value, abs=1e-13)
 
 
-@pytest.mark.parametrize("name", [*LAWS, "smooth"])
+@run_every_case("name", [*LAWS, "smooth"])
 def test_the_queues_of_the_smooth_error_against_its_witness(name):
     """The witness comes from another queue, with ranks; its value is the error."""
     p, y = law(name, 6000)

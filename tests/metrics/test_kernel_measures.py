@@ -2,6 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 from scipy.integrate import trapezoid
 
@@ -102,7 +103,7 @@ def test_convolution_is_the_reflected_gaussian(rows):
     assert at == pytest.approx(fixed, abs=1e-8)
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.__name__)
+@run_every_case("measure", MEASURES, ids=lambda m: m.__name__)
 def test_counts_of_equal_predictions(measure):
     rng = np.random.default_rng(0)
     v = rng.integers(0, 21, 3000) / 20
@@ -117,7 +118,7 @@ def test_counts_of_equal_predictions(measure):
     assert pooled == pytest.approx(measure(y, v), abs=1e-12)
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.__name__)
+@run_every_case("measure", MEASURES, ids=lambda m: m.__name__)
 def test_calibrated_and_not(measure):
     rng = np.random.default_rng(0)
     v = rng.random(20_000)

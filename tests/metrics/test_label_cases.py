@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from scipy import sparse
 
 from sklearn_calib import canonical_proba
@@ -28,7 +29,7 @@ def pairs(P):
     return [np.column_stack([1 - p, p]) for p in P.T]
 
 
-@pytest.mark.parametrize("measure", all_metrics().values(), ids=repr)
+@run_every_case("measure", all_metrics().values(), ids=repr)
 def test_macro_and_micro_of_every_measure(data, measure):
     Y, P = data
     each = [measure(y, p) for y, p in zip(Y.T, P.T, strict=True)]
@@ -79,7 +80,7 @@ def test_options_of_the_measure_work(data):
     assert found == pytest.approx(np.mean(each))
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("change", "message"),
     [
         ({"multilabel": None}, r"expected one label per row.*got labels of 3 columns"),

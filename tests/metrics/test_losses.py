@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from scipy.integrate import quad, trapezoid
 from scipy.special import expit
 from sklearn.base import clone
@@ -42,7 +43,7 @@ BETAS = [
 LOSSES = [*all_losses().values(), *BETAS]
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "check",
     [
         pytest.param(c, id=f"{loss!r}-{name}")
@@ -83,7 +84,7 @@ def test_members_of_the_beta_family():
     np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", [*BETAS, BetaFamilyLoss(40, 90)], ids=repr)
+@run_every_case("loss", [*BETAS, BetaFamilyLoss(40, 90)], ids=repr)
 def test_beta_family_by_its_definition(loss):
     """Costs of thresholds, weighted; evenly spread calibrated predictions lose a half."""
     a, b = loss.alpha, loss.beta
@@ -116,7 +117,7 @@ def test_thresholds_that_matter():
     )
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("call", "message"),
     [
         (lambda: BetaFamilyLoss(-1, 0), r"expected alpha above -1.*got -1\."),
@@ -268,7 +269,7 @@ def test_displays_are_titled_by_the_loss(loss, title):
     plt.close("all")
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@run_every_case("loss", LOSSES, ids=repr)
 def test_theory(loss):
     """Against the mean over a fine grid of the two Gaussians."""
     found = GaussianLogisticModel.compute_weight_loss(2.0, 3.0, loss)
@@ -287,7 +288,7 @@ def test_theory(loss):
     )
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@run_every_case("loss", LOSSES, ids=repr)
 def test_the_part_of_a_regret_curve(loss):
     """The regret, weighted over the thresholds, is the difference of the losses."""
     proba, y = make_overconfident(2, 500)

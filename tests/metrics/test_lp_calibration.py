@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from numpy.testing import assert_allclose
 from refused import refuses
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -52,8 +53,8 @@ def test_oracle(oracle, weighted):
     assert_allclose(np.sign(found) * found**2, expected["err2_sq_unbiased"], atol=1e-15)
 
 
-@pytest.mark.parametrize("p", [1, 1.5, 2, 3.3, 4, np.inf])
-@pytest.mark.parametrize("k", [2, 5])
+@run_every_case("p", [1, 1.5, 2, 3.3, 4, np.inf])
+@run_every_case("k", [2, 5])
 def test_slow_reference(p, k):
     y, P = softmax_data(400, k)
     found = lp_calibration_error(y, P, p=p, n_levels=6)

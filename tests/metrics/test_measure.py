@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 
 from sklearn_calib import canonical_proba
@@ -76,7 +77,7 @@ def test_an_unknown_option_is_refused_by_name(measure):
         measure.evaluate(validate_predictions(y, p), bandwith=1)
 
 
-@pytest.mark.parametrize("k", [2, 4])
+@run_every_case("k", [2, 4])
 @MEASURES
 def test_resamples_equal_fresh_evaluations(measure, k):
     """Sharing the order of the scores changes nothing, also if weights become 0."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from refused import refuses
 from sklearn.linear_model import LogisticRegression
 
@@ -10,7 +11,7 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import brier_loss, get_scorer, ranked_probability_score
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("y", "row", "score"),
     [
         (0, [0.5, 0.3, 0.2], (0.5**2 + 0.2**2) / 2),

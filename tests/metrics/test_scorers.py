@@ -4,6 +4,7 @@ from functools import partial
 import numpy as np
 import pytest
 import sklearn
+from cases import run_every_case
 from refused import refuses
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -36,7 +37,7 @@ def scorer_of_text(name, classes):
     return get_scorer(name)
 
 
-@pytest.mark.parametrize("name", SCORER_NAMES)
+@run_every_case("name", SCORER_NAMES)
 def test_value(data, name):
     X, y = data
     model = LogisticRegression().fit(X, y)
@@ -103,7 +104,7 @@ def test_metadata_routing(data):
     assert not np.allclose(with_weight, without)
 
 
-@pytest.mark.parametrize("name", SCORER_NAMES)
+@run_every_case("name", SCORER_NAMES)
 def test_equal_scorers(name):
     scorer, again = get_scorer(name), get_scorer(name)
     assert scorer == again and hash(scorer) == hash(again)

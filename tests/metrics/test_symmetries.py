@@ -5,6 +5,7 @@ Scores are multiples of 1/20: many are equal, lie on edges of bins, or are 1/2.
 
 import numpy as np
 import pytest
+from cases import run_every_case
 
 from sklearn_calib.metrics import all_metrics, expected_calibration_error
 
@@ -32,7 +33,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@run_every_case("name", NAMES)
 def test_swapped_classes(name):
     measure = all_metrics()[name]
     y, p, weight = rows(0)
@@ -44,8 +45,8 @@ def test_swapped_classes(name):
     assert abs(change) <= most
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("factor", [0.1, 3])
+@run_every_case("name", NAMES)
+@run_every_case("factor", [0.1, 3])
 def test_weights_in_another_unit(name, factor):
     measure = all_metrics()[name]
     y, p, weight = rows(1)

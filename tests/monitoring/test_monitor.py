@@ -4,6 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from golden_sets import golden_set
 from numpy.testing import assert_allclose
 from refused import refuses
@@ -376,7 +377,7 @@ def test_states_of_other_versions_and_damaged_ones():
         dates.state_dict()
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("change", "said"),
     [
         ({"y": [0, np.nan]}, "labels"),
@@ -450,7 +451,7 @@ def test_times_are_shown_as_they_came(write, shown):
         monitor.update(1, 0.5, time=times[0], only_later=True)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("options", "said"),
     [
         ({"alarm": "x"}, "alarm among"),

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 
 from sklearn_calib import canonical_proba
@@ -275,8 +276,8 @@ def damaged(what):
     return blocks
 
 
-@pytest.mark.parametrize("make", [TemperatureScaling, VectorScaling])
-@pytest.mark.parametrize(
+@run_every_case("make", [TemperatureScaling, VectorScaling])
+@run_every_case(
     ("what", "said"),
     [
         ("nan", "block 2: expected finite scores, got nan in row 3, column 1"),
@@ -317,7 +318,7 @@ def test_the_row_is_counted_in_the_block_and_not_in_the_slice():
         TemperatureScaling().fit_blocks([(p, y)], kind="proba", start=1.0)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("blocks", "options", "said"),
     [
         (
@@ -341,7 +342,7 @@ def test_the_row_is_counted_in_the_block_and_not_in_the_slice():
         ([([[[0.0, 1.0]]], [1])], {}, "block 0: expected scores of shape"),
     ],
 )
-@pytest.mark.parametrize("make", [TemperatureScaling, VectorScaling])
+@run_every_case("make", [TemperatureScaling, VectorScaling])
 def test_bad_arguments(make, blocks, options, said):
     with pytest.raises((ValueError, TypeError), match=said):
         make().fit_blocks(blocks, **options)

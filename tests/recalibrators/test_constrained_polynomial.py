@@ -6,6 +6,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
+from cases import run_every_case
 from numpy.polynomial import chebyshev
 from refused import refuses
 from sklearn.base import clone
@@ -255,7 +256,7 @@ def test_a_gap_of_the_constraints_is_told(monkeypatch):
         fitted(ORIGIN)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("constraints", "words"),
     [
         (("value", 0.0, "==", 0.0), "(quantity, at, relation, bound), got 'value'"),

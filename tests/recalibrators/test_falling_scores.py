@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
@@ -40,7 +41,7 @@ def said(fit):
     ]
 
 
-@pytest.mark.parametrize("name", sorted(set(all_recalibrators()) - NEVER))
+@run_every_case("name", sorted(set(all_recalibrators()) - NEVER))
 def test_no_method_returns_the_base_rate_in_silence(name):
     proba, y = falling()
     method = get_recalibrator(name)

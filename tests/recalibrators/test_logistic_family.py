@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.calibration import CalibratedClassifierCV
@@ -276,7 +277,7 @@ def test_quadratic_interval():
     assert QuadraticScaling().fit(p, y).a_ < 0  # overlap: no warning
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "method",
     [
         *map(BetaCalibration, ("abm", "am", "ab")),
@@ -287,7 +288,7 @@ def test_quadratic_interval():
     ],
     ids=repr,
 )
-@pytest.mark.parametrize("scale", [0.01, 1.0, 1e3, 1e6, 1e149])
+@run_every_case("scale", [0.01, 1.0, 1e3, 1e6, 1e149])
 def test_classes_swap(method, scale):
     """Columns and labels exchanged: predictions exchanged."""
     rng = np.random.default_rng(7)

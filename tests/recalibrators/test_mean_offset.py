@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from golden_sets import golden_set
 from refused import refuses
 from scipy.optimize import brentq
@@ -48,7 +49,7 @@ def test_a_mean_is_not_what_bayes_gives():
     assert logit(bayes.predict_proba(P)[0, 1]) - logit(P[0]) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("log_odds", "mean"),
     [
         (np.linspace(-41, -40, 5), 0.5),
@@ -130,7 +131,7 @@ def test_several_classes_out_of_reach():
         )
 
 
-@pytest.mark.parametrize("mean", [0, 1, 3.5, -0.1, float("nan"), True])
+@run_every_case("mean", [0, 1, 3.5, -0.1, float("nan"), True])
 def test_means_outside_0_to_1_are_refused(mean):
     with refuses(
         ValueError, expected=".*a mean above 0 and below 1", hint="Divide percentages"

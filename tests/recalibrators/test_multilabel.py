@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from refused import refuses
 from scipy import sparse
 from scipy.optimize import minimize
@@ -318,7 +319,7 @@ def test_logits_keep_their_digits():
     assert model.predict_proba(pairs)[0][:, 1].max() < 1
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "make",
     [
         sparse.csr_matrix,
@@ -399,7 +400,7 @@ def test_any_classifier_is_a_map():
     assert model.predict_proba(p).shape == (100, 3)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("change", "message"),
     [
         (

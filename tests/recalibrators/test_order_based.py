@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.base import clone
@@ -50,8 +51,8 @@ def large_logits(size, n=101, seed=0):
     return z, (rng.random(n) < expit(1.5 * z / size)).astype(int)
 
 
-@pytest.mark.parametrize("size", [1e-3, 1.0, 10.0, 40.0, 1e3, 1e6])
-@pytest.mark.parametrize("method", ORDERED, ids=repr)
+@run_every_case("size", [1e-3, 1.0, 10.0, 40.0, 1e3, 1e6])
+@run_every_case("method", ORDERED, ids=repr)
 def test_swapping_the_classes_swaps_the_result(method, size):
     z, y = large_logits(size)
     grid = np.concatenate([z, z + 0.1 * size, [0.0]])
@@ -197,7 +198,7 @@ def test_groups_of_the_path_are_sums_without_subtraction():
     assert zeros[[1, 3]].tolist() == [0, 0] and ones[[0, 2]].tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("method", [*ORDERED, BBQ(), BBQ("bdeu")], ids=repr)
+@run_every_case("method", [*ORDERED, BBQ(), BBQ("bdeu")], ids=repr)
 def test_weights_that_span_many_decades(method):
     """D8: differences of prefix sums would be 0 / 0."""
     for seed, decades in ((0, 16), (1, 18), (2, 40), (3, 200)):

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from cases import run_every_case
 from golden_sets import golden_set
 from refused import refuses
 from scipy.optimize import minimize
@@ -368,7 +369,7 @@ def test_pipeline_with_calibration():
     assert hit < before - 0.08
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("shift", "message"),
     [
         (PriorShift([0.5, 0.6]), "sum 1 in prior, got 1.1. Divide"),
@@ -438,7 +439,7 @@ def test_refused_later():
         same.adapt(target)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("weights", "y", "message"),
     [
         ({0: 0, 1: 1}, [0, 1], "above 0, got 0"),

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from cases import run_every_case
 from numpy.polynomial import chebyshev
 from refused import refuses
 
@@ -227,7 +228,7 @@ def test_a_gap_is_told(monkeypatch):
         RestrictedPolynomialRegression(degree=2).fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
 
 
-@pytest.mark.parametrize("options", [
+@run_every_case("options", [
     {"degree": 0}, {"degree": 61}, {"scale": "raw"}, {"cv": 1}, {"l1": -1.0}, {"solver": "scs"},
     {"selection": "auc"},
 ])  # fmt: skip

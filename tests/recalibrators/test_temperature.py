@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from cases import run_every_case
 from golden_sets import golden_set
 from refused import refuses
 from scipy.optimize import minimize_scalar
@@ -125,7 +126,7 @@ def test_certificate(k, temperature, kind):
     assert fit.loss == pytest.approx(loss, rel=1e-9)
 
 
-@pytest.mark.parametrize("factor", [1e-12, 1e-4, 30, 1e5, 1e12, 1e100])
+@run_every_case("factor", [1e-12, 1e-4, 30, 1e5, 1e12, 1e100])
 def test_logits_of_any_size(factor):
     rng = np.random.default_rng(0)
     logits = 2 * rng.normal(size=(300, 4))

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from cases import run_every_case
 from sklearn.isotonic import isotonic_regression
 
 from sklearn_calib.recalibrators import VennAbers
@@ -14,7 +15,7 @@ def refit(p, y, w, query, label):
     return isotonic_regression(target, sample_weight=weight)[where[-1]]
 
 
-@pytest.mark.parametrize("seed", range(12))  # two of each kind of scores and weights
+@run_every_case("seed", range(12))  # two of each kind of scores and weights
 def test_equals_the_definition(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 30))

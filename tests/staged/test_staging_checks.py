@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from boosters import DEPRECATED, skipped, why_not
+from cases import run_every_case
 from sklearn.base import clone
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -225,7 +226,7 @@ def fails(check):
     return False
 
 
-@pytest.mark.parametrize("adapter", PLANTED, ids=lambda a: a.__name__)
+@run_every_case("adapter", PLANTED, ids=lambda a: a.__name__)
 def test_planted_mistakes_are_caught_by_name(adapter):
     class Learner(GradientBoostingClassifier):
         pass

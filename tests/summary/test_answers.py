@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from cases import run_every_case
 from laws import LAWS, kept_bits, sample
 from refused import refuses
 from scipy import stats
@@ -94,8 +95,8 @@ def test_cross_validation_of_weights_and_of_few_rows():
     assert again == found
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("name", CLASSICAL)
+@run_every_case("law", LAWS)
+@run_every_case("name", CLASSICAL)
 def test_classical_tests_of_the_rows_while_exact(law, name):
     p, y = sample(law, 2000)
     p = kept_bits(p)
@@ -272,7 +273,7 @@ EXACT = CalibrationSummary().update([0, 1, 1, 0], [0.2, 0.4, 0.6, 0.9])
 THREE = CalibrationSummary().update([0, 1, 2], np.full((3, 3), 1 / 3))
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("call", "message"),
     [
         (lambda: EXACT.fit("plat"), "plat"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from laws import LAWS, sample
 
 from sklearn_calib import metrics
@@ -65,8 +66,8 @@ def test_measures_at_thresholds_and_edges(name, options, weighted):
         assert value == pytest.approx(expected, rel=1e-11, abs=1e-11)
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("pos_label", [0, 1])
+@run_every_case("law", LAWS)
+@run_every_case("pos_label", [0, 1])
 def test_the_rows_come_back_in_every_bit(law, pos_label):
     p, y = sample(law, 3000)
     p = p.astype(float)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from refused import refuses
 
 from sklearn_calib.recalibrators import get_recalibrator
@@ -123,7 +124,7 @@ def test_columns_of_shares_and_of_votes():
     )
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("first", "said"),
     [
         ([3, 0.5], "shares, or numbers of votes, in all rows, got shares in some"),

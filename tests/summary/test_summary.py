@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import run_every_case
 from cells_by_sorting import by_sorting
 from laws import LAWS, kept_bits, sample
 from refused import refuses
@@ -85,7 +86,7 @@ def test_equal_to_sorting(law, max_cells):
             )
 
 
-@pytest.mark.parametrize("law", LAWS)
+@run_every_case("law", LAWS)
 def test_totals(law):
     p, y = sample(law, 5000)
     w = np.random.default_rng(2).gamma(1.0, size=len(p))
@@ -149,7 +150,7 @@ def test_merge_algebra():
     assert (before + weighted).totals == pytest.approx((before + b).totals, rel=1e-12)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@run_every_case("law", LAWS)
 def test_counts_are_repeated_rows(law):
     p, y = sample(law, 2000)
     counts = np.random.default_rng(4).integers(0, 4, len(p))
@@ -361,7 +362,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@run_every_case("case", BAD)
 def test_a_refused_batch_changes_nothing(case):
     batch, message = BAD[case]
     summary = CalibrationSummary().update([0, 1, 1], [0.25, 0.5, 1.0], [1, 2, 3])
@@ -380,7 +381,7 @@ def test_the_last_row_of_a_large_batch_is_named():
     assert summary == CalibrationSummary()
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     ("call", "message"),
     [
         (lambda: CalibrationSummary(1000), "max_cells from 4096 to"),

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from cases import run_every_case
 from scipy.special import expit, ndtr
 from sklearn.linear_model import LogisticRegression
 
@@ -157,7 +158,7 @@ def test_every_corner_is_solved(spectrum):
         assert one.norm[0] == pytest.approx(limit.norm[-1], rel=1e-9)
 
 
-@pytest.mark.parametrize(
+@run_every_case(
     "call, message",
     [
         (
