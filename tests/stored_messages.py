@@ -9,12 +9,12 @@ the other tests; this file finds unintended changes of any of its words.
 
 import copy
 import json
+import os
 import re
 import sys
 import tempfile
 import warnings
 import zlib
-from contextlib import chdir
 from pathlib import Path
 
 from test_hostile_options import CALLS, HOSTILE
@@ -85,7 +85,8 @@ def write_messages(names):
     before = read_messages() if FILE.exists() else {}
     known = {text for titles in before.values() for text in titles.values()}
     texts, calls = {}, {}
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
         for name, cases in list_cases().items():
             calls[name] = {}
             for title, case in cases.items():

@@ -29,6 +29,7 @@ import test_methods
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from stored_calls import OTHERS, WEIGHT, numbers_in, tied_rows
+from stored_outputs import OUTPUTS
 from stored_paths import PATHS
 from test_functions import FUNCTIONS, TWO_CLASSES, call
 from words import strings
@@ -39,6 +40,7 @@ from sklearn_calib import (
     displays,
     inference,
 )
+from sklearn_calib._show import RenderableMixin
 from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.decisions import CostSensitiveClassifier, SelectiveClassifier
 from sklearn_calib.exceptions import CalibrationWarning, InvalidInputError
@@ -53,6 +55,7 @@ LONGEST = dict.fromkeys(
     ("paired_difference", "calibration_report", "decompose_loss"), 0.2
 )
 LONGEST["commands"] = 0.5
+LONGEST["outputs of commands"] = 3.0
 USUALLY = 0.1
 N = test_functions.N
 REFUSED = "refused"
@@ -93,6 +96,7 @@ def fields_of(result, name="", depth=0):
         parts = [
             *parts_of_object(result),
             *(answers_of_object(result) if depth == 0 else ()),
+            *(texts_of_object(result) if depth < 2 else ()),
         ]
     elif isinstance(result, list | tuple) and not all(
         np.isscalar(one) for one in result
@@ -175,6 +179,13 @@ def answers_of_object(result):
                 yield f"{name}()", method(result)
             except (ValueError, TypeError, AttributeError):
                 yield f"{name}()", REFUSED
+
+
+def texts_of_object(result):
+    """(name, checksum) of one of our results as text and as a page, without numbers."""
+    if isinstance(result, RenderableMixin):
+        yield "text", checksum_of_words([str(result)])
+        yield "page", checksum_of_words([result._repr_html_()])
 
 
 def number_of(array):
@@ -648,6 +659,7 @@ ALL = (
     calls_of_monitors,
     *OTHERS,
     *PATHS,
+    *OUTPUTS,
 )
 
 

@@ -16,19 +16,21 @@ import test_methods
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, ShuffleSplit
 from sklearn.neural_network import MLPClassifier
 from stored_calls import OTHER, TABLE, THREE, TWO, WEIGHT, P, X, Y, adapted, numbers_in
 
 from sklearn_calib import (
     CalibratedModel,
     decisions,
+    decomposition,
     groups,
     inference,
     linear,
     summary,
 )
 from sklearn_calib._cli._drawn import compare_losses, compute_clustered_difference
+from sklearn_calib.displays import DecompositionDisplay
 from sklearn_calib.export import from_dict, to_code, to_dict, to_sql
 from sklearn_calib.metrics import LogLoss, validate_predictions
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -503,7 +505,82 @@ def drawn_difference(group, drawn):
     )
 
 
+def calls_of_rare_cases():
+    """Rows, folds and models that few calls have."""
+    centred = X - X.mean(axis=0)
+    plain = LogisticRegression(fit_intercept=False, tol=1e-10, max_iter=1000)
+    yield (
+        "estimate_angle",
+        "centred features",
+        lambda: linear.estimate_angle(
+            clone(plain).fit(centred, Y), centred, Y, assume_centered=True
+        ),
+    )
+    yield (
+        "decompose_loss",
+        "folds that leave rows out",
+        lambda: decomposition.decompose_loss(
+            Y, P, cv=ShuffleSplit(2, test_size=0.4, random_state=0)
+        ),
+    )
+    yield (
+        "staging",
+        "partial fits of balanced classes",
+        lambda: staged(
+            SGDClassifier(
+                "log_loss",
+                alpha=0.05,
+                max_iter=4,
+                tol=None,
+                class_weight="balanced",
+            )
+        ),
+    )
+    many = {"id": 1_000_000 + np.arange(N), "x": np.arange(N) / 7}
+    yield (
+        "find_groups",
+        "whole and other numbers",
+        lambda: words_and_numbers(groups.find_groups(many, N, min_rows=5).names),
+    )
+    made = small_summary()
+    for seed in (0, 1):
+        yield (
+            "CalibrationSummary stored",
+            f"reliability_curve with seed {seed}",
+            lambda seed=seed: [*made.reliability_curve(n_bins=5, random_state=seed)],
+        )
+    for title, more in {
+        "grouping": {"features": TABLE},
+        "grouping, weights": {"features": TABLE, "sample_weight": WEIGHT + 0.01},
+    }.items():
+        yield (
+            "DecompositionDisplay",
+            title,
+            lambda more=more: drawn_parts(**more),
+        )
+    rows = np.random.default_rng(0).beta(1.2, 1.7, 9000)
+    labels = (np.random.default_rng(1).random(9000) < rows**1.1).astype(int)
+    yield (
+        "BBQ",
+        "many rows",
+        lambda: all_recalibrators()["bbq"]().fit(rows, labels).predict_proba(P),
+    )
+
+
+def words_and_numbers(texts):
+    text = "; ".join(texts)
+    return text, numbers_in(text)
+
+
+def drawn_parts(**more):
+    from stored_numbers import drawn_by
+
+    parts = decomposition.decompose_loss(Y, P, **more)
+    return drawn_by(DecompositionDisplay({"a": parts}).plot())
+
+
 PATHS = (
+    calls_of_rare_cases,
     calls_of_parts,
     calls_of_blocks,
     calls_of_options,

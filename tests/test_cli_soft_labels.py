@@ -418,6 +418,20 @@ def test_weights_beside_votes():
     assert PredictionBatch(np.zeros(3), None).weigh_votes() is None
 
 
+def test_shares_that_differ_in_one_row_of_two_files(votes, capsys):
+    folder, frame = votes
+    files = [str(folder / name) for name in ("old.csv", "new.csv")]
+    words = ["--prob", '"p,a",pb,pc', *SHARES, "--resamples", "20"]
+    frame.to_csv(files[0], index=False)
+    other = frame.copy()
+    other.loc[7, ["a", "b", "c"]] = other.loc[7, ["b", "c", "a"]].to_numpy()
+    other.to_csv(files[1], index=False)
+    assert main(["compare", *files, *words]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "expected the same labels in both files" in said
+    assert "in row 7 (of 1 such rows)" in said
+
+
 def test_compare_of_two_files_with_shares(votes, capsys):
     folder, frame = votes
     files = [str(folder / name) for name in ("old.csv", "new.csv")]

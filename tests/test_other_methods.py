@@ -295,7 +295,12 @@ def test_bands_of_a_summary(strategy):
 @pytest.mark.slow
 def test_draws_of_a_summary():
     summary = CalibrationSummary().update(Y, P)
-    for method in (partial(summary.test, n_resamples=40), summary.cross_validate):
+    curves = partial(summary.reliability_curve, n_resamples=40)
+    for method in (
+        partial(summary.test, n_resamples=40),
+        summary.cross_validate,
+        curves,
+    ):
         first = method(random_state=0)
         same(first, method(random_state=0), rtol=0, exact=False)
         assert differ(first, method(random_state=1))

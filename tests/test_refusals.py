@@ -10,7 +10,11 @@ from cases import run_every_case
 from refused import fields_of, refuses
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib.datasets import make_high_dimensional, make_overconfident
+from sklearn_calib.datasets import (
+    make_high_dimensional,
+    make_overconfident,
+    make_two_gaussians,
+)
 from sklearn_calib.displays import CalibratingFunctionDisplay
 from sklearn_calib.export import from_json, to_dict
 from sklearn_calib.groups import Grades, group_calibration
@@ -21,6 +25,7 @@ from sklearn_calib.inference import (
     internal_validation,
 )
 from sklearn_calib.linear import logistic_intervals
+from sklearn_calib.metrics import reliability_curve
 from sklearn_calib.metrics._measure import _get_options
 from sklearn_calib.recalibrators import (
     AdaptiveCalibration,
@@ -57,6 +62,12 @@ def of_link(t):
     return 2 * t
 
 
+def curves_of_seven():
+    y = np.arange(7)
+    return reliability_curve(y, np.full((7, 7), 1 / 7), multiclass="classwise")
+
+
+KINDS = (ValueError, TypeError, KeyError, AttributeError)
 REFUSED = {
     "a progress that is no function": (
         lambda: confidence_interval(Y, NUMBER, progress=5),
@@ -260,6 +271,22 @@ REFUSED = {
         lambda: to_dict(TemperatureScaling().fit(P, Y.astype("M8[D]"))),
         "labels that are all text, integers, floats, booleans or bytes, got ",
     ),
+    "a covariance with an eigenvalue of 0": (
+        lambda: make_two_gaussians(20, [1.0, 0.5], [1.0, 0.0]),
+        "a positive definite covariance, got an eigenvalue of 0. Add a small multiple",
+    ),
+    "the points of seven curves": (
+        lambda: curves_of_seven().predicted,
+        r"one curve, got 7 \('class 0', .*'class 4'\). Take one of them, such as curves",
+    ),
+    "bounds without an end": (
+        lambda: calibrated_mean(Y, NUMBER, NUMBER, bounds=(0, np.inf)),
+        r"bounds as \(lowest, highest\).*, got \(0, inf\). Pass for instance",
+    ),
+    "a scale of one number": (
+        lambda: calibrated_mean(Y, NUMBER, NUMBER, scale=(1,)),
+        r"scale as \(lowest, highest\), got \(1,\). Pass for instance",
+    ),
     "arrays of other lengths": (
         lambda: summarize({"y": Y, "p": NUMBER[:50]}, label="y", prob="p"),
         r"columns of one length, got \{'y': 60, 'p': 50\}. Check where",
@@ -270,5 +297,5 @@ REFUSED = {
 @run_every_case("case", REFUSED)
 def test_what_is_refused(case):
     call, message = REFUSED[case]
-    with refuses((ValueError, TypeError, KeyError), **fields_of(message)):
+    with refuses(KINDS, **fields_of(message)):
         call()

@@ -29,6 +29,7 @@ WRITE = "run `python tests/stored_numbers.py`"
 
 
 PER_TEST = 8  # calls
+SLOW = ("outputs of commands",)
 
 
 def parameters():
@@ -37,7 +38,10 @@ def parameters():
         titles = sorted(CALLS[name])
         for start in range(0, len(titles), PER_TEST):
             yield pytest.param(
-                name, titles[start : start + PER_TEST], id=f"{name}-{start}"
+                name,
+                titles[start : start + PER_TEST],
+                id=f"{name}-{start}",
+                marks=[pytest.mark.slow] * (name in SLOW),
             )
 
 

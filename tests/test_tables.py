@@ -10,12 +10,14 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 from refused import refuses
 
 from sklearn_calib._cli import _large, _tables, main
 from sklearn_calib._cli._remote import local_files
 from sklearn_calib._cli._request import Request
+from sklearn_calib._files.arrow import iter_batches
 from sklearn_calib._files.columns import label_column, number_column, parse_texts
 from sklearn_calib._files.tables import is_unpacked_size_above, load_table, table_blocks
 from sklearn_calib.exceptions import InvalidInputError
@@ -349,3 +351,13 @@ def test_a_small_file_of_many_rows_is_read_in_blocks(tmp_path, monkeypatch):
         "2",
     ]
     assert main(["audit", file, *given]) == 0
+
+
+def test_a_group_of_rows_of_parquet_is_read_alone(tmp_path):
+    """Its share of the file begins where the rows before it end."""
+    table = pa.table({"x": list(range(10))})
+    parquet.write_table(table, tmp_path / "t.parquet", row_group_size=4)
+    source = parquet.ParquetFile(tmp_path / "t.parquet")
+    parts = [*iter_batches(source, 3, ["x"], group=1, first=4)]
+    found = [(batch.column(0).to_pylist(), share) for batch, share in parts]
+    assert found == [([4, 5, 6], 0.7), ([7], 0.8)]

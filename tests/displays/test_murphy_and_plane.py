@@ -210,6 +210,12 @@ def test_limits_of_the_plane(x, y, uncertainty):
         )
 
 
+@pytest.mark.parametrize(("y", "has_zero"), [([0.2, 1.0], True), ([0.6, 1.0], False)])
+def test_the_plane_begins_at_zero_if_its_points_are_not_far_from_it(y, has_zero):
+    plane = LossPlane.from_points(np.array([0.0, 0.2]), np.array(y), 0.2)
+    assert (plane.y_limits[0] <= 0) == has_zero
+
+
 def test_labels_do_not_overlap():
     points = [(0.5, 0.5), (0.5, 0.5), (0.52, 0.5), (0.98, 0.98), (0.01, 0.02)]
     sizes = [(0.2, 0.05)] * 5

@@ -206,3 +206,15 @@ def test_some_rows_of_a_case_keep_the_positive_class(pos_label):
                 pos_label=pos_label,
             )
             assert case.take(rows).positive == ["no", "yes"].index(pos_label)
+
+
+def test_a_measure_with_a_joint_value_has_one_of_all_classes():
+    @binary_measure(range=(0, 1), joint=lambda predictions: 0.25)
+    def share(problem):
+        """Weight of the events."""
+        return problem.weight @ problem.hit / problem.weight.sum()
+
+    proba, y = make_overconfident(3, 30)
+    assert "canonical" in share.spec.multiclass
+    assert share(y, proba, multiclass="canonical") == 0.25
+    assert share(y, proba, multiclass="classwise") != 0.25
