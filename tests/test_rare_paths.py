@@ -1,0 +1,256 @@
+"""Paths that few calls take, each with the value that one wrong step would change."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_calib import CalibratedModel
+from sklearn_calib._cli._apply import _choose_unused_column_names
+from sklearn_calib._files import rows as query_rows
+from sklearn_calib._files.columns import Block
+from sklearn_calib._simplex_array import convert_log_odds
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.decisions import decision_curve
+from sklearn_calib.displays import MurphyDisplay
+from sklearn_calib.export import to_dict
+from sklearn_calib.export._tabulate import tabulate_curve, tabulate_curves
+from sklearn_calib.linear import estimate_angle
+from sklearn_calib.linear._angle import compute_quadratic_form
+from sklearn_calib.maps import Curve, Identity, OneVsRest
+from sklearn_calib.monitoring._record import BlockCounts, StreamCounts
+from sklearn_calib.monitoring._result import MAX_COURSE_MOMENTS, StreamHistory
+from sklearn_calib.staged import find_staging
+from sklearn_calib.summary._values import ColumnValues
+from sklearn_calib.theory import GaussianLogisticModel
+
+P, Y = make_overconfident(2, 80, random_state=0)
+X = np.column_stack([np.log(P[:, 1] / P[:, 0]), np.arange(80) % 7])
+
+
+# -- monitors -------------------------------------------------------------------------------------
+
+
+def test_a_course_begins_with_its_first_moment():
+    course = StreamHistory()
+    for number in range(1, 5 * MAX_COURSE_MOMENTS):
+        if course.is_due(number):
+            course.add((number, 0.0, 0.0, 1.0, 0.0, None))
+    history = course.make_history((number, 0.0, 0.0, 1.0, 0.0, None))
+    assert history.n_samples[0] == 1 and history.n_samples[-1] == number
+    assert len(history.n_samples) <= MAX_COURSE_MOMENTS
+
+
+def record_rows(behind):
+    """A record of 60 rows, those above `behind` of them fresh."""
+    record = StreamCounts(2)
+    record.reset_fresh_rows(behind)
+    number = np.arange(1, 61)
+    record.add(X[:60, 0], Y[:60], number, None, Y[:60])
+    return record.count_waiting_rows()
+
+
+def test_fresh_rows_of_merged_records_are_those_of_both():
+    first = record_rows(20)
+    second = record_rows(45)
+    first.merge(second, 60)
+    assert first.fresh[0].sum() == 40 + 15
+    assert first.every[0].sum() == 120
+    assert first.blocks[-1].last == 120
+
+
+def test_gains_of_a_block_follow_its_rows():
+    blocks = record_rows(0).blocks
+    block = BlockCounts(-1, 1, 32, None, blocks[0].counts, blocks[0].labels)
+    before = block.compute_gains()
+    block.add(blocks[1].counts, blocks[1].labels, 60)
+    assert not np.allclose(block.compute_gains(), before)
+    assert block.last == 60 and block.rows == 60
+
+
+def test_rows_before_the_interval_of_the_onset_are_dropped():
+    record = record_rows(0)
+    record.drop_rows_before(0, 1)
+    assert record.rows == 60 and record.kept == 60
+    record.drop_rows_before(1, 1)
+    assert record.rows == 28 and len(record.blocks) == 1
+
+
+# -- exports --------------------------------------------------------------------------------------
+
+
+def make_curve(amplitude):
+    """Log-odds with waves, of a length that the middle of a piece does not show."""
+
+    def predict(proba):
+        proba = np.asarray(proba)
+        with np.errstate(divide="ignore"):
+            z = np.log(proba[:, 1]) - np.log(proba[:, 0])
+        z = z.clip(-700, 700)
+        return convert_log_odds(z + amplitude * np.sin(3 * z))
+
+    return Curve(input="logit", name="waves", predict=predict)
+
+
+@pytest.mark.parametrize("bound", [0.05, 1e-3])
+def test_a_table_is_within_its_bound_everywhere(bound):
+    curve = make_curve(0.4)
+    table = tabulate_curve(curve, bound)
+    z = np.linspace(-12, 12, 20_001)
+    wanted = np.asarray(curve.predict(convert_log_odds(z)))[:, 1]
+    assert np.abs(expit(table.value(z)) - wanted).max() <= bound
+
+
+def test_the_error_of_several_tables_is_the_largest():
+    parts = (make_curve(0.4), Identity())
+    for ordered in (parts, parts[::-1]):
+        _, error = tabulate_curves(OneVsRest(parts=ordered), 1e-3)
+        assert error == 1e-3
+
+
+# -- models ---------------------------------------------------------------------------------------
+
+
+def test_rows_that_come_later_leave_earlier_recalibrators_alone():
+    frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
+    model = CalibratedModel(frozen, "online").fit(X, Y)
+    first = model.recalibrator_
+    before = first.predict_proba(P)
+    model.partial_fit_recalibrator(X, 1 - Y)
+    assert model.recalibrator_ is not first
+    assert np.array_equal(first.predict_proba(P), before)
+
+
+@pytest.mark.slow
+def test_folds_of_shares_are_large_enough_by_their_items():
+    """Of 24 items with two shares each a fold has eight, too few for a map of its own."""
+    shares = np.where(Y == 1, 0.8, 0.2)
+    few = CalibratedModel(LogisticRegression(), "platt", cv=3)
+    few.fit(X[:24], shares[:24], soft_labels=True)
+    assert len(few.calibrated_pairs_) == 1
+    enough = CalibratedModel(LogisticRegression(), "platt", cv=3)
+    enough.fit(X[:60], shares[:60], soft_labels=True)
+    assert len(enough.calibrated_pairs_) == 3
+
+
+def test_stages_switch_early_stopping_off():
+    boosting = GradientBoostingClassifier(n_estimators=9, n_iter_no_change=2)
+    limited = find_staging(boosting).with_max_stages(boosting, 4)
+    assert (limited.n_estimators, limited.n_iter_no_change) == (4, None)
+    histogram = HistGradientBoostingClassifier(max_iter=9, early_stopping=True)
+    limited = find_staging(histogram).with_max_stages(histogram, 4)
+    assert (limited.max_iter, limited.early_stopping) == (4, False)
+
+
+def test_a_truncated_adaboost_has_as_many_weights_and_errors():
+    boosting = AdaBoostClassifier(n_estimators=5, random_state=0).fit(X, Y)
+    short = find_staging(boosting).truncate_to_stage(boosting, 2)
+    for name in ("estimators_", "estimator_weights_", "estimator_errors_"):
+        assert len(getattr(short, name)) == 2, name
+
+
+@pytest.mark.parametrize(("ratio", "n_samples"), [(0.3, 9), (0.5, 7), (0.01, 5)])
+def test_features_of_a_theory_are_rounded(ratio, n_samples):
+    rows = GaussianLogisticModel(ratio, 0.2).sample(n_samples)[0]
+    assert rows.shape == (n_samples, max(1, round(ratio * n_samples)))
+
+
+def test_the_inverse_of_a_sample_covariance_is_shrunk():
+    """By 1 - (d + 1) / (n - 1), which the mean of an inverse Wishart matrix needs."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(60, 3))
+    y = (features[:, 0] + rng.normal(size=60) > 0).astype(int)
+    model = LogisticRegression(C=0.5, tol=1e-10).fit(features, y)
+    unlabelled = rng.normal(size=(9, 3))
+    covariance = np.cov(unlabelled, rowvar=False)
+    by_rows = estimate_angle(model, features, y, unlabelled)
+    by_matrix = estimate_angle(model, features, y, covariance)
+    residual = y - model.predict_proba(features)[:, 1]
+    quadratic = compute_quadratic_form(features, residual, covariance)
+    change = by_rows.diagnostics["t2"] - by_matrix.diagnostics["t2"]
+    assert change == pytest.approx(-4 / 8 * quadratic, rel=1e-4)
+    with pytest.raises(ValueError, match="more than 5 rows without labels"):
+        estimate_angle(model, features, y, unlabelled[:5])
+
+
+# -- tables, columns and pictures -----------------------------------------------------------------
+
+
+def test_a_printed_decision_curve_has_each_threshold_in_its_own_line():
+    curve = decision_curve(Y, P, n_resamples=9)
+    shown = {}
+    for line in str(curve).splitlines():
+        numbers = re.findall(r"-?\d+\.\d+", line)
+        if len(numbers) > 4:
+            shown[numbers[0]] = (numbers[1], numbers[-1])
+    columns = zip(curve.threshold, curve.net_benefit, curve.treat_all, strict=True)
+    lines = {f"{t:.4g}": (f"{b:.4f}", f"{a:.4f}") for t, b, a in columns}
+    assert len(shown) >= 8 and shown.items() <= lines.items()
+
+
+@pytest.mark.parametrize("present", [1, 2, 3])
+def test_the_next_number_is_in_the_name_of_a_new_column(present):
+    taken = ["P_calibrated", "p_calibrated_2", "p_calibrated_3"][:present]
+    options = SimpleNamespace(name=None)
+    (found,) = _choose_unused_column_names(["p"], ["p", *taken], options)
+    assert found == f"p_calibrated_{present + 1}"
+
+
+def test_rows_of_an_iterator_come_in_pieces_of_one_size(monkeypatch):
+    monkeypatch.setattr(query_rows, "PIECE_ROWS", 3)
+    pieces = query_rows.iter_pieces(((i, i / 10) for i in range(7)), ["a", "b"])
+    found = [piece["a"].tolist() for piece in pieces]
+    assert found == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_merged_values_keep_the_decimal_sign():
+    first, second = ColumnValues("g"), ColumnValues("g")
+    first.add(Block(pd.DataFrame({"g": [0.5, 1.5]}), "t.csv", ","))
+    first.merge(second)
+    assert first.decimal == ","
+    second.merge(first)
+    assert second.decimal == ","
+
+
+def test_merged_values_keep_the_coarser_of_both_shifts():
+    first, second = ColumnValues("g"), ColumnValues("g")
+    first._shift = 7
+    first.merge(second)
+    assert first._shift == 7
+    second.merge(first)
+    assert second._shift == 7
+
+
+@pytest.mark.slow
+def test_bands_of_elementary_scores_end_at_zero_but_not_those_of_differences():
+    one = MurphyDisplay.from_predictions(Y, P[:, 1], n_resamples=9)
+    assert min_of_bands(one) == 0
+    pair = {"a": P[:, 1], "b": 0.5 * P[:, 1] + 0.1}
+    two = MurphyDisplay.from_predictions(Y, pair, n_resamples=9, difference=True)
+    assert min_of_bands(two) < 0
+
+
+def min_of_bands(display):
+    return min(
+        path.vertices[:, 1].min()
+        for band in display.ax_.collections
+        for path in band.get_paths()
+    )
+
+
+def test_a_scale_has_two_different_ends():
+    model = CalibratedModel(FrozenEstimator(LogisticRegression().fit(X, Y)), "platt")
+    fitted = model.fit(X, Y).recalibrator_
+    assert to_dict(fitted, scale=(0, 100))["scale"] == [0, 100]
+    with pytest.raises(ValueError, match="scale as two numbers, the lower one first"):
+        to_dict(fitted, scale=(5, 5))
