@@ -27,7 +27,7 @@ from sklearn_calib.decomposition._intervals import SamplingError
 from sklearn_calib.groups._grades import _compute_joining_loss
 from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.linear import logistic_intervals
-from sklearn_calib.linear._fit import LOSS_FUNCTIONS
+from sklearn_calib.linear._fit import LOSS_DERIVATIVES_BY_NAME
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.monitoring._result import e_benjamini_hochberg
 from sklearn_calib.recalibrators import IsotonicCalibration, cross_fitted_proba
@@ -969,7 +969,7 @@ def test_the_population_of_a_theory_has_means_of_its_scale(ratio):
     check(model.scale_, -stats.norm.ppf(0.1) / np.sqrt(inverse), "scale", 1e-6)
 
 
-@pytest.mark.parametrize("loss", sorted(LOSS_FUNCTIONS))
+@pytest.mark.parametrize("loss", sorted(LOSS_DERIVATIVES_BY_NAME))
 def test_derivatives_of_losses_of_linear_models(loss):
     """By differences, on both sides of every kink."""
     f = np.array(
@@ -979,10 +979,13 @@ def test_derivatives_of_losses_of_linear_models(loss):
     if loss == "multinomial":
         f = np.column_stack([f, np.zeros(len(f)), -0.5 * f])
         codes = np.arange(len(f)) % 3
-        _, psi, proba = LOSS_FUNCTIONS[loss](f, codes)
+        _, psi, proba = LOSS_DERIVATIVES_BY_NAME[loss](f, codes)
         for c in range(3):
             move = step * np.eye(3)[c]
-            ends = [LOSS_FUNCTIONS[loss](f + sign * move, codes)[0] for sign in (1, -1)]
+            ends = [
+                LOSS_DERIVATIVES_BY_NAME[loss](f + sign * move, codes)[0]
+                for sign in (1, -1)
+            ]
             slope = (ends[0] - ends[1]) / (2 * step)
             np.testing.assert_allclose(
                 -psi[:, c], slope, atol=1e-7, err_msg=f"class {c}"
@@ -990,8 +993,10 @@ def test_derivatives_of_losses_of_linear_models(loss):
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
         return
     for y in (np.ones(len(f)), -np.ones(len(f))):
-        _, psi, curvature = LOSS_FUNCTIONS[loss](f, y)
-        low, high = (LOSS_FUNCTIONS[loss](f + sign * step, y) for sign in (-1, 1))
+        _, psi, curvature = LOSS_DERIVATIVES_BY_NAME[loss](f, y)
+        low, high = (
+            LOSS_DERIVATIVES_BY_NAME[loss](f + sign * step, y) for sign in (-1, 1)
+        )
         where = f"{loss}, y = {y[0]:g}"
         np.testing.assert_allclose(
             -psi, (high[0] - low[0]) / (2 * step), atol=2e-4, err_msg=where

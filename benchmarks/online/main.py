@@ -76,7 +76,7 @@ def mixture(p, y, share):
     from sklearn_calib._kernels._logistic_grid import (
         FINE_LINE_GRID,
         compute_pair_proba,
-        update_weights,
+        update_grid_weights,
     )
 
     z, log_weight = np.clip(logit(p), -30, 30), FINE_LINE_GRID.log_prior
@@ -86,7 +86,7 @@ def mixture(p, y, share):
             log_weight
         )
         given = compute_pair_proba(2.0 * y[row] - 1, z[row : row + 1], FINE_LINE_GRID)
-        log_weight = update_weights(log_weight, given, None, FINE_LINE_GRID, share)
+        log_weight = update_grid_weights(log_weight, given, None, FINE_LINE_GRID, share)
     return q
 
 

@@ -95,7 +95,7 @@ class SortedPredictions:
         These are the predictions and the frequencies, one row for each model.
         """
         self._set_resample_weights(weight)
-        score, frequency, _ = self._smooth_cells()
+        score, frequency, _ = self._smoothed_cells()
         return score, frequency
 
     def _set_resample_weights(self, weight):
@@ -108,18 +108,18 @@ class SortedPredictions:
         else:
             self.weight = np.take_along_axis(weight, self._order, axis=1)
         self.total = self.weight.sum(axis=1)
-        self.event_weight = self._sum_weighted(self.outcome)
+        self.event_weight = self._sum_weighted_rows(self.outcome)
         self.rate = self.event_weight / self.total
         self.has_both = (self.event_weight > 0) & (self.event_weight < self.total)
 
-    def _sum_weighted(self, values):
+    def _sum_weighted_rows(self, values):
         return np.einsum("bn,bn->b", self.weight, values)
 
-    def _average_weighted(self, values):
-        return self._sum_weighted(values) / self.total
+    def _average_weighted_rows(self, values):
+        return self._sum_weighted_rows(values) / self.total
 
     def compute_oe_ratio(self):
-        expected = self._sum_weighted(self.p)
+        expected = self._sum_weighted_rows(self.p)
         return np.divide(
             self.event_weight,
             expected,
@@ -128,15 +128,15 @@ class SortedPredictions:
         )
 
     def compute_brier(self):
-        return self._average_weighted((self.outcome - self.p) ** 2)
+        return self._average_weighted_rows((self.outcome - self.p) ** 2)
 
     def compute_scaled_brier(self):
-        return self._mask_single_label(
+        return self._evaluate_if_both_labels(
             lambda: 1 - self.compute_brier() / (self.rate * (1 - self.rate))
         )
 
     def compute_log_loss(self):
-        return self._average_weighted(self._log_losses)
+        return self._average_weighted_rows(self._log_losses)
 
     def compute_nagelkerke_r2(self):
         # The log likelihood ratio per row is the entropy of the event rate less the log
@@ -144,11 +144,11 @@ class SortedPredictions:
         # possible value.
         entropy = entr(self.rate) + entr(1 - self.rate)
         gain = self.compute_log_loss() - entropy
-        return self._mask_single_label(
+        return self._evaluate_if_both_labels(
             lambda: np.expm1(2 * gain) / np.expm1(-2 * entropy)
         )
 
-    def _mask_single_label(self, value):
+    def _evaluate_if_both_labels(self, value):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.has_both, value(), np.nan)
 
@@ -158,14 +158,14 @@ class SortedPredictions:
         non_events = self.weight - events
         # A tie between an event and a non-event counts 1/2, as in the Mann-Whitney
         # statistic: the mean of the sums below the tie and up to it.
-        before, after = self._sum_below_and_upto(non_events)
+        before, after = self._sum_below_and_up_to_tie(non_events)
         below = (before + after) / 2
         pairs = self.event_weight * (self.total - self.event_weight)
-        return self._mask_single_label(
+        return self._evaluate_if_both_labels(
             lambda: np.einsum("bn,bn->b", events, below) / pairs
         )
 
-    def _sum_below_and_upto(self, values):
+    def _sum_below_and_up_to_tie(self, values):
         """Return sums over all lower predictions, and over these and equal ones."""
         after = np.cumsum(values, axis=1)
         if self._tie_bounds is None:
@@ -174,9 +174,9 @@ class SortedPredictions:
         before = np.take_along_axis(after - values, first, axis=1)
         return before, np.take_along_axis(after, last, axis=1)
 
-    def _sum_ties(self, values):
+    def _sum_tied_rows(self, values):
         """Return the sum over the rows with the prediction of each row."""
-        before, after = self._sum_below_and_upto(values)
+        before, after = self._sum_below_and_up_to_tie(values)
         return after - before
 
     # -- lines in the log-odds ---------------------------------------------------------------
@@ -245,7 +245,7 @@ class SortedPredictions:
             else (a, b)
         )
 
-    def fit_shift(self):
+    def fit_log_odds_shift(self):
         """Return a of logit P = a + z."""
         shifts = np.full(len(self.p), np.nan)
         for model in np.flatnonzero(self.has_both):
@@ -261,10 +261,10 @@ class SortedPredictions:
 
     def compute_ici(self):
         """Return the ICI: the mean distance of the cells from the curve."""
-        score, frequency, mass = self._smooth_cells()
+        score, frequency, mass = self._smoothed_cells()
         return np.einsum("bc,bc->b", mass, np.abs(frequency - score)) / self.total
 
-    def _smooth_cells(self):
+    def _smoothed_cells(self):
         """Return scores, smoothed frequencies and masses of each model's cells.
 
         There are at most `MAX_CURVE_CELLS` cells.
@@ -285,9 +285,12 @@ class SortedPredictions:
         events = self.weight * self.outcome
         # The rows of one prediction may be in two cells.
         if self._tie_bounds is not None:
-            total = self._sum_ties(self.weight)
+            total = self._sum_tied_rows(self.weight)
             event_rate = np.divide(
-                self._sum_ties(events), total, out=np.zeros_like(total), where=total > 0
+                self._sum_tied_rows(events),
+                total,
+                out=np.zeros_like(total),
+                where=total > 0,
             )
             # Each row gets the mean outcome of its tie, so the curve does not depend on
             # how the sort ordered the rows of a tie.
@@ -305,7 +308,7 @@ class SortedPredictions:
 #: Names of quantities, and what computes them.
 MEASURE_METHODS = {
     "O/E": "compute_oe_ratio",
-    "calibration in the large": "fit_shift",
+    "calibration in the large": "fit_log_odds_shift",
     "intercept": "get_intercept",
     "slope": "get_slope",
     "ICI": "compute_ici",
@@ -405,7 +408,7 @@ def _find_window_widths(score, mass):
     # A window that holds the span is narrowest if it begins or ends at a cell;
     # mirroring the scores turns ends into beginnings.
     for x, m in ((score, mass), (-score[:, ::-1], mass[:, ::-1])):
-        begin, end = _find_spans(x, m)
+        begin, end = _find_span_bounds(x, m)
         positions = score[:, :, None] if x is score else -score[:, :, None]
         reach = np.maximum(positions - begin[:, None, :], end[:, None, :] - positions)
         np.minimum(width, reach.min(axis=2), out=width)
@@ -414,7 +417,7 @@ def _find_window_widths(score, mass):
     return np.where(width > 0, width, np.finfo(np.float64).tiny ** 0.5)
 
 
-def _find_spans(x, mass):
+def _find_span_bounds(x, mass):
     """Return where spans of `LOESS_SPAN` of the mass begin and end.
 
     They begin at cells, and end between cells.

@@ -13,14 +13,14 @@ BIN_EDGE_TOLERANCE = 1e-9
 MAX_SWEPT_BINS = 1000
 
 
-def find_distinct(scores):
+def find_distinct_scores(scores):
     """Return sorted distinct scores, and the index of each row's score among them."""
     return np.unique(scores, return_inverse=True)
 
 
 def pool_equal_scores(scores, y_encoded, weight):
-    """Return what `find_distinct` does, and the weight and event rate of each score."""
-    values, row_value = find_distinct(scores)
+    """Return what `find_distinct_scores` does, and the weight and event rate of each score."""
+    values, row_value = find_distinct_scores(scores)
     mass = np.bincount(row_value, weights=weight)
     return (
         values,
@@ -100,19 +100,19 @@ def bin_rows(scores, weight, n_bins, strategy):
     """
     if strategy == "uniform":
         return bin_distinct_values(scores, None, n_bins, strategy)
-    values, row_value = find_distinct(scores)
+    values, row_value = find_distinct_scores(scores)
     mass = np.bincount(row_value, weights=weight)
     return bin_distinct_values(values, mass, n_bins, strategy)[row_value]
 
 
-def get_cube_root_bins(n_rows):
+def compute_cube_root_bin_count(n_rows):
     """Return the cube root of the number of rows, rounded up."""
     # Rounding can lift the cube root of a perfect cube just above the integer, which
     # `ceil` would turn into one bin more.
     return max(int(np.ceil(np.cbrt(n_rows) - 1e-9)), 1)
 
 
-def sweep_monotonic_bins(values, mass, event_weight, strategy):
+def find_max_monotonic_bins(values, mass, event_weight, strategy):
     """Return the largest number of bins before the frequencies first decrease.
 
     Roelofs et al. (2022), algorithm 1, at most `MAX_SWEPT_BINS`. "quantile": a value

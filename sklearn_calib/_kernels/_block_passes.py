@@ -23,8 +23,8 @@ from ._temperature import (
     choose_sums_function,
     compute_excess_loss,
     compute_halley_step,
-    get_inverse_temperature_box,
-    get_safe_gap,
+    get_inverse_temperature_bounds,
+    get_safe_logit_gap,
     solve_temperature,
 )
 
@@ -50,19 +50,19 @@ class TemperaturePass:
     sums: FloatArray
     weight: float
     # The lowest and the highest logit.
-    lowest: float
-    highest: float
+    min_logit: float
+    max_logit: float
     # The loss above the largest one that counts, and its derivative.
-    excess: FloatArray
+    excess_loss: FloatArray
     n_classes: int
 
     def __add__(self, other: Any) -> "TemperaturePass":
         return TemperaturePass(
             self.sums + other.sums,
             self.weight + other.weight,
-            min(self.lowest, other.lowest),
-            max(self.highest, other.highest),
-            self.excess + other.excess,
+            min(self.min_logit, other.min_logit),
+            max(self.max_logit, other.max_logit),
+            self.excess_loss + other.excess_loss,
             self.n_classes,
         )
 
@@ -76,7 +76,7 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
     sums = np.asarray(choose_sums_function(np.inf)(logits, y_encoded, weight, beta))
     # The loss of a row is capped at the largest one that float64 can express. Few
     # blocks come near the cap, and only those need the second pass.
-    reachable = beta * (highest - lowest) > get_safe_gap(logits.shape[1])
+    reachable = beta * (highest - lowest) > get_safe_logit_gap(logits.shape[1])
     excess = (
         compute_excess_loss(logits, y_encoded, weight, beta)
         if reachable
@@ -87,7 +87,7 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
     )
 
 
-def make_corrected_step(sample):
+def make_corrected_halley_step(sample):
     """Return a step for `solve_temperature` that is better than Halley's.
 
     It uses `sample`, (logits, y_encoded, weight).
@@ -143,7 +143,9 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
             current_pass = run_pass(beta)
         return current_pass.sums
 
-    box = get_inverse_temperature_box(current_pass.highest - current_pass.lowest or 1.0)
+    box = get_inverse_temperature_bounds(
+        current_pass.max_logit - current_pass.min_logit or 1.0
+    )
     solve_sums = partial(
         solve_temperature,
         get_sums,
@@ -156,11 +158,13 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
     if sample is None:
         fit = solve_sums(_MAX_HALLEY_LOG_STEP)
     else:
-        fit = solve_sums(_MAX_CORRECTED_LOG_STEP, make_corrected_step(sample))
+        fit = solve_sums(_MAX_CORRECTED_LOG_STEP, make_corrected_halley_step(sample))
     if not label_smoothing:
         # The last pass was at a beta near the optimum; the capped part of the loss is
         # extrapolated linearly instead of reading all rows again.
-        excess = current_pass.excess @ (1.0, fit.beta - pass_beta) / current_pass.weight
+        excess = (
+            current_pass.excess_loss @ (1.0, fit.beta - pass_beta) / current_pass.weight
+        )
         fit = fit._replace(loss=max(float(fit.loss - excess), 0.0))
     return fit, current_pass.weight
 
@@ -193,12 +197,12 @@ def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
 
     The probabilities are softmax(coef max(beta (z - max z), -1e4) + intercept).
     """
-    from ._temperature_compiled import add_vector_sums
+    from ._temperature_compiled import add_vector_gradient
 
     logits = np.ascontiguousarray(logits)
     gradient = np.zeros((2, logits.shape[1]))
     row = np.empty((2, len(coef)))
-    loss = add_vector_sums(
+    loss = add_vector_gradient(
         logits, y_encoded, weight, float(beta), coef, intercept, gradient, row
     )
     return VectorPass(float(loss), gradient.ravel(), float(weight.sum()))
@@ -220,7 +224,7 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
     predicted to be less than `tol` above the smallest, by default p / (20 n): a tenth
     of the p / (2 n) that the p = 2 k coefficients cost on other rows.
     """
-    x, solve = _fit_sample(*sample, beta, penalty)
+    x, solve = _fit_vector_to_sample(*sample, beta, penalty)
     k = len(x) // 2
     value = np.inf
     slope = 0.0
@@ -261,7 +265,7 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
     return SoftmaxFit(x[:k], x[k:], float(value + slope / 2), norm, -slope, n_passes)
 
 
-def _fit_sample(logits, y_encoded, weight, beta, penalty):
+def _fit_vector_to_sample(logits, y_encoded, weight, beta, penalty):
     """Return the optimum of the sample and a solver.
 
     The solver is for systems of the Hessian at the optimum.

@@ -23,13 +23,13 @@ import numpy as np
 
 MANTISSA_BITS = 52
 # The last bits of a key, which a step of a distance drops.
-STEP_BITS = 16
+DISTANCE_STEP_BITS = 16
 # So many bits of a key may be dropped.
-ALLOWED_BIT_SHIFTS = (0, *range(STEP_BITS, MANTISSA_BITS + 1))
+ALLOWED_BIT_SHIFTS = (0, *range(DISTANCE_STEP_BITS, MANTISSA_BITS + 1))
 # A cell is one octave then.
 MAX_BIT_SHIFT = ALLOWED_BIT_SHIFTS[-1]
 # Below 2^-24 so many more bits of a key are dropped.
-TAIL_BITS = 5
+TAIL_EXTRA_BITS = 5
 N_PROBABILITY_CUTS = 60
 
 ID, N0, N1, OFFSET, W0, W1, V0, V1 = range(8)
@@ -64,7 +64,9 @@ def decode_float_keys(keys):
 
 def round_to_steps(keys):
     """Round keys to steps of 36 bits."""
-    return (np.asarray(keys, dtype=np.int64) + (1 << (STEP_BITS - 1))) >> STEP_BITS
+    return (
+        np.asarray(keys, dtype=np.int64) + (1 << (DISTANCE_STEP_BITS - 1))
+    ) >> DISTANCE_STEP_BITS
 
 
 def split_distance_and_side(p, q=None):
@@ -111,9 +113,9 @@ def _find_cut_keys():
 CUT_KEYS = _find_cut_keys()
 
 
-def get_tail_shift(shift):
+def get_tail_bit_shift(shift):
     """Return how many bits are dropped below 2^-24."""
-    return min(shift + TAIL_BITS, MAX_BIT_SHIFT) if shift else 0
+    return min(shift + TAIL_EXTRA_BITS, MAX_BIT_SHIFT) if shift else 0
 
 
 def count_dropped_bits(ids, shift):
@@ -121,18 +123,20 @@ def count_dropped_bits(ids, shift):
     start, _ = decode_cells(ids)
     # Very small probabilities would otherwise use most cells, because floats are dense
     # near 0, although few decisions depend on them.
-    tail = np.where(np.equal(shift, 0), 0, np.minimum(shift + TAIL_BITS, MAX_BIT_SHIFT))
+    tail = np.where(
+        np.equal(shift, 0), 0, np.minimum(shift + TAIL_EXTRA_BITS, MAX_BIT_SHIFT)
+    )
     return np.where(start < TAIL_KEY, tail, shift)
 
 
 def find_cell_starts(keys, high, shift):
     """Return the first key of the cell of each key."""
-    dropped = np.where(keys < TAIL_KEY, get_tail_shift(shift), shift)
+    dropped = np.where(keys < TAIL_KEY, get_tail_bit_shift(shift), shift)
     floor = [cuts[np.searchsorted(cuts, keys, side="right") - 1] for cuts in CUT_KEYS]
     return np.maximum(keys >> dropped << dropped, np.where(high, floor[1], floor[0]))
 
 
-def find_smallest_shift(fits, shift=0):
+def find_smallest_bit_shift(fits, shift=0):
     """Return the smallest shift from `shift` on that `fits`, or the largest one.
 
     All shifts above one that fits must fit.
@@ -158,7 +162,7 @@ def find_cell_runs(p, q, max_cells):
         return np.flatnonzero(np.append(True, new))
 
     return find_starts(
-        find_smallest_shift(lambda shift: len(find_starts(shift)) <= max_cells)
+        find_smallest_bit_shift(lambda shift: len(find_starts(shift)) <= max_cells)
     )
 
 
@@ -210,9 +214,9 @@ def compute_mean_distances(table, last=None):
     below its `last` key.
     """
     start, high = decode_cells(table[:, ID])
-    base = round_to_steps(start) << STEP_BITS
+    base = round_to_steps(start) << DISTANCE_STEP_BITS
     offset = view_as_float(table)[:, OFFSET]
-    step = decode_float_keys(base + (1 << STEP_BITS)) - decode_float_keys(base)
+    step = decode_float_keys(base + (1 << DISTANCE_STEP_BITS)) - decode_float_keys(base)
     weight = get_label_sums(table)[0].sum(axis=1)
     mean = np.where(
         offset > 0,
@@ -258,7 +262,7 @@ def compute_mean_scores(table, last=None):
     return np.column_stack([np.where(high & (inside == p), t, 1.0 - inside), inside])
 
 
-def find_last_keys(start, high, dropped):
+def find_last_cell_keys(start, high, dropped):
     """Return the last key of cells that begin at `start` and drop `dropped` bits."""
     # A cell ends at its own last bit pattern, at 1/2, or at the next cut, whichever
     # comes first.

@@ -15,6 +15,7 @@ from .._simplex_array import LOG_LOSS_FLOOR
 from ._cells import (
     ALLOWED_BIT_SHIFTS,
     CUT_KEYS,
+    DISTANCE_STEP_BITS,
     GROUP_PATTERN_COLUMN,
     ID,
     MIN_COMPLEMENT,
@@ -22,13 +23,12 @@ from ._cells import (
     N1,
     N_PROBABILITY_CUTS,
     OFFSET,
-    STEP_BITS,
     TAIL_KEY,
     UNWEIGHTED_COLUMNS,
     V0,
     W0,
     WEIGHTED_COLUMNS,
-    get_tail_shift,
+    get_tail_bit_shift,
     view_as_float,
 )
 from ._compile import compile_helper, compile_kernel
@@ -44,21 +44,21 @@ from ._exact_sums_compiled import (
 
 EMPTY_SLOT = np.iinfo(np.int64).min
 _HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_HALF_STEP = np.uint64(1 << (STEP_BITS - 1))
-_STEP_BITS = np.uint64(STEP_BITS)
+_HALF_DISTANCE_STEP = np.uint64(1 << (DISTANCE_STEP_BITS - 1))
+_UNSIGNED_STEP_BITS = np.uint64(DISTANCE_STEP_BITS)
 _WORD_BITS = np.uint64(32)
 _UNSIGNED_TAIL_KEY = np.uint64(TAIL_KEY)
 _PATTERN_HASH_FACTOR = np.uint64(0xD6E8FEB86659FD93)
-_PROBE_STEP = np.uint64(9)
-_ZERO = np.uint64(0)
-_ONE = np.uint64(1)
-_LANE = np.uint64(3)
-_LANES = np.uint64(7)
-_W0 = np.uint64(W0)
-_V0 = np.uint64(V0)
+_PROBE_STEP_SLOTS = np.uint64(9)
+_UNSIGNED_ZERO = np.uint64(0)
+_UNSIGNED_ONE = np.uint64(1)
+_LANE_BITS = np.uint64(3)
+_LANE_MASK = np.uint64(7)
+_UNSIGNED_W0 = np.uint64(W0)
+_UNSIGNED_V0 = np.uint64(V0)
 # The cuts of the high side begin here.
 _HIGH_SIDE_START = np.uint64(CUT_KEYS.shape[1])
-_CUTS = CUT_KEYS.astype(np.uint64).ravel()
+_FLAT_CUT_KEYS = CUT_KEYS.astype(np.uint64).ravel()
 # So many of the totals depend on weights.
 _N_WEIGHTED_TOTALS = 7
 _UNIT_WEIGHTS = np.ones(CHUNK_ROWS)
@@ -77,7 +77,7 @@ def make_empty_slots(n_cells, columns):
 
 
 @compile_helper
-def _find_cell_start(key, t, high, shift, tail, cuts):
+def _find_cell_start_key(key, t, high, shift, tail, cuts):
     """Return the first key of the cell; all integers are unsigned."""
     # A product and one comparison replace a binary search; the tolerance makes the
     # guess at most one cut too high.
@@ -92,7 +92,7 @@ def _find_cell_start(key, t, high, shift, tail, cuts):
 
 @compile_helper
 def _round_to_steps(key):
-    return (key + _HALF_STEP) >> _STEP_BITS
+    return (key + _HALF_DISTANCE_STEP) >> _UNSIGNED_STEP_BITS
 
 
 @compile_helper
@@ -104,19 +104,19 @@ def _find_slot(table, identity, i, pattern, shift, bits):
     """
     shifted = uint64(identity) >> shift
     # At shift 0 cells are single scores without neighbours, so all bits are mixed.
-    if shift == _ZERO:
+    if shift == _UNSIGNED_ZERO:
         slot = ((shifted ^ (shifted >> _WORD_BITS)) * _HASH_FACTOR) >> (
             uint64(64) - bits
         )
     else:
-        slot = ((shifted >> _LANE) * _HASH_FACTOR) >> (uint64(67) - bits)
-        slot = (slot << _LANE) | (shifted & _LANES)
+        slot = ((shifted >> _LANE_BITS) * _HASH_FACTOR) >> (uint64(67) - bits)
+        slot = (slot << _LANE_BITS) | (shifted & _LANE_MASK)
     mask = uint64(len(table) - 1)
     if pattern is None:
         while table[slot, ID] != identity and table[slot, ID] != EMPTY_SLOT:
             # The step is odd and the table a power of 2, so the probe visits every
             # slot.
-            slot = (slot + _PROBE_STEP) & mask
+            slot = (slot + _PROBE_STEP_SLOTS) & mask
     else:
         row_pattern = pattern[i]
         last = uint64(table.shape[1] - 1)
@@ -126,12 +126,12 @@ def _find_slot(table, identity, i, pattern, shift, bits):
         while table[slot, ID] != EMPTY_SLOT and (
             table[slot, ID] != identity or table[slot, last] != row_pattern
         ):
-            slot = (slot + _PROBE_STEP) & mask
+            slot = (slot + _PROBE_STEP_SLOTS) & mask
     return slot
 
 
 def _make_unsigned_shifts(shift):
-    return np.uint64(shift), np.uint64(get_tail_shift(shift))
+    return np.uint64(shift), np.uint64(get_tail_bit_shift(shift))
 
 
 def _count_slot_bits(slots):
@@ -146,7 +146,12 @@ def identify_cells(p, q, shift):
     ids = np.empty(len(p), dtype=np.int64)
     distance = np.empty(len(p))
     _identify_rows(
-        p, q if len(q) else 1.0 - p, *_make_unsigned_shifts(shift), _CUTS, ids, distance
+        p,
+        q if len(q) else 1.0 - p,
+        *_make_unsigned_shifts(shift),
+        _FLAT_CUT_KEYS,
+        ids,
+        distance,
     )
     return ids, distance
 
@@ -161,8 +166,8 @@ def _identify_rows(p, q, shift, tail, cuts, ids, distance):
         # The absolute value turns -0.0 into 0.0, which has other bits.
         t = abs(complement if p[i] > 0.5 else p[i])
         key = np.float64(t).view(np.uint64)
-        cell = _find_cell_start(key, t, high, shift, tail, cuts)
-        ids[i] = np.int64(cell ^ (_ZERO - high))
+        cell = _find_cell_start_key(key, t, high, shift, tail, cuts)
+        ids[i] = np.int64(cell ^ (_UNSIGNED_ZERO - high))
         distance[i] = np.float64(np.int64(_round_to_steps(key) - _round_to_steps(cell)))
 
 
@@ -185,11 +190,11 @@ def sum_row_losses(p, q, y):
         # and wrong prediction makes Spiegelhalter's variance meaningless; such rows are
         # counted.
         wrong += int(_split_by_label(block_p, block_q, y[rows], right, off))
-        sums[1] = _sum_products(off, off)
+        sums[1] = _sum_products_exactly(off, off)
         fill_negative_logs(right, LOG_LOSS_FLOOR, off)
-        sums[0] = _sum_products(off, _UNIT_WEIGHTS[: len(off)])
-        sums[2] = _sum_products(block_p, block_q)
-        sums[3] = _sum_variances(block_p, block_q)
+        sums[0] = _sum_products_exactly(off, _UNIT_WEIGHTS[: len(off)])
+        sums[2] = _sum_products_exactly(block_p, block_q)
+        sums[3] = _sum_tilt_variances(block_p, block_q)
     loss, brier, variance, score = join_integers(parts)
     n = len(p) << SUM_FRACTION_BITS
     return [n, n, n, loss, brier, variance, variance, score, wrong << SUM_FRACTION_BITS]
@@ -213,7 +218,7 @@ def _split_by_label(p, q, y, right, off):
 
 
 @compile_kernel
-def _sum_products(a, b):
+def _sum_products_exactly(a, b):
     highs = lows = np.int64(0)
     for i in range(len(a)):
         high, low = split_to_integers(a[i] * b[i])
@@ -223,7 +228,7 @@ def _sum_products(a, b):
 
 
 @compile_kernel
-def _sum_variances(p, q):
+def _sum_tilt_variances(p, q):
     highs = lows = np.int64(0)
     for i in range(len(p)):
         tilt = q[i] - p[i]
@@ -287,7 +292,7 @@ def add_rows(slots, filled, max_filled, shift, ids, distance, y, pattern, *weigh
     (how many were added, the number of filled slots).
     """
     weight, count = weights or (None, None)
-    return _add_rows(
+    return _add_rows_to_slots(
         slots,
         view_as_float(slots),
         filled,
@@ -304,7 +309,7 @@ def add_rows(slots, filled, max_filled, shift, ids, distance, y, pattern, *weigh
 
 
 @compile_kernel
-def _add_rows(
+def _add_rows_to_slots(
     slots,
     numbers,
     filled,
@@ -343,11 +348,11 @@ def _add_rows(
             times = count[i]
             w = weight[i] * count[i]
             v = w * weight[i]
-        slots[slot, _ONE + label] += times
+        slots[slot, _UNSIGNED_ONE + label] += times
         numbers[slot, OFFSET] += w * distance[i]
         if wide:
-            numbers[slot, _W0 + label] += w
-            numbers[slot, _V0 + label] += v
+            numbers[slot, _UNSIGNED_W0 + label] += w
+            numbers[slot, _UNSIGNED_V0 + label] += v
     return len(ids), filled
 
 
@@ -374,9 +379,11 @@ def _write_cells_to_slots(slots, cells, shift, bits, pattern):
 @compile_helper
 def _coarsen_cell(identity, shift, tail, cuts):
     high = uint64(identity < 0)
-    key = uint64(identity) ^ (_ZERO - high)
+    key = uint64(identity) ^ (_UNSIGNED_ZERO - high)
     t = np.uint64(key).view(np.float64)
-    return np.int64(_find_cell_start(key, t, high, shift, tail, cuts) ^ (_ZERO - high))
+    return np.int64(
+        _find_cell_start_key(key, t, high, shift, tail, cuts) ^ (_UNSIGNED_ZERO - high)
+    )
 
 
 @compile_helper
@@ -400,7 +407,7 @@ def _count_cells(cells, shift, tail, cuts):
 
 
 @compile_kernel
-def _merge_runs(cells, numbers, shift, tail, cuts):
+def _merge_cell_runs(cells, numbers, shift, tail, cuts):
     """Merge the sorted cells that the shift makes equal, in place; return their number."""
     filled = -1
     for i in range(len(cells)):
@@ -444,7 +451,7 @@ def merge_cells_to_limit(cells, shift, max_cells):
         return (
             index == last
             or _count_cells(
-                cells, *_make_unsigned_shifts(ALLOWED_BIT_SHIFTS[index]), _CUTS
+                cells, *_make_unsigned_shifts(ALLOWED_BIT_SHIFTS[index]), _FLAT_CUT_KEYS
             )
             <= max_cells
         )
@@ -462,8 +469,8 @@ def merge_cells_to_limit(cells, shift, max_cells):
         middle = (low + high) // 2
         low, high = (low, middle) if is_within_limit(middle) else (middle + 1, high)
     shift = ALLOWED_BIT_SHIFTS[high]
-    n_cells = _merge_runs(
-        cells, view_as_float(cells), *_make_unsigned_shifts(shift), _CUTS
+    n_cells = _merge_cell_runs(
+        cells, view_as_float(cells), *_make_unsigned_shifts(shift), _FLAT_CUT_KEYS
     )
     return cells[:n_cells].copy(), shift
 

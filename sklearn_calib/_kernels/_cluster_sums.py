@@ -37,7 +37,7 @@ def compute_variance_ratio(residual, variance, weight):
     return expected / seen if seen > 0 else 1.0
 
 
-def bound_covariance(chance, weight, groups):
+def bound_cluster_covariance(chance, weight, groups):
     """Bound the summed covariances of different rows of a cluster.
 
     They are largest if one random number decides all rows of a cluster.
@@ -82,10 +82,10 @@ def run_score_test(columns, residual, variance, weight, groups):
     # observed squares; the ratio of both is the design effect of the clusters.
     mass = weight[:, None]
     expected = (columns * mass * variance[:, None]).T @ columns
-    columns = columns @ _raise_to_power(expected, -0.5)
+    columns = columns @ _raise_matrix_to_power(expected, -0.5)
     seen = (columns * mass * (residual**2)[:, None]).T @ columns
     pulls = sum_clusters((weight * residual)[:, None] * columns, groups)
-    pulls = pulls @ _raise_to_power(seen, -0.5)
+    pulls = pulls @ _raise_matrix_to_power(seen, -0.5)
     total = sum_clusters((weight * residual)[:, None] * columns, np.zeros_like(groups))[
         0
     ]
@@ -105,7 +105,7 @@ def run_score_test(columns, residual, variance, weight, groups):
     )
 
 
-def _raise_to_power(matrix, power):
+def _raise_matrix_to_power(matrix, power):
     """Return a power of a matrix without negative eigenvalues; those of 0 stay 0."""
     values, vectors = np.linalg.eigh(matrix)
     is_positive = values > 1e-12 * max(values[-1], 0.0)

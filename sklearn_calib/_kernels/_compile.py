@@ -33,8 +33,10 @@ from .._warnings import warn_calibration
 # A line is printed once a process has compiled for so many seconds.
 MAX_SILENT_SECONDS = 1.0
 
-_compiled = partial(njit, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
-compile_helper = partial(_compiled, no_cpython_wrapper=True)
+_compile_with_defaults = partial(
+    njit, error_model="numpy", nogil=True, no_cfunc_wrapper=True
+)
+compile_helper = partial(_compile_with_defaults, no_cpython_wrapper=True)
 
 
 def compile_kernel(function=None, **options):
@@ -50,13 +52,13 @@ def compile_kernel(function=None, **options):
         return np.errstate(over="ignore")(function)
     # `cache=True` of numba raises an error if the folder cannot be written; this cache
     # warns once and compiles anew.
-    compiled = _compiled(function, **options)
+    compiled = _compile_with_defaults(function, **options)
     if isinstance(getattr(compiled, "_cache", None), NullCache):
         try:
             compiled._cache = KernelCache(function)
         except (RuntimeError, OSError) as error:
             # Numba found no folder for its files.
-            compiled._cache = NoCache(error)
+            compiled._cache = WarningNullCache(error)
     return compiled
 
 
@@ -100,7 +102,7 @@ class KernelCache(FunctionCache):
             warn_uncached_code(error, self.cache_path)
 
 
-class NoCache(NullCache):
+class WarningNullCache(NullCache):
     """No cache; a warning is given when the compiler has run."""
 
     def __init__(self, error):
@@ -147,7 +149,7 @@ class CompilationNotice(event.Listener):
         """Start the clock, and print the notice if compilation has taken long."""
         # Kernels of other packages may be compiled too. Helpers compiled inside our
         # kernels count only once.
-        if self.depth == 0 and not _is_ours(event):
+        if self.depth == 0 and not _is_package_event(event):
             return
         if self.depth == 0:
             self.began = time.perf_counter()
@@ -167,7 +169,7 @@ class CompilationNotice(event.Listener):
             self.spent += time.perf_counter() - self.began
 
 
-def _is_ours(event):
+def _is_package_event(event):
     return event.data["dispatcher"].py_func.__module__.startswith(__package__)
 
 

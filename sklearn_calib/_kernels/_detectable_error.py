@@ -10,9 +10,9 @@ SIGNIFICANCE_LEVEL = 0.05
 KERNEL_BANDWIDTH = 0.2
 # An error is detectable if the test finds it with this probability.
 TARGET_POWER = 0.8
-_N_DRAWS = 50_000
+_N_NULL_DRAWS = 50_000
 _N_EIGENVALUES = 30
-_MAX_ROWS = 1e12
+_MAX_SEARCHED_ROWS = 1e12
 
 
 class DetectableErrors:
@@ -122,10 +122,12 @@ class DetectableErrors:
                     >= TARGET_POWER
                 )
 
-            if not is_detected(np.log(_MAX_ROWS)):
+            if not is_detected(np.log(_MAX_SEARCHED_ROWS)):
                 return None
             numbers.append(
-                float(np.exp(_find_crossing(is_detected, 0.0, np.log(_MAX_ROWS))))
+                float(
+                    np.exp(_find_crossing(is_detected, 0.0, np.log(_MAX_SEARCHED_ROWS)))
+                )
             )
         return max(numbers, default=None)
 
@@ -147,7 +149,7 @@ class DetectableErrors:
         # The many small eigenvalues add almost no variance, so their mean replaces
         # their draws.
         other_values = values[:-_N_EIGENVALUES].sum()
-        draws = np.random.default_rng(0).normal(size=(_N_DRAWS, len(largest)))
+        draws = np.random.default_rng(0).normal(size=(_N_NULL_DRAWS, len(largest)))
         return float(
             np.sqrt(
                 np.quantile(draws**2 @ largest + other_values, 1 - SIGNIFICANCE_LEVEL)

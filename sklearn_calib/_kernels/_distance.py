@@ -18,8 +18,8 @@ import numpy as np
 from ._distance_compiled import (
     BALANCE_TOLERANCE,
     get_gap_tolerance,
-    place_cells,
-    pool_cells,
+    move_cells_to_grid,
+    pool_scores_into_cells,
     run_interior_point,
 )
 
@@ -80,13 +80,13 @@ def _make_pooled_program(score, ones, zeros):
     """Make the program of `MAX_SCORE_CELLS` cells, with the mean move of rows to their cells."""
     starts = np.zeros(MAX_SCORE_CELLS + 1, np.intp)
     sums = np.zeros((MAX_SCORE_CELLS, 2))
-    n_cells = pool_cells(score, ones, zeros, MAX_SCORE_CELLS, starts, sums)
+    n_cells = pool_scores_into_cells(score, ones, zeros, MAX_SCORE_CELLS, starts, sums)
     starts = starts[: n_cells + 1]
     mass, centre = sums[:n_cells].T
     centre = np.divide(centre, mass, out=score[starts[:-1]], where=mass > 0)
     grid, indices = _make_grid(centre)
     masses = np.zeros((2, len(grid)))
-    mean_move = place_cells(score, ones, zeros, starts, indices, grid, *masses)
+    mean_move = move_cells_to_grid(score, ones, zeros, starts, indices, grid, *masses)
     return DistanceProgram(grid, *masses, mean_move)
 
 
@@ -122,7 +122,7 @@ def _place_on_grid(score, ones, zeros, grid, indices):
     return DistanceProgram(grid, ones, zeros, mean_move)
 
 
-def solve_program(program):
+def solve_distance_program(program):
     """Solve a `DistanceProgram`.
 
     The gap between primal and dual is at most 1e-9 of the value, or 1e-12.
@@ -230,7 +230,7 @@ def _solve_highs(grid, masses):
     return solution.eqlin.marginals.reshape(2, n), solution.x[:n]
 
 
-def bound_grid_loss(program, solution):
+def bound_grid_excess(program, solution):
     """Bound how far the optimum over all of [0, 1] is below that on the grid.
 
     Let x and z be linear between two points a and b. Then t x + (1 - t) z is the chord
@@ -286,7 +286,7 @@ def bracket_distance(
     # The saddle point of Hu, Jambulapati, Tian, Yang (2024), section 4: entropic steps
     # in the coupling and Euclidean ones in the multipliers, whose ratio balances the
     # two geometries.
-    problem = _Coupling(cost, balance, np.log(q), ratio=float(len(u)))
+    problem = _CouplingProblem(cost, balance, np.log(q), ratio=float(len(u)))
     log_x, x, multipliers = problem.make_start(q)
     sum_x = 0.0
     sum_l = 0.0
@@ -321,7 +321,7 @@ def bracket_distance(
     return upper, lower
 
 
-class _Coupling(NamedTuple):
+class _CouplingProblem(NamedTuple):
     """The saddle point problem of `bracket_distance`; `ratio` is of the two steps."""
 
     cost: np.ndarray

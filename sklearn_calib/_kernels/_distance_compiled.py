@@ -235,7 +235,7 @@ def _find_longest_step(values, change, pairs):
 
 
 @compile_kernel
-def pool_cells(score, ones, zeros, max_cells, starts, sums):
+def pool_scores_into_cells(score, ones, zeros, max_cells, starts, sums):
     """Pool scores into cells for `_distance.make_score_program`.
 
     Fills where cells start, their mass, and that times the score.
@@ -269,7 +269,7 @@ def pool_cells(score, ones, zeros, max_cells, starts, sums):
 
 
 @compile_kernel
-def place_cells(score, ones, zeros, starts, indices, grid, at_ones, at_zeros):
+def move_cells_to_grid(score, ones, zeros, starts, indices, grid, at_ones, at_zeros):
     """Move the masses of cells to their points; return the mean distance."""
     total_move = 0.0
     for cell in range(len(starts) - 1):

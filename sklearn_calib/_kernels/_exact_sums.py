@@ -11,12 +11,12 @@ import numpy as np
 SUM_FRACTION_BITS = 1074
 
 
-def convert_to_floats(sums):
+def convert_sums_to_floats(sums):
     """Return the nearest float64 numbers; infinity if a sum is too large."""
-    return np.array([_convert_to_float(number) for number in sums])
+    return np.array([_convert_sum_to_float(number) for number in sums])
 
 
-def _convert_to_float(number):
+def _convert_sum_to_float(number):
     try:
         # The division of Python integers is correctly rounded, however long they are.
         return number / (1 << SUM_FRACTION_BITS)
@@ -24,15 +24,15 @@ def _convert_to_float(number):
         return np.inf
 
 
-def convert_to_sums(numbers):
+def convert_floats_to_sums(numbers):
     """Return float64 numbers as sums; infinite ones become 2^1024."""
     return [
-        _convert_to_sum(number)
+        _convert_float_to_sum(number)
         for number in np.asarray(numbers, dtype=np.float64).tolist()
     ]
 
 
-def _convert_to_sum(number):
+def _convert_float_to_sum(number):
     if not np.isfinite(number):
         return 1 << (1024 + SUM_FRACTION_BITS)
     # The denominator is a power of 2 of at most 2^1074, so the division is exact.

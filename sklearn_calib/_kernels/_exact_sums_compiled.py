@@ -7,7 +7,7 @@ import numpy as np
 
 from .._simplex_array import LOG_LOSS_FLOOR
 from ._compile import compile_helper, compile_kernel
-from ._exact_sums import SUM_FRACTION_BITS, convert_to_sums
+from ._exact_sums import SUM_FRACTION_BITS, convert_floats_to_sums
 
 # The integers of so many terms cannot overflow when they are added.
 CHUNK_ROWS = 8192
@@ -18,17 +18,17 @@ _HIGH_SCALE = 2.0**_HIGH_BITS
 _LOW_SCALE = 2.0**_LOW_BITS
 # After this number has been added to another one, the last bits hold the whole part of
 # that one.
-_ROUNDING_SHIFT = 1.5 * 2.0**52
-_ROUNDING_SHIFT_BITS = np.float64(_ROUNDING_SHIFT).view(np.int64)
+_ROUNDING_ADDEND = 1.5 * 2.0**52
+_ROUNDING_ADDEND_BITS = np.float64(_ROUNDING_ADDEND).view(np.int64)
 _MANTISSA_MASK = np.int64((1 << 52) - 1)
 _BITS_OF_ONE = np.float64(1.0).view(np.int64)
 # Added to a mantissa, it carries into the exponent if the mantissa is above sqrt(2).
-_ROOT_CARRY = np.int64(0x95F64) << 32
+_SQRT_2_CARRY = np.int64(0x95F64) << 32
 _WORD_MASK = np.int64(0xFFFFFFFF)
 # Bits of the terms that are added at a time.
-_LEVEL_BITS = 49
+_BITS_PER_LEVEL = 49
 # So many levels cover all exponents of float64.
-_MAX_LEVELS = 48
+_MAX_EXPONENT_LEVELS = 48
 # Terms of more bits do not fit into levels.
 _MAX_TERM_BITS = 900
 
@@ -41,12 +41,13 @@ def count_chunks(n_rows):
 def sum_exactly(columns):
     """Sum each column of a float64 array of shape (n_columns, n_rows) exactly."""
     levels = np.zeros(
-        (count_chunks(columns.shape[1]), len(columns), _MAX_LEVELS, 2), np.int64
+        (count_chunks(columns.shape[1]), len(columns), _MAX_EXPONENT_LEVELS, 2),
+        np.int64,
     )
     # Terms that are too large for the levels are added exactly.
     # Python integers hold any exponent, at the cost of a slow loop.
-    if not _add_levels(columns, np.empty(CHUNK_ROWS), levels):
-        return [sum(convert_to_sums(column)) for column in columns]
+    if not _sum_by_bit_levels(columns, np.empty(CHUNK_ROWS), levels):
+        return [sum(convert_floats_to_sums(column)) for column in columns]
     sums = [0] * len(columns)
     used = np.nonzero(levels[..., 1])
     for j, (shift, integer) in zip(
@@ -57,7 +58,7 @@ def sum_exactly(columns):
 
 
 @compile_kernel
-def _add_levels(columns, remainder, levels):
+def _sum_by_bit_levels(columns, remainder, levels):
     """Sum chunks by bits that are added as integers.
 
     Returns whether all terms are small enough.
@@ -65,7 +66,7 @@ def _add_levels(columns, remainder, levels):
     for chunk in range(len(levels)):
         for j in range(len(columns)):
             column = columns[j, chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS]
-            top = _copy_terms(column, remainder)
+            top = _copy_terms_and_measure_bits(column, remainder)
             if top >> 52 >= 1022 + _MAX_TERM_BITS:
                 return False
             level = 0
@@ -74,7 +75,7 @@ def _add_levels(columns, remainder, levels):
                 # Each level takes 49 bits off all terms of a chunk: 8192 of them then
                 # add up within 63 bits.
                 shift = max(
-                    min((top >> 52) - 1022, shift) - _LEVEL_BITS, -SUM_FRACTION_BITS
+                    min((top >> 52) - 1022, shift) - _BITS_PER_LEVEL, -SUM_FRACTION_BITS
                 )
                 # Adding and subtracting this constant rounds a number to a multiple of
                 # 2^shift, without a call.
@@ -89,7 +90,7 @@ def _add_levels(columns, remainder, levels):
 
 
 @compile_helper
-def _copy_terms(terms, remainder):
+def _copy_terms_and_measure_bits(terms, remainder):
     """Copy the terms, and return the bits of the largest."""
     top = np.int64(0)
     for i in range(len(terms)):
@@ -124,7 +125,7 @@ def fill_negative_logs(x, floor, out):
     for i in range(len(x)):
         bits = np.float64(max(x[i], floor)).view(np.int64)
         mantissa = bits & _MANTISSA_MASK
-        above = (mantissa + _ROOT_CARRY) & (_MANTISSA_MASK + 1)
+        above = (mantissa + _SQRT_2_CARRY) & (_MANTISSA_MASK + 1)
         power = np.float64(np.int32((bits >> 52) - 1023 + (above >> 52)))
         f = np.int64(mantissa | (above ^ _BITS_OF_ONE)).view(np.float64) - 1.0
         # The polynomial of FreeBSD's `log` (msun). A library's logarithm may differ in
@@ -150,12 +151,12 @@ def split_to_integers(value):
     """Return a number below 2^9 as two integers, in units of 2^-40 and 2^-84."""
     # The rounded number stands in the last bits of the float, so a view as an integer
     # replaces a conversion, which vector units lack.
-    high = value * _HIGH_SCALE + _ROUNDING_SHIFT
+    high = value * _HIGH_SCALE + _ROUNDING_ADDEND
     low = (
-        value * _HIGH_SCALE - (high - _ROUNDING_SHIFT)
-    ) * _LOW_SCALE + _ROUNDING_SHIFT
-    high_integer = np.float64(high).view(np.int64) - _ROUNDING_SHIFT_BITS
-    return high_integer, np.float64(low).view(np.int64) - _ROUNDING_SHIFT_BITS
+        value * _HIGH_SCALE - (high - _ROUNDING_ADDEND)
+    ) * _LOW_SCALE + _ROUNDING_ADDEND
+    high_integer = np.float64(high).view(np.int64) - _ROUNDING_ADDEND_BITS
+    return high_integer, np.float64(low).view(np.int64) - _ROUNDING_ADDEND_BITS
 
 
 def join_integers(parts):
@@ -203,14 +204,14 @@ def compute_joint_terms(columns, y_encoded):
         minus = log[: len(block[0])]
         for c, column in enumerate(columns[:, rows]):
             fill_negative_logs(column, LOG_LOSS_FLOOR, minus)
-            _add_class(column, minus, c, *block, block_terms)
+            _add_class_moments(column, minus, c, *block, block_terms)
         fill_negative_logs(block[1], LOG_LOSS_FLOOR, minus)
         _finish_loss_moments(minus, block[1], block_terms)
     return terms, true, largest, argmax
 
 
 @compile_kernel
-def _add_class(p, log, c, y_encoded, true, largest, argmax, terms):
+def _add_class_moments(p, log, c, y_encoded, true, largest, argmax, terms):
     """Add the moments of one class.
 
     Sums of p^2 and p^3 are stored if the Brier loss will be.

@@ -46,14 +46,14 @@ def average_logistic(mu, tau):
     # A table is cheaper if it has fewer nodes than there are rows.
     if len(mu) > _MIN_TABLE_ROWS and np.ptp(mu) / _TABLE_STEP < len(mu):
         return _interpolate_table(mu, tau)
-    return _average_at_nodes(mu, tau)
+    return _average_by_quadrature(mu, tau)
 
 
-def _average_at_nodes(mu, tau):
-    return map_in_blocks(lambda block: _sum_nodes(block, tau), mu, 4096)
+def _average_by_quadrature(mu, tau):
+    return map_in_blocks(lambda block: _sum_quadrature_nodes(block, tau), mu, 4096)
 
 
-def _sum_nodes(mu, tau):
+def _sum_quadrature_nodes(mu, tau):
     """Sum over normal nodes if tau is small, else over logistic nodes."""
     if tau <= _MAX_NORMAL_TAU:
         # The trapezoid rule converges geometrically for functions that are analytic in
@@ -79,7 +79,7 @@ def _interpolate_table(mu, tau):
     """Interpolate by cubics on a grid of mu; d slope / d mu is spread / tau, exactly."""
     low = mu.min()
     nodes = np.arange(low, mu.max() + 3 * _TABLE_STEP, _TABLE_STEP)
-    value, slope, spread = _average_at_nodes(nodes, tau)
+    value, slope, spread = _average_by_quadrature(nodes, tau)
     bend = np.gradient(spread, _TABLE_STEP, edge_order=2)
     # Stein's identity E[Z s'(mu + tau Z)] = tau E[s''(mu + tau Z)] gives this
     # derivative without differences.
@@ -110,7 +110,7 @@ def average_probit(mu, tau):
     return ndtr(z), bell / norm, -bell * mu * tau / norm**3
 
 
-def average_clipped(mu, tau):
+def average_clipped_relu(mu, tau):
     """Average s(t) = min(max(t, 0), 1), in closed form."""
     if tau == 0:
         inside = (mu > 0) & (mu < 1)
@@ -153,7 +153,7 @@ def make_numerical_average(link):
 
 
 # The centre of symmetry c of each link s: s(c + t) = 1 - s(c - t).
-LINK_CENTRES = {"logit": 0.0, "probit": 0.0, "clipped_relu": 0.5}
+SYMMETRY_CENTRE_BY_LINK = {"logit": 0.0, "probit": 0.0, "clipped_relu": 0.5}
 
 
 def log_average_logistic(mu, tau):
@@ -191,7 +191,7 @@ def log_average_probit(mu, tau):
     return log, ratio / norm, -ratio * z * tau / norm**2
 
 
-def _evaluate_logarithm(expected, mu, tau):
+def _take_log_with_derivatives(expected, mu, tau):
     value, by_mu, by_tau = expected(mu, tau)
     value = np.maximum(value, 1e-300)
     return np.log(value), by_mu / value, by_tau / value
@@ -200,7 +200,7 @@ def _evaluate_logarithm(expected, mu, tau):
 _LOG_MEAN_FUNCTIONS = {
     "logit": log_average_logistic,
     "probit": log_average_probit,
-    "clipped_relu": partial(_evaluate_logarithm, average_clipped),
+    "clipped_relu": partial(_take_log_with_derivatives, average_clipped_relu),
 }
 
 
@@ -216,7 +216,7 @@ def compute_log_likelihood(link, mu, tau, positive):
         return np.log(likelihood), sign * by_mu / likelihood, sign * by_tau / likelihood
     # By symmetry of the link, the probability of a negative label is that of a positive
     # one at the mirrored score; both tails then keep their digits.
-    tail = np.where(positive, mu, 2 * LINK_CENTRES[link] - mu)
+    tail = np.where(positive, mu, 2 * SYMMETRY_CENTRE_BY_LINK[link] - mu)
     log, by_mu, by_tau = _LOG_MEAN_FUNCTIONS[link](tail, tau)
     return log, np.where(positive, by_mu, -by_mu), by_tau
 
@@ -229,6 +229,6 @@ def compute_label_proba(link, mu, tau):
     if callable(link):
         value = np.clip(make_numerical_average(link)(mu, tau)[0], 0, 1)
         return 1 - value, value
-    high = mu > LINK_CENTRES[link]
+    high = mu > SYMMETRY_CENTRE_BY_LINK[link]
     smaller = np.exp(np.minimum(compute_log_likelihood(link, mu, tau, ~high)[0], 0.0))
     return np.where(high, smaller, 1 - smaller), np.where(high, 1 - smaller, smaller)

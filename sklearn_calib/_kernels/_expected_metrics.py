@@ -100,7 +100,7 @@ def choose_best_actions(proba, costs):
     return np.where(total == 0, against < 0, chosen).astype(np.intp)
 
 
-def get_costs(costs, y_encoded, chosen):
+def get_chosen_costs(costs, y_encoded, chosen):
     """Return the cost of the chosen action of each row, given the true classes."""
     if costs.ndim == 2:
         return costs[y_encoded, chosen]

@@ -77,13 +77,13 @@ def find_crossings(
         block = slice(begin, begin + _MAX_BLOCK_CROSSINGS)
         i = ranges[block]
         j = level_indices[block]
-        keys[block] = find_first_beyond(
+        keys[block] = find_first_key_beyond(
             value, starts[i], stops[i], levels[j], last[i, j], dtype
         )
     return ranges, level_indices, keys, first, last
 
 
-def find_first_beyond(
+def find_first_key_beyond(
     value: Value, low: Any, high: Any, level: Any, side: Any, dtype: str
 ) -> Any:
     """Return the first key on the side of `high` between each low and high key.

@@ -115,7 +115,7 @@ def _compute_expit(x):
     return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
 
 
-class _Group(NamedTuple):
+class _GroupCells(NamedTuple):
     """A group: its cells are ``cells[start:end]``, and `events` is the sum of its events.
 
     The other arrays are those of all cells.
@@ -131,7 +131,7 @@ class _Group(NamedTuple):
 
 
 @compile_helper
-def _compute_excess(a, t, group):
+def _compute_event_excess(a, t, group):
     """Return the events above those expected at log-odds + a, less t deviations."""
     # The variance is that under the shifted probabilities, so the interval inverts a
     # score test and stays within the possible shifts.
@@ -146,12 +146,12 @@ def _compute_excess(a, t, group):
 
 @compile_helper
 def _find_shift(t, guess, step, group):
-    """Find the shift of the log-odds where `_compute_excess` is 0.
+    """Find the shift of the log-odds where `_compute_event_excess` is 0.
 
     The root is bracketed, then found by regula falsi (Illinois).
     """
     a = guess
-    fa = _compute_excess(guess, t, group)
+    fa = _compute_event_excess(guess, t, group)
     if fa == 0.0:
         return a
     step = abs(step) if fa > 0.0 else -abs(step)
@@ -166,12 +166,12 @@ def _find_shift(t, guess, step, group):
         if abs(b) > 800.0:
             return math.inf if step > 0.0 else -math.inf
         step *= 2.0
-        fb = _compute_excess(b, t, group)
+        fb = _compute_event_excess(b, t, group)
     for _ in range(200):
         c = b - fb * (b - a) / (fb - fa)
         if not min(a, b) < c < max(a, b):
             c = 0.5 * (a + b)
-        fc = _compute_excess(c, t, group)
+        fc = _compute_event_excess(c, t, group)
         if fc * fb < 0.0:
             a = b
             fa = fb
@@ -273,7 +273,7 @@ def fit_groups(
         events = moments[1, g]
         expected = moments[2, g]
         variance = moments[3, g]
-        group = _Group(log_odds, weight, squares, cells, start, end, events)
+        group = _GroupCells(log_odds, weight, squares, cells, start, end, events)
         # The ranges of the log-odds of non-events (0) and of events (1).
         low0 = low1 = math.inf
         high0 = high1 = -math.inf

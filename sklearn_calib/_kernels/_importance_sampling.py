@@ -46,7 +46,7 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
         column[alive] for column in (proba, trials, events, weight / weight.max())
     )
     ends = np.flatnonzero(np.append(p[1:] > p[:-1], True))
-    tilts = _make_tilts(p, n, w, ends)
+    tilts = _make_log_odds_tilts(p, n, w, ends)
     # Exponential tilting of independent Bernoulli labels: the likelihood ratio of a
     # draw is an exponential of its weighted sum.
     normaliser = 1 - p + p * np.exp(tilts * w)
@@ -78,7 +78,7 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
     return min(float(total) / (n_draws + 1), 1.0)
 
 
-def _make_tilts(p, n, w, ends):
+def _make_log_odds_tilts(p, n, w, ends):
     """Return the shifts of the log-odds per unit of weight; the first one is 0."""
     variance = np.cumsum(n * w * w * p * (1 - p))
     indices = np.searchsorted(

@@ -116,14 +116,14 @@ def estimate_confusion_prior(
         v1 = compute_variance(c, 1.0)
         v_half = compute_variance(c, 0.5)
         bend = 2 * v0 + 2 * v1 - 4 * v_half
-        interval[c] = _solve_between_roots(
+        interval[c] = _find_nonpositive_range(
             1 - z2 * bend, -2 * raw[c] - z2 * (v1 - v0 - bend), raw[c] ** 2 - z2 * v0
         )
     low, high = np.clip(interval, 0.0, 1.0).T
     return prior, se, np.column_stack([np.minimum(low, prior), np.maximum(high, prior)])
 
 
-def _solve_between_roots(a, b, c):
+def _find_nonpositive_range(a, b, c):
     """Return where a t^2 + b t + c <= 0; everything if it has no minimum."""
     root = b * b - 4 * a * c
     if a <= 0 or root < 0:

@@ -43,13 +43,13 @@ class MergeRule(NamedTuple):
     n_levels: int
     tolerance: float
     # The number of rows of the sample: a mass times this is a count.
-    n_rows: float
+    n_sample_rows: float
     # An error must exceed so many of its standard errors to be corrected.
-    n_errors: float = 0.0
+    min_standard_errors: float = 0.0
     # All classes are corrected at once.
-    vector: bool = False
+    corrects_all_classes: bool = False
     # The first prediction counts for so many rows in a vector correction.
-    shrink: float = 0.0
+    first_prediction_rows: float = 0.0
     max_iter: int = 100_000
 
 
@@ -141,16 +141,18 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         # The estimated error of algorithm 2: the mass of the group times its
         # prediction, less its estimated label frequencies.
         error = np.abs(mass * prediction[g] - labels[g])
-        if rule.n_errors > 0:
+        if rule.min_standard_errors > 0:
             # An extension of the paper: errors within their own standard errors are not
             # corrected, because a correction would only fit noise.
             spread = (
                 np.maximum(prediction[g] * (1 - prediction[g]), 0)
                 * max(mass, 0)
-                / rule.n_rows
+                / rule.n_sample_rows
             )
             error = np.where(
-                error > rule.n_errors * np.sqrt(spread) + TIE_TOLERANCE, error, 0
+                error > rule.min_standard_errors * np.sqrt(spread) + TIE_TOLERANCE,
+                error,
+                0,
             )
         worst_class[g] = _find_largest_index(error)
         worst[g] = 0 if is_final[g] else error[worst_class[g]]
@@ -169,7 +171,7 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         touched[g] = True
         # A shrunken estimate still differs from the labels, which is intended: the
         # group is not corrected again.
-        is_final[g] = rule.vector
+        is_final[g] = rule.corrects_all_classes
         del owner[keys[g]]
         key = compute_levels(prediction[g], rule.n_levels).tobytes()
         other = owner.get(key)
@@ -211,8 +213,8 @@ def _find_largest_index(values):
 def _correct_prediction(prediction, first, labels, j, rule):
     """Return the prediction of a group, corrected in class j or in all classes."""
     mass = labels.sum()
-    if rule.vector:
-        prior = rule.shrink / rule.n_rows
+    if rule.corrects_all_classes:
+        prior = rule.first_prediction_rows / rule.n_sample_rows
         total = mass + prior
         return (labels + prior * first) / total if total > 0 else prediction
     corrected = prediction.copy()

@@ -2,7 +2,7 @@
 
 The level set of a row p is the integer vector m = floor(n_levels * p). Floats need care
 twice: floor((m / n) * n) is not m for many m (0.29 * 100), and rows stored as float32
-miss lattice points by 3e-8; so fractions within `get_snap_width` of the next integer
+miss lattice points by 3e-8; so fractions within `get_integer_snap_width` of the next integer
 count as it, by a rule that does not depend on the dtype, and levels are kept as
 integers, never found again from a rounded vector.
 """
@@ -29,7 +29,7 @@ def choose_n_levels(beta):
     return int(np.ceil(1 / max(beta, 1e-12) * (1 - 1e-12)))
 
 
-def get_snap_width(n_levels):
+def get_integer_snap_width(n_levels):
     """Return how far below an integer n_levels * p may lie and still count as it."""
     return min(0.01, max(1e-9, 2e-6 * n_levels))
 
@@ -37,7 +37,7 @@ def get_snap_width(n_levels):
 def compute_levels(proba, n_levels):
     """Return integer level vectors of rows on the simplex."""
     return np.floor(
-        np.asarray(proba) * float(n_levels) + get_snap_width(n_levels)
+        np.asarray(proba) * float(n_levels) + get_integer_snap_width(n_levels)
     ).astype(np.int64)
 
 
@@ -76,12 +76,12 @@ def group_rows(table, n_levels, seed=0):
     their run; a collision starts anew with other multipliers, so that the grouping is
     exact.
     """
-    from ._level_sets_compiled import are_runs_equal, hash_rows
+    from ._level_sets_compiled import hash_rows, have_runs_equal_levels
 
     size = float(n_levels)
-    slack = get_snap_width(n_levels)
+    slack = get_integer_snap_width(n_levels)
     while True:
-        multipliers = _draw_multipliers(table.shape[1], seed)
+        multipliers = _draw_hash_multipliers(table.shape[1], seed)
         # Sorting hashes of the rows is faster than sorting rows of many columns. Runs
         # of equal hashes are compared, and a collision draws new multipliers.
         keys = hash_rows(table, size, slack, multipliers)
@@ -89,34 +89,34 @@ def group_rows(table, n_levels, seed=0):
         is_first = np.ones(len(keys), dtype=bool)
         np.not_equal(keys[order[1:]], keys[order[:-1]], out=is_first[1:])
         starts = np.flatnonzero(is_first)
-        if are_runs_equal(table, size, slack, order, starts):
+        if have_runs_equal_levels(table, size, slack, order, starts):
             return order, starts
         seed += 1
 
 
 def find_cells(table, n_levels, cells, slack=None, seed=0):
     """Return the position of the level of each row among `cells` (b, k), or -1."""
-    from ._level_sets_compiled import confirm_candidates, hash_rows
+    from ._level_sets_compiled import confirm_candidate_cells, hash_rows
 
     index = np.full(len(table), -1, dtype=np.intp)
     if not len(cells):
         return index
-    multipliers = _draw_multipliers(table.shape[1], seed)
+    multipliers = _draw_hash_multipliers(table.shape[1], seed)
     keys = (cells.astype(np.uint64) * multipliers).sum(axis=1, dtype=np.uint64)
     order = np.argsort(keys, kind="stable")
     if (keys[order[1:]] == keys[order[:-1]]).any():
         return find_cells(table, n_levels, cells, slack, seed + 1)
     size = float(n_levels)
-    slack = get_snap_width(n_levels) if slack is None else slack
+    slack = get_integer_snap_width(n_levels) if slack is None else slack
     wanted = hash_rows(table, size, slack, multipliers)
     candidate = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
     # Equal hashes are only candidates; the levels themselves are compared below.
     candidate[keys[candidate] != wanted] = -1
-    confirm_candidates(table, size, slack, cells, candidate, index)
+    confirm_candidate_cells(table, size, slack, cells, candidate, index)
     return index
 
 
-def _draw_multipliers(k, seed):
+def _draw_hash_multipliers(k, seed):
     """Draw odd numbers of 64 bits, for hashes modulo 2^64."""
     random = np.random.default_rng(seed).integers(0, 2**63, k, dtype=np.uint64)
     return random * np.uint64(2) + np.uint64(1)

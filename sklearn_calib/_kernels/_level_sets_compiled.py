@@ -30,12 +30,12 @@ def _get_run_end(starts, g, n):
 def hash_rows(table, n_levels, slack, multipliers):
     """Return sum_j multiplier_j m_j modulo 2^64, which no order of summation changes."""
     keys = np.empty(len(table), dtype=np.uint64)
-    _hash_each(table, n_levels, slack, multipliers, keys)
+    _hash_each_row(table, n_levels, slack, multipliers, keys)
     return keys
 
 
 @compile_kernel
-def _hash_each(table, n_levels, slack, multipliers, keys):
+def _hash_each_row(table, n_levels, slack, multipliers, keys):
     for i in range(len(table)):
         scale = n_levels * _get_row_scale(table[i])
         key = np.uint64(0)
@@ -46,15 +46,15 @@ def _hash_each(table, n_levels, slack, multipliers, keys):
         keys[i] = key
 
 
-def are_runs_equal(table, n_levels, slack, order, starts):
+def have_runs_equal_levels(table, n_levels, slack, order, starts):
     """Return whether the rows of each run of `order` have the same levels."""
-    return _are_runs_equal(
+    return _have_runs_equal_levels(
         table, n_levels, slack, order, starts, np.empty(table.shape[1])
     )
 
 
 @compile_kernel
-def _are_runs_equal(table, n_levels, slack, order, starts, level):
+def _have_runs_equal_levels(table, n_levels, slack, order, starts, level):
     """Compare the levels of each row with those of the first row of its run."""
     for g in range(len(starts)):
         end = _get_run_end(starts, g, len(order))
@@ -73,7 +73,7 @@ def _are_runs_equal(table, n_levels, slack, order, starts, level):
 
 
 @compile_helper
-def _raise_to_power(value, p):
+def _raise_magnitude_to_power(value, p):
     """Return |value|^p."""
     value = abs(value)
     # The usual exponents avoid a call of `pow`, which takes most of the time of the
@@ -131,7 +131,7 @@ def _sum_gap_powers(table, y_encoded, weight, order, starts, p, gap):
             if np.isinf(p):
                 largest = max(largest, abs(gap[j]))
             else:
-                cell += _raise_to_power(gap[j], p)
+                cell += _raise_magnitude_to_power(gap[j], p)
         total += cell
     return (largest if np.isinf(p) else total), row_squares
 
@@ -139,12 +139,12 @@ def _sum_gap_powers(table, y_encoded, weight, order, starts, p, gap):
 def draw_labels(table, uniform):
     """Draw one label per row from its probabilities, by inversion of uniform numbers."""
     y_encoded = np.empty(len(table), dtype=np.int64)
-    _draw_each(table, uniform, y_encoded)
+    _draw_each_label(table, uniform, y_encoded)
     return y_encoded
 
 
 @compile_kernel
-def _draw_each(table, uniform, y_encoded):
+def _draw_each_label(table, uniform, y_encoded):
     """Subtract probabilities from the uniform number until it is negative."""
     for i in range(len(table)):
         # Scaling the uniform number by the sum of the row avoids dividing each entry.
@@ -163,7 +163,7 @@ def _draw_each(table, uniform, y_encoded):
 
 
 @compile_kernel
-def confirm_candidates(table, n_levels, slack, cells, candidate, index):
+def confirm_candidate_cells(table, n_levels, slack, cells, candidate, index):
     """Set the index of each row whose candidate cell has the same levels."""
     for i in range(len(table)):
         if candidate[i] < 0:

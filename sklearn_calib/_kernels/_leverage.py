@@ -14,9 +14,9 @@ from scipy.linalg import cholesky, lapack, solve_triangular
 # A block of rows takes up to 64 MB.
 MAX_BLOCK_ENTRIES = 2**23
 # Above this D K the penalty is negligible and the rows are reproduced.
-MAX_KERNEL_DIAGONAL = 1e11
+MAX_WEIGHTED_KERNEL_DIAGONAL = 1e11
 # The largest squared centre, relative to the squares of the rows around it.
-MAX_CENTRE_RATIO = 100
+MAX_SQUARED_CENTRE_RATIO = 100
 # Below this D_i K_ii, the difference in (1 - m_i) / D_i would lose digits.
 MIN_CURVATURE_TIMES_NORM = 1e-4
 
@@ -66,7 +66,7 @@ def _compute_primal(X, curvature, penalty, centre):
     hessian.flat[:: d + 1] += penalty
     factor = _factor_primal(hessian)
     h = np.empty(n)
-    for block in split_rows(n, d):
+    for block in make_row_slices(n, d):
         rows = _make_dense(X[block]) - centre
         half = solve_triangular(
             factor, rows.T, lower=True, overwrite_b=True, check_finite=False
@@ -152,7 +152,7 @@ def _compute_primal_blocks(X, curvature, penalty, centre, intercept):
             hessian[column_part, row_part] = block.T
     factor = _factor_primal(hessian)
     J = np.empty((n, r, r))
-    for row_block in split_rows(n, columns * r * r):
+    for row_block in make_row_slices(n, columns * r * r):
         size = len(rows[row_block])
         right = np.zeros((r, columns, r, size))
         for a in range(r):
@@ -209,7 +209,7 @@ def _factor_primal(hessian):
 def _factor_dual(inner):
     """Factor I + `inner` in its place."""
     inner.flat[:: len(inner) + 1] += 1
-    if inner.diagonal().max(initial=0) > MAX_KERNEL_DIAGONAL:
+    if inner.diagonal().max(initial=0) > MAX_WEIGHTED_KERNEL_DIAGONAL:
         raise np.linalg.LinAlgError("m would be rounding noise")
     return _factor_cholesky(inner)
 
@@ -224,7 +224,7 @@ def _factor_cholesky(matrix):
     return cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
 
 
-def split_rows(n, width):
+def make_row_slices(n, width):
     """Return slices of rows whose blocks hold at most MAX_BLOCK_ENTRIES numbers."""
     size = max(1, MAX_BLOCK_ENTRIES // max(1, width))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
@@ -245,7 +245,7 @@ def _compute_gram(A, B, centre):
     elif (
         centre.any()
         and centre @ centre
-        > MAX_CENTRE_RATIO * np.mean(np.square(A[:100] - centre)) * A.shape[1]
+        > MAX_SQUARED_CENTRE_RATIO * np.mean(np.square(A[:100] - centre)) * A.shape[1]
     ):
         centred = A - centre
         return centred @ (centred if B is A else B - centre).T
@@ -262,7 +262,7 @@ def _compute_gram_diagonal(X, centre):
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         return squares - 2 * (X @ centre) + centre @ centre
     diagonal = np.empty(X.shape[0])
-    for block in split_rows(*X.shape):
+    for block in make_row_slices(*X.shape):
         rows = X[block] - centre
         diagonal[block] = np.einsum("ij,ij->i", rows, rows)
     return diagonal

@@ -38,7 +38,7 @@ class Loess:
 
     def __call__(self, mass, event_weight):
         """Return the fitted frequency at each score, in [0, 1]."""
-        starts, support, rows, order = self._get_operator(mass)
+        starts, support, rows, order = self._get_smoothing_operator(mass)
         value = (rows @ _sum_cells(event_weight, starts))[order]
         return np.interp(self._score, support, np.clip(value, 0.0, 1.0))
 
@@ -47,13 +47,13 @@ class Loess:
 
         `squares` are sums of squared weights of independent rows.
         """
-        starts, support, rows, order = self._get_operator(mass)
+        starts, support, rows, order = self._get_smoothing_operator(mass)
         variance = (rows**2 @ _sum_cells(squares, starts))[order]
         return np.interp(self._score, support, 1 / variance)
 
-    def _get_operator(self, mass):
+    def _get_smoothing_operator(self, mass):
         if self._last is None or not np.array_equal(self._last[0], mass):
-            self._last = mass, *_fit_operator(self._score, mass)
+            self._last = mass, *_fit_smoothing_operator(self._score, mass)
         return self._last[1:]
 
 
@@ -61,7 +61,7 @@ def _sum_cells(values, starts):
     return values if starts is None else np.add.reduceat(values, starts)
 
 
-def _fit_operator(score, mass):
+def _fit_smoothing_operator(score, mass):
     """Return where pooled scores begin, the support, the fit's operator, and its order.
 
     The operator maps events to fitted values at the support points. Its rows are in the

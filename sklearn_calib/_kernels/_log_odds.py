@@ -33,7 +33,7 @@ def subtract_probabilities(low, high):
     return -np.expm1(low - high) * expit(high) * expit(-low)
 
 
-def average_probabilities(low, high):
+def average_log_odds_as_probabilities(low, high):
     """Return the log-odds of the mean of two probabilities, within [low, high]."""
     # Adding the probabilities and their complements as logarithms keeps both ends
     # exact.
@@ -41,7 +41,7 @@ def average_probabilities(low, high):
     return np.clip(ones - np.logaddexp(log_expit(-low), log_expit(-high)), low, high)
 
 
-def interpolate_probability(score, knots, values):
+def interpolate_in_probability(score, knots, values):
     """Interpolate linearly in the probability between increasing knots.
 
     Constant outside.

@@ -20,7 +20,7 @@ from ._newton import minimise_by_newton
 # Log-odds beyond this are counted here.
 _MAX_ABS_LOG_ODDS = 700.0
 # A position within a cell is rounded to such a fraction of its width.
-_PLACES_PER_CELL = 4096
+_POSITIONS_PER_CELL = 4096
 # The standard deviations of shift and slope in the mixture, around 0 and 1.
 _SHIFT_SLOPE_PRIOR_SCALES = np.array([1.0, 0.5])
 _IDENTITY_LINE = np.array([0.0, 1.0])
@@ -65,7 +65,7 @@ class LogOddsGrid:
         # Positions within a cell are integers, so their sums do not depend on the order
         # or the batches of the rows.
         position = np.rint(
-            (near - self.centre[cell]) * (_PLACES_PER_CELL / self.width[cell])
+            (near - self.centre[cell]) * (_POSITIONS_PER_CELL / self.width[cell])
         )
         cell += self.n_cells * part
         counts = np.empty((n_parts, 5, self.n_cells), dtype=np.int64)
@@ -101,7 +101,7 @@ def split_cells_into_atoms(counts: IntArray, cells: LogOddsGrid) -> BinnedCounts
     """Return two atoms per cell with its mean and variance, of (5, n_cells) `counts`."""
     used = counts[0] > 0
     n, k, d, square, event_positions = counts[:, used].astype(np.float64)
-    step = cells.width[used] / _PLACES_PER_CELL
+    step = cells.width[used] / _POSITIONS_PER_CELL
     mean = d / n
     # Two atoms at mean +- standard deviation have the cell's first two moments. The
     # error of the likelihood is of third order in the width.

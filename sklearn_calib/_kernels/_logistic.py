@@ -100,7 +100,7 @@ def fit_logistic(
         if near and before == np.inf:
             # The curvature of decided rows dominates the model and hides the directions
             # that only the other rows determine.
-            undecided = point.drop_decided_rows(weight_fraction)
+            undecided = point.drop_certain_rows(weight_fraction)
         if undecided is not None:
             wider, drop = model.find_step(undecided, nonnegative)
             if drop > enough:
@@ -148,7 +148,7 @@ class _FitPoint(NamedTuple):
     residual: np.ndarray
     curvature: np.ndarray
 
-    def drop_decided_rows(self, weight_fraction):
+    def drop_certain_rows(self, weight_fraction):
         """Drop the rows whose probability is that of their label to 1e-9, if there are any."""
         rows = np.abs(self.residual) > 1e-9 * weight_fraction
         if rows.all():
@@ -322,7 +322,7 @@ def fit_slope_and_intercept(score, y_encoded, weight, prior_rows):
 
     A logistic regression; of many rows some give the start.
     """
-    pseudo_log_odds = get_pseudo_log_odds(score, weight)
+    pseudo_log_odds = get_pseudo_row_log_odds(score, weight)
     centre = np.clip(0.0, score.min(), score.max())
     score = np.append(score, pseudo_log_odds)
     features = np.stack([score - centre, np.ones_like(score)]).T
@@ -387,7 +387,7 @@ def fit_structured_two_classes(log_proba, y_encoded, weight, ridge):
     )
 
 
-def get_pseudo_log_odds(log_odds, weight):
+def get_pseudo_row_log_odds(log_odds, weight):
     """Return the log-odds of two pseudo rows on which the score is right.
 
     They are at 1/4 and 3/4, but within the scores.

@@ -267,7 +267,7 @@ def compute_pair_proba(sign: Any, log_odds: FloatArray, grid: Grid) -> FloatArra
     )
 
 
-def update_weights(
+def update_grid_weights(
     log_weight: FloatArray,
     likelihood: FloatArray,
     power: FloatArray | None,

@@ -55,7 +55,7 @@ def fit_proportions(
 
     def evaluate_objective(b):
         density = ratio @ b
-        return b.sum() - _average_log(density, weight_fraction), density
+        return b.sum() - _average_log_density(density, weight_fraction), density
 
     def find_direction(b, density):
         # The objective b.sum() - mean log(ratio b) has the same minimum as the
@@ -131,7 +131,7 @@ def _compute_likelihood_gradient(ratio, weight_fraction, b):
     return (weight_fraction / (ratio @ b)) @ ratio
 
 
-def _average_log(density, weight_fraction):
+def _average_log_density(density, weight_fraction):
     with np.errstate(divide="ignore"):
         return float(weight_fraction @ np.log(np.maximum(density, 0.0)))
 
@@ -187,7 +187,7 @@ def compute_uncertainty(
     z = norm.isf((1 - level) / 2)
     density = ratio @ prior
     tilts = ratio @ lines.T
-    top = _average_log(density, weight_fraction)
+    top = _average_log_density(density, weight_fraction)
 
     def measure_excess(t, c):
         """Return how far t is outside of the interval of class c, in standard errors."""
@@ -205,7 +205,7 @@ def compute_uncertainty(
             2
             * curvature[c]
             / variance[c]
-            * (top - _average_log(line_density, weight_fraction))
+            * (top - _average_log_density(line_density, weight_fraction))
         )
         return min(np.sqrt(max(fall, 0.0)), 4 * z) - z
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from ._spectraplex import QuadraticProgram, make_linear_map, solve_program
+from ._spectraplex import QuadraticProgram, make_linear_map, solve_spectraplex_program
 
 
 class PolynomialFit(NamedTuple):
@@ -45,7 +45,7 @@ class ConeFrame(NamedTuple):
 
 
 @lru_cache(maxsize=128)
-def make_frame(degree):
+def make_cone_frame(degree):
     """Return the sampling form of a degree, from 1."""
     # The derivative is represented by its values at Chebyshev nodes, which keeps the
     # program well conditioned at degrees where monomials fail.
@@ -103,7 +103,7 @@ def make_frame(degree):
     )
 
 
-def compute_moments(x, y, weight, degree):
+def compute_chebyshev_moments(x, y, weight, degree):
     """Return weighted means of T_m(x), y T_m(x) and y^2.
 
     The first are for m <= 2 degree, the second for m <= degree.
@@ -134,7 +134,7 @@ def compute_gram(mean_t, size):
 
 def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
     """Return a fit for each data set, given by moments, and bound on coefficients."""
-    basis = make_frame(degree)
+    basis = make_cone_frame(degree)
     Q = np.array(
         [
             basis.to_coef.T @ compute_gram(t, degree + 1) @ basis.to_coef
@@ -153,7 +153,7 @@ def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
             basis.to_coef @ theta, max(float(loss), 0.0), 2 * float(gap), size
         )
 
-    theta, gap, _ = solve_program(free, tol, max_iter)
+    theta, gap, _ = solve_spectraplex_program(free, tol, max_iter)
     size = np.abs(theta @ basis.to_monomial.T).sum(axis=1)
     fits = [
         [make_fit(d, theta[d], gap[d], float(size[d])) for _ in l1s]
@@ -165,7 +165,7 @@ def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
     if tight:
         which = [d for d, _ in tight]
         bounds = np.array([float(l1s[b]) for _, b in tight])
-        solved = solve_program(
+        solved = solve_spectraplex_program(
             free._replace(Q=Q[which], h=h[which], bound=bounds), tol, max_iter
         )
         for (d, b), theta, gap, size in zip(tight, *solved, strict=True):
@@ -203,7 +203,7 @@ def fit_program(
     """
     import cvxpy as cp
 
-    basis = make_frame(degree)
+    basis = make_cone_frame(degree)
     # The semidefinite form of eq. (22) and (23) of Wang, Li, Dang (2019); the basis and
     # the sampling form differ.
     products = compute_gram(mean_t, degree + 1)

@@ -164,7 +164,7 @@ class PenaltyPath:
         """Return the sums of w (1 - y) and of w y over the groups with these starts."""
         return self._sums.sum_runs(starts)
 
-    def expand_solution(self, penalty):
+    def expand_to_rows(self, penalty):
         """Return the value of every row."""
         starts, values = self.find_groups(penalty)
         return np.repeat(values, np.diff(np.append(starts, self.n)))

@@ -82,7 +82,7 @@ class NetBenefit:
         # the threshold.
         sums = np.zeros((2, 2, 2, len(self.odds)))
         for block in blocks:
-            change = self._compute_change(first, second, block)
+            change = self._compute_action_change(first, second, block)
             for values, class_sums in zip((self.mass, self.squares), sums, strict=True):
                 by_class = _split_by_class(values[block], self.has_event[block])
                 class_sums += by_class @ (change > 0), by_class @ (change < 0)
@@ -99,17 +99,18 @@ class NetBenefit:
         for block in blocks:
             label = self.has_event[block].astype(int)
             rows = (
-                self._compute_change(first, second, block) * unit[label] - centre[label]
+                self._compute_action_change(first, second, block) * unit[label]
+                - centre[label]
             )
             covariance += (rows * self.squares[block, None]).T @ rows
-        return Comparison(
+        return NetBenefitComparison(
             mean,
             covariance,
             *self._compute_fractions(sums, unit, of_class),
             self.by_class,
         )
 
-    def _compute_change(self, first, second, block):
+    def _compute_action_change(self, first, second, block):
         """Return which of two models acts.
 
         1 if only the first acts, -1 if only the second does, else 0.
@@ -141,7 +142,7 @@ class NetBenefit:
         return np.stack([unit, -unit]) * total, fraction, rows
 
 
-class Comparison(NamedTuple):
+class NetBenefitComparison(NamedTuple):
     """A net benefit, or a difference of two, at each threshold.
 
     It is the sum of a value times a share over four kinds of rows: acted on by the
@@ -155,7 +156,7 @@ class Comparison(NamedTuple):
     # Of shape (2, 2, n_thresholds).
     value: FloatArray
     # The share of all rows, or of the rows of the class.
-    fraction: FloatArray
+    row_fraction: FloatArray
     # The number of rows that the share refers to.
     rows: FloatArray
     by_class: bool
@@ -171,7 +172,7 @@ class Comparison(NamedTuple):
         Without them bands of case-control data with 5000 rows hold the truth in 0.85 and
         0.87 of 500 draws, with them in 0.96 and 0.94.
         """
-        s = self.fraction
+        s = self.row_fraction
         n = self.rows
         level = 2 * ndtr(z) - 1
         low, high = (
@@ -192,7 +193,7 @@ class Comparison(NamedTuple):
         The fractions exclude each other.
         """
         e = self.value * distance
-        s = self.fraction
+        s = self.row_fraction
         # Fractions of one sample are negatively correlated, by -sqrt(s t / ((1 - s)(1 -
         # t))) as in a multinomial distribution.
         ratio = np.sqrt(np.divide(s, 1 - s, out=np.zeros_like(s), where=s < 1))

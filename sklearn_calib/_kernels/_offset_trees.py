@@ -361,7 +361,7 @@ def boost_trees(
     return (feature[:grown], left, child[:grown], value[:grown]), out, gains
 
 
-def add_trees(trees, bins, offset):
+def add_tree_values_to_offset(trees, bins, offset):
     """Return the offset of each row plus the values of the trees."""
     feature, left, child, value = trees
     out = np.array(offset, dtype=np.float64)

@@ -60,7 +60,7 @@ def average_kernel_over_pairs(gram, residual, weight, diagonal):
     return float(total / size)
 
 
-def average_kernel_over_neighbours(gram, residual, weight):
+def average_kernel_over_adjacent_pairs(gram, residual, weight):
     """Average gram_j residual_2j . residual_2j+1 by weight."""
     even = 2 * len(gram)
     weight = weight[:even:2] * weight[1:even:2]

@@ -12,9 +12,9 @@ _MIN_AXIS_SPAN_LOG_ODDS = 3.0
 # The space around the points, as a fraction of the span.
 _AXIS_PAD_FRACTION = 0.04
 # From the axis to the positions of 0 and 1, as a fraction of the span.
-_MARGIN_FRACTION = 0.09
+_ZERO_ONE_MARGIN_FRACTION = 0.09
 # Behind these positions, as a fraction of the span.
-_MARGIN_END_FRACTION = 0.04
+_ZERO_ONE_MARGIN_END_FRACTION = 0.04
 # A smaller share of the rows next to 0 or 1 does not widen an axis.
 _MIN_WIDENING_FRACTION = 5e-3
 # The least distance of two numbers at an axis, in characters.
@@ -22,14 +22,14 @@ _MIN_TICK_GAP_CHARACTERS = 1.3
 # On each side, as a fraction of the range of the points.
 _PLANE_PAD_FRACTION = 0.14
 # The approximate number of lines.
-_N_PLANE_LINES = 5
+_N_LOSS_LINES = 5
 # From end to end, as a fraction of the uncertainty.
 _MIN_PLANE_SPAN = 0.02
 # Pictures are drawn on log-odds if the median of the probabilities is smaller.
-MAX_RARE_MEDIAN = 0.02
+MAX_RARE_EVENT_MEDIAN = 0.02
 
 
-def compute_histogram(score, weight):
+def compute_histogram_fractions(score, weight):
     """Return the fractions of the weight at 0, in each bin, and at 1; shape (66,).
 
     The bins are those of `HISTOGRAM_EDGES`.
@@ -133,16 +133,20 @@ class LogitAxis:
         with np.errstate(divide="ignore", invalid="ignore"):
             position = np.clip(np.log(p) - np.log1p(-p), self.low, self.high)
         # 0 and 1 have no log-odds, so they get positions of their own outside the axis.
-        below = self.low - self.span * (_MARGIN_FRACTION - np.minimum(p, 0))
-        above = self.high + self.span * (_MARGIN_FRACTION + np.maximum(p - 1, 0))
+        below = self.low - self.span * (_ZERO_ONE_MARGIN_FRACTION - np.minimum(p, 0))
+        above = self.high + self.span * (
+            _ZERO_ONE_MARGIN_FRACTION + np.maximum(p - 1, 0)
+        )
         return np.where(p <= 0, below, np.where(p >= 1, above, position))
 
     def invert_position(self, position):
         """Return the probability at a position; 0 or 1 in the gap before a margin."""
         position = np.asarray(position, dtype=np.float64)
-        below = np.minimum((position - self.low) / self.span + _MARGIN_FRACTION, 0.0)
+        below = np.minimum(
+            (position - self.low) / self.span + _ZERO_ONE_MARGIN_FRACTION, 0.0
+        )
         above = 1 + np.maximum(
-            (position - self.high) / self.span - _MARGIN_FRACTION, 0.0
+            (position - self.high) / self.span - _ZERO_ONE_MARGIN_FRACTION, 0.0
         )
         inner = expit(np.clip(position, self.low, self.high))
         return np.where(
@@ -155,8 +159,10 @@ class LogitAxis:
 
         They are below 0 and above 1 if there are margins.
         """
-        low = -_MARGIN_END_FRACTION if self.zeros else float(expit(self.low))
-        return low, 1 + _MARGIN_END_FRACTION if self.ones else float(expit(self.high))
+        low = -_ZERO_ONE_MARGIN_END_FRACTION if self.zeros else float(expit(self.low))
+        return low, 1 + _ZERO_ONE_MARGIN_END_FRACTION if self.ones else float(
+            expit(self.high)
+        )
 
     @property
     def margin_borders(self) -> list[float]:
@@ -187,7 +193,7 @@ class LogitAxis:
             if is_complete:
                 break
         inner = [0.5, *self._iter_digits()] if step == 1 else [0.5]
-        taken, _ = self._add_fitting_ticks(self._keep_inside(inner), room, taken)
+        taken, _ = self._add_fitting_ticks(self._keep_inside_axis(inner), room, taken)
         return [(p, text) for p, text, _ in sorted(taken, key=lambda one: one[2])]
 
     def _add_fitting_ticks(self, numbers, room, taken):
@@ -210,7 +216,7 @@ class LogitAxis:
     def _list_decades(self, step):
         """Return every `step`-th power of ten, and 1 less these."""
         powers = [10.0**-power for power in range(step, 17, step)]
-        return self._keep_inside([*powers, *(1 - power for power in powers)])
+        return self._keep_inside_axis([*powers, *(1 - power for power in powers)])
 
     @staticmethod
     def _iter_digits():
@@ -221,7 +227,7 @@ class LogitAxis:
                     p = float(f"{digit}e-{power}")
                     yield from (p, 1 - p)
 
-    def _keep_inside(self, numbers):
+    def _keep_inside_axis(self, numbers):
         left = expit(self.low)
         right = expit(self.high)
         return [p for p in numbers if left <= p <= right]
@@ -320,7 +326,7 @@ class LossPlane(NamedTuple):
 
 def choose_round_numbers(low, high):
     """Return about five round numbers between two ends."""
-    rough = (high - low) / _N_PLANE_LINES
+    rough = (high - low) / _N_LOSS_LINES
     unit = 10.0 ** np.floor(np.log10(rough))
     step = unit * next(k for k in (1, 2, 5, 10) if k * unit >= 0.999 * rough)
     steps = range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)
@@ -360,14 +366,14 @@ def place_labels(points, sizes, gap, taken=()):
             *((x - across - width, y + k * height) for k in (0.6, -1.6, 1.7, -2.7)),
         ]
         boxes = [(a, b, a + width, b + height) for a, b in offered]
-        free = [k for k, box in enumerate(boxes) if _is_free(box, taken)]
+        free = [k for k, box in enumerate(boxes) if _is_box_free(box, taken)]
         chosen = free[0] if free else 0
         taken.append(boxes[chosen])
         corners.append(offered[chosen])
     return corners
 
 
-def _is_free(box, taken):
+def _is_box_free(box, taken):
     """Return whether a box lies inside and does not overlap another one."""
     left, bottom, right, top = box
     if min(left, bottom) < 0 or max(right, top) > 1:

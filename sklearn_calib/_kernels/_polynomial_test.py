@@ -18,14 +18,14 @@ MAX_DEGREE = 4
 _N_KNOTS = 5
 # The level of the test that raises the degree by one.
 _DEGREE_TEST_LEVEL = 0.95
-_STEP_THRESHOLD = float(stats.chi2.ppf(_DEGREE_TEST_LEVEL, 1))
+_DEGREE_STEP_THRESHOLD = float(stats.chi2.ppf(_DEGREE_TEST_LEVEL, 1))
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 class LogisticPolynomial(NamedTuple):
     """logit P(event) = coef @ (1, z, z^2, ...), its degree chosen forward.
 
-    `n_raised` steps up were taken from the first degree, where `freedom` coefficients
+    `n_degree_steps` steps up were taken from the first degree, where `freedom` coefficients
     are free; `root` is triangular with root' root = information.
     """
 
@@ -33,12 +33,16 @@ class LogisticPolynomial(NamedTuple):
     root: np.ndarray
     statistic: float
     freedom: int
-    n_raised: int
+    n_degree_steps: int
 
     @property
     def pvalue(self):
         """Return the p-value of calibration, given the degree."""
-        return float(compute_survival(self.statistic, self.freedom, self.n_raised))
+        return float(
+            compute_statistic_survival(
+                self.statistic, self.freedom, self.n_degree_steps
+            )
+        )
 
     @property
     def coef_covariance(self):
@@ -69,7 +73,7 @@ class LogisticPolynomial(NamedTuple):
             rows,
             self.coef,
             self.root,
-            find_quantile(level, self.freedom, self.n_raised),
+            find_statistic_quantile(level, self.freedom, self.n_degree_steps),
         )
 
 
@@ -149,7 +153,7 @@ def fit_polynomial(log_odds, rows, events, internal=False):
         further = _fit_degree(label_log_odds, outcome, weight, degree + 1, now.coef)
         # The selection stops at the first degree that does not improve the fit at the 5
         # % level; the distribution of the statistic below allows for this.
-        if not 2 * weight.sum() * (now.loss - further.loss) > _STEP_THRESHOLD:
+        if not 2 * weight.sum() * (now.loss - further.loss) > _DEGREE_STEP_THRESHOLD:
             break
         degree = degree + 1
         now = further
@@ -189,8 +193,8 @@ def _is_invertible(root):
     return np.linalg.cond(root / scale) < 1e12
 
 
-def compute_survival(statistic, freedom, n_raised):
-    """Return P(T > t), T = chi2 of `freedom` plus `n_raised` truncated chi2_1.
+def compute_statistic_survival(statistic, freedom, n_degree_steps):
+    """Return P(T > t), T = chi2 of `freedom` plus `n_degree_steps` truncated chi2_1.
 
     These are chi2_1 given that they exceed their 0.95 quantile k. With z = u^2 the
     density of chi2_1 is twice the normal one in u, and u = sqrt(t) sin(angle) makes
@@ -198,15 +202,15 @@ def compute_survival(statistic, freedom, n_raised):
     two steps from one degree of freedom to 2e-9 of the probability.
     """
     statistic = np.asarray(statistic, dtype=float)
-    if n_raised == 0:
+    if n_degree_steps == 0:
         return stats.chi2.sf(statistic, freedom)
     # The tests that raised the degree before were significant, so each of their
     # statistics is at least the threshold. Below the sum of all thresholds the
     # probability is 1.
-    truncated_sum = (n_raised - 1) * _STEP_THRESHOLD
-    inside = np.maximum(statistic, truncated_sum + _STEP_THRESHOLD)
+    truncated_sum = (n_degree_steps - 1) * _DEGREE_STEP_THRESHOLD
+    inside = np.maximum(statistic, truncated_sum + _DEGREE_STEP_THRESHOLD)
     low, high = np.arcsin(
-        np.sqrt([_STEP_THRESHOLD / inside, 1 - truncated_sum / inside])
+        np.sqrt([_DEGREE_STEP_THRESHOLD / inside, 1 - truncated_sum / inside])
     )
     middle = (low + high) / 2
     half = (high - low) / 2
@@ -217,20 +221,24 @@ def compute_survival(statistic, freedom, n_raised):
     remaining = (size * np.cos(angle)) ** 2
     density = 2 * stats.norm.pdf(size * np.sin(angle)) * size * np.cos(angle)
     within = (
-        (density * compute_survival(remaining, freedom, n_raised - 1)) @ _WEIGHTS * half
+        (density * compute_statistic_survival(remaining, freedom, n_degree_steps - 1))
+        @ _WEIGHTS
+        * half
     )
     beyond = stats.chi2.sf(inside - truncated_sum, 1)
     return np.minimum((within + beyond) / (1 - _DEGREE_TEST_LEVEL), 1.0)
 
 
-def find_quantile(level, freedom, n_raised):
-    """Return the t at which `compute_survival` is 1 - level."""
-    low = n_raised * _STEP_THRESHOLD
+def find_statistic_quantile(level, freedom, n_degree_steps):
+    """Return the t at which `compute_statistic_survival` is 1 - level."""
+    low = n_degree_steps * _DEGREE_STEP_THRESHOLD
     high = low + 10.0
-    while compute_survival(high, freedom, n_raised) > 1 - level:
+    while compute_statistic_survival(high, freedom, n_degree_steps) > 1 - level:
         high *= 2
     return brentq(
-        lambda t: float(compute_survival(t, freedom, n_raised)) - (1 - level),
+        lambda t: (
+            float(compute_statistic_survival(t, freedom, n_degree_steps)) - (1 - level)
+        ),
         low,
         high,
         xtol=1e-13,

@@ -21,8 +21,8 @@ _N_FLOAT64_EXPONENTS = 1076
 # Binary exponents without a value: a factor of 1000.
 _MIN_EMPTY_EXPONENTS = 10
 # Trees, neighbours, or three digits after the point.
-_MAX_LEVELS = 1000
-_ALL_LEVELS = np.arange(1, _MAX_LEVELS + 1)
+_MAX_DENOMINATOR = 1000
+_ALL_DENOMINATORS = np.arange(1, _MAX_DENOMINATOR + 1)
 #: How far a multiple of 1 / N may be off: as far as float32 rounds.
 FRACTION_TOLERANCE = 1e-7
 
@@ -46,7 +46,7 @@ class FloorStatistics:
         return FloorStatistics(
             self.zeros or other.zeros,
             np.minimum(self.smallest, other.smallest),
-            levels if levels <= _MAX_LEVELS else 0,
+            levels if levels <= _MAX_DENOMINATOR else 0,
         )
 
     @property
@@ -57,10 +57,10 @@ class FloorStatistics:
         zeros too.
         """
         if self.levels:
-            return _clip_half(1.0 / self.levels)
+            return _halve_and_clip(1.0 / self.levels)
         used_exponents = np.flatnonzero(self.smallest < np.inf)
         if len(used_exponents) == 0:
-            return _clip_half(1.0)
+            return _halve_and_clip(1.0)
         # Values far below all others, next to exact zeros, are zeros up to rounding.
         # The floor is derived from the values above the gap.
         wide = np.flatnonzero(np.diff(used_exponents) >= _MIN_EMPTY_EXPONENTS)
@@ -69,7 +69,7 @@ class FloorStatistics:
             if self.zeros and len(wide)
             else used_exponents[0]
         )
-        return _clip_half(float(self.smallest[first]))
+        return _halve_and_clip(float(self.smallest[first]))
 
 
 def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorStatistics:
@@ -85,7 +85,7 @@ def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorSta
         # something lies above the largest floor.
         smallest[-1] = min(smallest[-1], 1.0)
     return FloorStatistics(
-        bool((table == 0).any()), smallest, _find_levels(table) if shares else 0
+        bool((table == 0).any()), smallest, _find_denominators(table) if shares else 0
     )
 
 
@@ -96,9 +96,9 @@ def estimate_floor(proba: FloatArray) -> float:
     if absent is not None:
         table = table[~absent][:, None]
     if has_exact_log(proba) or (
-        table.min(initial=1.0) > 0 and not _may_be_fractions(table)
+        table.min(initial=1.0) > 0 and not _may_share_denominator(table)
     ):
-        return _clip_half(float(table.min(initial=1.0, where=table > 0)))
+        return _halve_and_clip(float(table.min(initial=1.0, where=table > 0)))
     return collect_floor_statistics(table).floor
 
 
@@ -129,23 +129,23 @@ def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
     return out if absent is None else attach_log_proba(out, None, absent)
 
 
-def _clip_half(smallest):
+def _halve_and_clip(smallest):
     return float(np.clip(smallest / 2, SMALLEST_PROBABILITY, MAX_FLOOR))
 
 
-def _may_be_fractions(table):
+def _may_share_denominator(table):
     """Return whether some of the values are multiples of one 1 / N, as shares of votes are."""
     some = table.ravel()[: 4 * table.shape[1]][:16]
-    return len(_keep_fitting_levels(_ALL_LEVELS, some)) > 0
+    return len(_keep_fitting_denominators(_ALL_DENOMINATORS, some)) > 0
 
 
-def _find_levels(table):
+def _find_denominators(table):
     """Return the least N up to 1000 with all values multiples of 1 / N, or 0."""
     flat = table.ravel()
     # Most tables are ruled out by 32 values; the whole table is only checked if those
     # fit.
     some = flat[:: max(1, len(flat) // 32)][:32]
-    fitting = _keep_fitting_levels(_ALL_LEVELS, some)
+    fitting = _keep_fitting_denominators(_ALL_DENOMINATORS, some)
     while len(fitting):
         levels = int(fitting[0])
         scaled = flat * levels
@@ -154,11 +154,11 @@ def _find_levels(table):
         )
         if len(wrong) == 0:
             return levels
-        fitting = _keep_fitting_levels(fitting, flat[wrong[:32]])
+        fitting = _keep_fitting_denominators(fitting, flat[wrong[:32]])
     return 0
 
 
-def _keep_fitting_levels(levels, values):
+def _keep_fitting_denominators(levels, values):
     """Return those of the N for which all of the values are multiples of 1 / N."""
     # Few of the N pass the first value, which leaves little work for the others.
     for value in values.tolist():

@@ -10,14 +10,14 @@ from scipy.special import expit
 
 from ._binning import BIN_EDGE_TOLERANCE, blend_with_base_rate
 from ._compile import compile_kernel
-from ._log_odds import average_probabilities, subtract_probabilities
+from ._log_odds import average_log_odds_as_probabilities, subtract_probabilities
 
 # Distances that agree to 10 digits are treated as equal.
 _DISTANCE_TOLERANCE = 1e-10
 
 
 @compile_kernel
-def _fill_tree(tree):
+def _sum_tree_from_leaves(tree):
     """Sum upwards from the leaves, which are the second half of the rows."""
     n = len(tree) // 2
     m = tree.shape[1]
@@ -27,7 +27,7 @@ def _fill_tree(tree):
 
 
 @compile_kernel
-def _add_ranges(tree, start, end, out):
+def _sum_ranges_by_tree(tree, start, end, out):
     """Add up the nodes that cover each range from `start` to `end`."""
     n = len(tree) // 2
     m = tree.shape[1]
@@ -60,13 +60,13 @@ class RangeSums:
         self.n = len(columns[0])
         self._tree = np.zeros((2 * self.n, len(columns)))
         self._tree[self.n :] = np.column_stack(columns)
-        _fill_tree(self._tree)
+        _sum_tree_from_leaves(self._tree)
 
     def sum_between(self, start, end):
         """Return one array of sums for each column."""
         start, end = (np.asarray(index, np.int64) for index in (start, end))
         out = np.zeros((self._tree.shape[1], len(start)))
-        _add_ranges(self._tree, start, end, out)
+        _sum_ranges_by_tree(self._tree, start, end, out)
         return out
 
     def sum_runs(self, starts):
@@ -180,4 +180,4 @@ class WindowEstimator:
         last = np.searchsorted(before, before[:-1] + wanted, side="left") - 1
         first = np.flatnonzero(last < len(mass))
         ends = self.log_odds[first], self.log_odds[last[first]]
-        return *ends, average_probabilities(*ends)
+        return *ends, average_log_odds_as_probabilities(*ends)

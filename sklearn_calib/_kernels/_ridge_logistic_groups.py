@@ -79,7 +79,7 @@ class LabelColumns(NamedTuple):
     outcome: np.ndarray
     weight: np.ndarray
     # The weight of one row.
-    unit: np.ndarray
+    unit_weight: np.ndarray
 
     @property
     def score_scale(self):
@@ -98,7 +98,7 @@ class ShrunkenFit(NamedTuple):
     lines: np.ndarray
     penalty: float
     # The approximate leave-one-out loss of each penalty, a mean over the weights.
-    loo: dict
+    loss_by_penalty: dict
 
 
 def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
@@ -122,7 +122,7 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
     score, outcome, weight = (table[is_known] for table in labels[:3])
     label = np.nonzero(is_known)[1]
     best = None
-    loo = {}
+    loss_by_penalty = {}
     for penalty in penalties:
         if penalty == COMMON_LINE_PENALTY:
             lines = np.tile(centre * to_scaled, (count, 1))
@@ -131,11 +131,16 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
                 score, outcome, weight, label, count, centre, penalty, scale
             )
             lines *= to_scaled
-        loo[penalty] = _compute_left_out_loss(labels, scale, lines, moves, penalty)
+        loss_by_penalty[penalty] = _compute_left_out_loss(
+            labels, scale, lines, moves, penalty
+        )
         # Ties go to the stronger penalty, which is tried first.
-        if best is None or loo[penalty] < loo[best[1]] - _MIN_LOSS_GAIN:
+        if (
+            best is None
+            or loss_by_penalty[penalty] < loss_by_penalty[best[1]] - _MIN_LOSS_GAIN
+        ):
             best = lines / to_scaled, penalty
-    return ShrunkenFit(*best, loo)
+    return ShrunkenFit(*best, loss_by_penalty)
 
 
 def _make_design(score, scale):
@@ -156,15 +161,15 @@ def _leave_out_rows(labels, centre, scale):
     row_information = np.zeros((n, 2, 2))
     pull = np.zeros((n, 2))
     for label in range(count):
-        score, outcome, weight, unit = labels.get_label(label)
+        score, outcome, weight, unit_weight = labels.get_label(label)
         x = _make_design(score, scale)
         mean = expit(x @ centre)
         variance = mean * (1 - mean)
         total += _compute_hessian(x, weight * variance)
         row_information += (
-            (unit * variance)[:, None, None] * x[:, :, None] * x[:, None, :]
+            (unit_weight * variance)[:, None, None] * x[:, :, None] * x[:, None, :]
         )
-        pull += (unit * (mean - outcome))[:, None] * x
+        pull += (unit_weight * (mean - outcome))[:, None] * x
     # The ridge keeps the matrix invertible for a single row or equal scores.
     ridge = 1e-9 * (np.trace(total) + 1e-290) * np.eye(2)
     return np.linalg.solve(total + ridge - row_information, pull[:, :, None])[:, :, 0]
@@ -181,7 +186,7 @@ def _compute_left_out_loss(labels, scale, lines, moves, penalty):
     """
     total = 0.0
     for label, line in enumerate(lines):
-        score, outcome, weight, unit = labels.get_label(label)
+        score, outcome, weight, unit_weight = labels.get_label(label)
         x = _make_design(score, scale)
         eta = x @ line
         if penalty == COMMON_LINE_PENALTY:
@@ -191,7 +196,7 @@ def _compute_left_out_loss(labels, scale, lines, moves, penalty):
             variance = mean * (1 - mean)
             inverse = np.linalg.inv(_compute_hessian(x, weight * variance, penalty))
             half = x @ inverse
-            row_leverage = unit * (half * x).sum(axis=1)
+            row_leverage = unit_weight * (half * x).sum(axis=1)
             shift = row_leverage * (mean - outcome) + penalty * (half * moves).sum(
                 axis=1
             )

@@ -11,11 +11,11 @@ def average_shifted_intervals(offset, cell, residual, n_cells, width):
     Rows sorted by offset = score mod width; cell = score // width. At r = 0 a row lies
     in the cell above its own, and moves one down when r passes its offset.
     """
-    return _average_shifts(offset, cell, residual, np.zeros(n_cells + 2), width)
+    return _average_over_shifts(offset, cell, residual, np.zeros(n_cells + 2), width)
 
 
 @compile_kernel
-def _average_shifts(offset, cell, residual, mass, width):
+def _average_over_shifts(offset, cell, residual, mass, width):
     """Move the rows into lower cells in the order of their offsets."""
     for i in range(len(cell)):
         # At shift 0 every row is in its upper cell. Growing the shift moves one row at

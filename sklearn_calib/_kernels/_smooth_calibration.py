@@ -47,7 +47,7 @@ def compute_smooth_error(v, residual):
         if max_distance > 0:
             scale = min(n_buckets * (1 - 1e-9) / max_distance, 1e300)
             listed = np.zeros((n_buckets >> _BLOCK_BITS) + 1, np.int32)
-            removed += _remove_at_end(
+            removed += _remove_mass_at_end(
                 v,
                 position,
                 mass,
@@ -62,7 +62,7 @@ def compute_smooth_error(v, residual):
             first.fill(-1)
         else:
             mass[0] -= v[-1] - v[0]
-    return (removed + _sum_remaining(position, mass, last)) / 2
+    return (removed + _sum_remaining_distances(position, mass, last)) / 2
 
 
 @compile_kernel
@@ -84,7 +84,7 @@ def _list_kinks(v, residual, position, mass):
 
 
 @compile_kernel(fastmath={"reassoc"})
-def _sum_remaining(position, mass, last):
+def _sum_remaining_distances(position, mass, last):
     cost = 0.0
     for t in range(len(position)):
         # The maximum of the last V is a weighted sum of distances from the kinks; this
@@ -94,7 +94,7 @@ def _sum_remaining(position, mass, last):
 
 
 @compile_kernel
-def _remove_at_end(
+def _remove_mass_at_end(
     v, position, mass, sign, scale, first, following, listed, keys, kinks
 ):
     """Remove mass at one end; return it times its distance from 0.
@@ -250,7 +250,7 @@ def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
             gap = gaps[t - 1]
             mass = 2 * gap
         alive[rank] += mass
-        _add_mass(tree, rank, mass)
+        _add_mass_to_tree(tree, rank, mass)
         # The end 0 has the kink of lowest rank first, the end 1 that of highest rank.
         for end in range(2):
             sign = 2 * end - 1
@@ -265,7 +265,7 @@ def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
                 last = np.int64(heap_kinks[0])
                 taken = min(remaining, alive[last])
                 alive[last] -= taken
-                _add_mass(tree, last, -taken)
+                _add_mass_to_tree(tree, last, -taken)
                 remaining -= taken
                 if alive[last] <= 0:
                     size -= 1
@@ -275,11 +275,11 @@ def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
             sizes[end] = size
         # V_t has its maximum where its slope C_t - x(w) changes sign: at the mass of
         # the kinks below C_t, counted from w = -1.
-        maxima[t] = min(max(_sum_prefix(tree, below[t]) - 1.0, -1.0), 1.0)
+        maxima[t] = min(max(_sum_tree_prefix(tree, below[t]) - 1.0, -1.0), 1.0)
 
 
 @compile_helper
-def _add_mass(tree, key, mass):
+def _add_mass_to_tree(tree, key, mass):
     key += 1
     while key < len(tree):
         tree[key] += mass
@@ -287,7 +287,7 @@ def _add_mass(tree, key, mass):
 
 
 @compile_helper
-def _sum_prefix(tree, count):
+def _sum_tree_prefix(tree, count):
     """Return the mass of the first `count` ranks."""
     total = 0.0
     while count > 0:

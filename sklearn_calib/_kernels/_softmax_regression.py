@@ -74,7 +74,7 @@ def fit_softmax_regression(
     convexity = ridge.min()
     enough = 0.5 * np.sqrt(convexity * last)
     newton = (
-        _make_full_step(z, w, ridge, enough)
+        _make_conjugate_gradient_step(z, w, ridge, enough)
         if full
         else _make_diagonal_step(z, w, ridge_a, ridge_b)
     )
@@ -243,7 +243,7 @@ def _make_block_inverse(x, w, proba, ridge):
     return lambda r: (inverse @ r.astype(kind)[:, :, None])[:, :, 0].astype(np.float64)
 
 
-def _make_full_step(z, w, ridge, enough):
+def _make_conjugate_gradient_step(z, w, ridge, enough):
     """Return a function that finds truncated Newton steps of k x (k + 1) coefficients.
 
     Conjugate gradients with Hessian products (of large tables in float32, which only

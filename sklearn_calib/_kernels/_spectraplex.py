@@ -54,7 +54,7 @@ class ProgramPoint(NamedTuple):
     e: np.ndarray
 
 
-def solve_program(problem, tol, max_iter):
+def solve_spectraplex_program(problem, tol, max_iter):
     """Return theta, its gap and sum |p - n|.
 
     If rounding ends the iterations, the best of them counts.

@@ -17,7 +17,7 @@ from scipy.linalg import cholesky_banded, lapack, solve_banded
 from scipy.special import expit
 
 from .._count_weights import are_counts
-from ._binning import bin_distinct_values, find_distinct
+from ._binning import bin_distinct_values, find_distinct_scores
 
 # An infinite penalty leaves only the straight lines.
 LINE_PENALTY = np.inf
@@ -78,9 +78,9 @@ class SplineCells(NamedTuple):
     # The weights that are fitted, of shape (2, n_cells).
     mass: np.ndarray
     # The weights that count in the leave-one-out loss, of shape (2, n_cells).
-    scored: np.ndarray
+    scored_weight: np.ndarray
     # The weight of one row, of shape (2, n_cells).
-    unit: np.ndarray
+    unit_weight: np.ndarray
 
 
 class SplineFit(NamedTuple):
@@ -90,7 +90,7 @@ class SplineFit(NamedTuple):
     # The effective degrees of freedom, including the two of the line.
     edf: float
     # The approximate leave-one-out log loss, a mean over the weights.
-    loo: float
+    leave_one_out_loss: float
     # The log loss, a sum over the weights.
     loss: float
 
@@ -139,19 +139,22 @@ def make_cells(score, y_encoded, weight):
     Of weights that are whole numbers a row weighs 1; of others what the rows of its
     label weigh at its score, the mean weighted by the weights themselves.
     """
-    values, index = find_distinct(score)
+    values, index = find_distinct_scores(score)
     index *= 2
     index += y_encoded
     size = 2 * len(values)
     mass = np.bincount(index, weight, size)
-    unit = np.ones(size)
+    unit_weight = np.ones(size)
     if not are_counts(weight):
         np.divide(
-            np.bincount(index, weight * weight, size), mass, out=unit, where=mass > 0
+            np.bincount(index, weight * weight, size),
+            mass,
+            out=unit_weight,
+            where=mass > 0,
         )
     mass = mass.reshape(-1, 2).T
-    unit = unit.reshape(-1, 2).T
-    return SplineCells(values, mass, mass, unit)
+    unit_weight = unit_weight.reshape(-1, 2).T
+    return SplineCells(values, mass, mass, unit_weight)
 
 
 def coarsen_cells(cells, max_cells):
@@ -161,11 +164,13 @@ def coarsen_cells(cells, max_cells):
     total = cells.mass.sum(axis=0)
     number = bin_distinct_values(cells.x, total, max_cells, "quantile")
     starts = np.flatnonzero(np.diff(number, prepend=-1))
-    mass, scored = (np.add.reduceat(table, starts, axis=1) for table in cells[1:3])
-    square = np.add.reduceat(cells.unit * cells.mass, starts, axis=1)
-    unit = np.divide(square, mass, out=np.ones_like(mass), where=mass > 0)
+    mass, scored_weight = (
+        np.add.reduceat(table, starts, axis=1) for table in cells[1:3]
+    )
+    square = np.add.reduceat(cells.unit_weight * cells.mass, starts, axis=1)
+    unit_weight = np.divide(square, mass, out=np.ones_like(mass), where=mass > 0)
     x = np.add.reduceat(cells.x * total, starts) / mass.sum(axis=0)
-    return SplineCells(x, mass, scored, unit)
+    return SplineCells(x, mass, scored_weight, unit_weight)
 
 
 def add_prior_points(cells, prior):
@@ -189,17 +194,17 @@ def add_prior_points(cells, prior):
     size = index.max() + 1
     cell_index = index[: len(cells.x)]
     joined = np.zeros((2, size))
-    scored = np.zeros((2, size))
-    unit = np.ones((2, size))
-    scored[:, cell_index] = cells.scored
-    unit[:, cell_index] = cells.unit
+    scored_weight = np.zeros((2, size))
+    unit_weight = np.ones((2, size))
+    scored_weight[:, cell_index] = cells.scored_weight
+    unit_weight[:, cell_index] = cells.unit_weight
     for label in range(2):
         added = np.append(cells.mass[label], mass[label])
         joined[label] = np.bincount(index, added, size)
     points = np.empty(size)
     # If a cell and a point of the grid coincide, the cell's value is kept.
     points[index[::-1]] = x[::-1]
-    return SplineCells(points, joined, scored, unit)
+    return SplineCells(points, joined, scored_weight, unit_weight)
 
 
 def choose_knots(x, mass, count):
@@ -273,7 +278,7 @@ class _SplineTask:
         self.design = np.ascontiguousarray(basis(cells.x).T)
         self.mass = cells.mass.sum(axis=0)
         self.ones = cells.mass[1].copy()
-        self.scored = float(cells.scored.sum())
+        self.scored_weight = float(cells.scored_weight.sum())
         n_free, n_cells = self.design.shape
         self.tables = np.empty((2, 4, n_cells))
         self.row = np.empty(n_cells)
@@ -294,17 +299,22 @@ class _SplineTask:
             theta[:free], loss, tables = self.find_minimum(
                 ridge, theta[:free], precision
             )
-            loo = (
-                sum_left_out_losses(self.cells.scored, self.cells.unit, tables)
-                / self.scored
+            leave_one_out_loss = (
+                sum_left_out_losses(
+                    self.cells.scored_weight, self.cells.unit_weight, tables
+                )
+                / self.scored_weight
             )
-            if best is None or loo < best.loo - _MIN_LOSS_GAIN:
+            if (
+                best is None
+                or leave_one_out_loss < best.leave_one_out_loss - _MIN_LOSS_GAIN
+            ):
                 # The trace of the smoother matrix.
                 edf = float(self.mass @ (tables[3] * tables[2]))
                 values = self.basis.values @ theta
                 slopes = self.basis.slopes @ theta
                 curve = SplineCurve(self.basis.knots, values, slopes)
-                best = SplineFit(curve, float(penalty), edf, loo, loss)
+                best = SplineFit(curve, float(penalty), edf, leave_one_out_loss, loss)
         return best
 
     def find_minimum(self, ridge, start, precision):

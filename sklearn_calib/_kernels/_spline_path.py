@@ -139,7 +139,7 @@ def find_newton_step(
 
 
 @compile_kernel
-def sum_left_out_losses(scored, unit, tables):
+def sum_left_out_losses(scored_weight, unit_weight, tables):
     """Sum of the log losses of labels predicted without one row of their own, to first order.
 
     Leaving out one positive of weight u at eta moves it to eta - a u (1 - mean) / (1 -
@@ -153,15 +153,15 @@ def sum_left_out_losses(scored, unit, tables):
     total = 0.0
     for c in range(len(eta)):
         for label in range(2):
-            if scored[label, c] == 0.0:
+            if scored_weight[label, c] == 0.0:
                 continue
             # The change of the row's own log-odds if it is left out, as in ridge
             # regression: leverage times residual over what remains of its curvature.
-            pull = leverage[c] * unit[label, c]
+            pull = leverage[c] * unit_weight[label, c]
             pull /= max(1.0 - pull * variance[c], 1e-10)
             if label == 1:
                 wrong = pull * (1.0 - mean[c]) - eta[c]
             else:
                 wrong = eta[c] + pull * mean[c]
-            total += scored[label, c] * _compute_softplus(wrong)
+            total += scored_weight[label, c] * _compute_softplus(wrong)
     return total

@@ -92,7 +92,7 @@ def fit_temperature(
     # The third powers of logits of extreme size overflow; in other units they do not,
     # and beta is scaled back at the end.
     unit, [(logits, *_)] = _rescale_logits([(logits, y_encoded, weight)], spread)
-    box = get_inverse_temperature_box(spread, unit)
+    box = get_inverse_temperature_bounds(spread, unit)
     beta = unit if start is None else start * unit
     sums = choose_sums_function(n_fits * logits.size)
     if tol is None:
@@ -123,7 +123,7 @@ def fit_temperature(
         rough = solve_rows(slice(None, None, step), beta, 1e-2)
         beta = rough.beta if rough.status == "inside" else beta
     fit = solve_rows(slice(None), beta, tol)
-    if label_smoothing == 0 and fit.beta * spread / unit > get_safe_gap(
+    if label_smoothing == 0 and fit.beta * spread / unit > get_safe_logit_gap(
         logits.shape[1]
     ):
         fit = _subtract_excess(fit, [(logits, y_encoded, weight)], weight.sum())
@@ -173,7 +173,7 @@ def fit_temperature_with_absent_classes(logits, y_encoded, weight, label_smoothi
 
     total = float(weight.sum())
     max_options = max([2, *(part[0].shape[1] for part in parts)])
-    box = get_inverse_temperature_box(spread, unit)
+    box = get_inverse_temperature_bounds(spread, unit)
     fit = solve_temperature(
         sum_parts, total, max_options, label_smoothing, unit, box, 1e-3
     )
@@ -195,14 +195,14 @@ def split_by_n_available_classes(logits, y_encoded, weight):
     return parts
 
 
-def get_inverse_temperature_box(spread, unit=1.0):
+def get_inverse_temperature_bounds(spread, unit=1.0):
     """Return the smallest and largest beta for logits that differ by up to `spread`."""
     low = MIN_INVERSE_TEMPERATURE * (unit / max(1.0, spread))
     high = MAX_INVERSE_TEMPERATURE * (unit / min(1.0, spread))
     return low, high
 
 
-def get_safe_gap(n_classes):
+def get_safe_logit_gap(n_classes):
     """Return the gap of scaled logits below which no row loses LARGEST_LOG_LOSS."""
     return LARGEST_LOG_LOSS - np.log(n_classes)
 
@@ -223,7 +223,7 @@ def compute_excess_loss(logits, y_encoded, weight, beta):
         gap = beta * (
             top.astype(np.float64) - block_logits[np.arange(len(block_logits)), label]
         )
-        rows = np.flatnonzero(gap > get_safe_gap(logits.shape[1]))
+        rows = np.flatnonzero(gap > get_safe_logit_gap(logits.shape[1]))
         if len(rows):
             d = block_logits[rows].astype(np.float64) - top[rows, None]
             log_sum = logsumexp(beta * d, axis=1)
@@ -435,7 +435,7 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
             )
         return confidence - accuracy
 
-    low, high = np.log(get_inverse_temperature_box(float(-logits.min()) or 1.0))
+    low, high = np.log(get_inverse_temperature_bounds(float(-logits.min()) or 1.0))
     low_excess = measure_excess(low)
     high_excess = measure_excess(high)
     if (

@@ -19,13 +19,13 @@ _MIN_VECTORISED_CLASSES = 32
 
 # From so many entries on, several threads pay. They work on so many parts.
 _MIN_PARALLEL_ENTRIES = 2_000_000
-_N_PARTS = 16
+_N_PARALLEL_PARTS = 16
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
 # Adding 1.5 * 2**52 rounds to a whole number, which then stands in the low bits.
-_ROUNDING_SHIFT = 6755399441055744.0
+_ROUNDING_ADDEND = 6755399441055744.0
 
 
 @compile_kernel(fastmath={"contract"})
@@ -40,8 +40,8 @@ def compute_negative_exp(x):
     takes twice as long.
     """
     x = max(x, -708.0)
-    shifted = x * _LOG2_E + _ROUNDING_SHIFT
-    n = shifted - _ROUNDING_SHIFT
+    shifted = x * _LOG2_E + _ROUNDING_ADDEND
+    n = shifted - _ROUNDING_ADDEND
     # Cody and Waite's reduction: log 2 in two parts, so that the first product is
     # exact. The polynomial is the Taylor series of degree 11.
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
@@ -78,7 +78,7 @@ def compute_temperature_sums(logits, y_encoded, weight, beta):
     # The kernels release the lock, so plain threads use all cores. The parts and the
     # order of their sums do not depend on the number of threads, so neither does the
     # result.
-    cuts = np.linspace(0, len(logits), _N_PARTS + 1).astype(int)
+    cuts = np.linspace(0, len(logits), _N_PARALLEL_PARTS + 1).astype(int)
     parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
 
     def sum_part(part):
@@ -219,7 +219,9 @@ def _sum_many_classes(logits, y_encoded, weight, beta):
 
 
 @compile_kernel(fastmath={"reassoc", "contract", "nsz"})
-def add_vector_sums(logits, y_encoded, weight, beta, coef, intercept, gradient, row):
+def add_vector_gradient(
+    logits, y_encoded, weight, beta, coef, intercept, gradient, row
+):
     """Return the loss, and add the gradient to `gradient`.
 
     `row`, (2, k), is overwritten.

@@ -14,11 +14,11 @@ from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Sel
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..linear import (
-    angular_recalibrator,
     check_angle_assumptions,
-    find_angle,
+    estimate_angle_from_fit,
+    make_angular_recalibrator,
+    make_unsupported_weights_error,
     refine_fits,
-    unsupported_weights_error,
 )
 from ._base import CalibratedClassifier, CalibratedPair
 
@@ -179,7 +179,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             context = new._make_context(X, y, None, fit_params)
             # The theory of the angle is for equally weighted rows.
             if any(name.endswith("sample_weight") for name in context.estimator_params):
-                raise unsupported_weights_error()
+                raise make_unsupported_weights_error()
             if len(new.classes_) > 2:
                 raise invalid_input(
                     expected="two classes. Only binary classification is supported",
@@ -201,7 +201,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             fits = check_angle_assumptions(fits, model, new.assume_centered)
             # The formulas of the angle hold at the exact minimum of the objective.
             [fit] = refine_fits(fits, model, own)
-            angle = find_angle(fit, new.covariance)
+            angle = estimate_angle_from_fit(fit, new.covariance)
             link: dict[str, Any] = {
                 "link": new.link,
                 "link_slope": None if new.link_slope == "auto" else new.link_slope,
@@ -214,10 +214,14 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                 # The likelihood finds the size of the cosine; the sign is that of the
                 # held-out rows.
                 if angle.cos_theta is None:
-                    likely = angular_recalibrator(angle, labels, context.classes, link)
+                    likely = make_angular_recalibrator(
+                        angle, labels, context.classes, link
+                    )
                     angle = replace(angle, cos_theta=likely.cos_theta_)
                 angle = replace(angle, cos_theta=-angle.cos_theta)
-            recalibrator = angular_recalibrator(angle, labels, context.classes, link)
+            recalibrator = make_angular_recalibrator(
+                angle, labels, context.classes, link
+            )
             new.calibrated_pairs_ = [CalibratedPair(estimator, recalibrator, columns)]
             new.cos_theta_ = recalibrator.cos_theta_
             new.theta_ = recalibrator.theta_

@@ -13,7 +13,7 @@ from .._clone import clone_by_value
 from .._kernels._expected_metrics import (
     choose_best_actions,
     compute_expected_costs,
-    get_costs,
+    get_chosen_costs,
 )
 from .._sklearn_compat import routing_enabled
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
@@ -320,7 +320,7 @@ default=None
         proba, table = self._predict_with_costs(X, costs, "score")
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         weight = canonical_weight(sample_weight, len(codes))
-        paid = get_costs(table, codes, choose_best_actions(proba, table))
+        paid = get_chosen_costs(table, codes, choose_best_actions(proba, table))
         return -float(np.average(paid, weights=weight))
 
     @property

@@ -10,7 +10,7 @@ from .._kernels._expected_metrics import (
     choose_best_actions,
     compute_expected_costs,
     compute_mean_moments,
-    get_costs,
+    get_chosen_costs,
 )
 from .._typing import ArrayLike
 from .._validation import canonical_weight
@@ -133,7 +133,7 @@ default=None
         table = table[row_weight > 0]
     proba = np.asarray(predictions.proba)
     actions = choose_best_actions(proba, table)
-    paid = get_costs(table, predictions.codes, actions)
+    paid = get_chosen_costs(table, predictions.codes, actions)
     # The promise of a row is the expected cost of the action that is taken, under its
     # own probabilities.
     believed = compute_expected_costs(proba, table).min(axis=1)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._count_weights import are_counts
-from .._kernels._expected_metrics import choose_best_actions, get_costs
+from .._kernels._expected_metrics import choose_best_actions, get_chosen_costs
 from .._kernels._net_benefit import compute_regret_pieces, maximise_decision_loss
 from .._kernels._risk_coverage import average_risk
 from .._sklearn_compat import fit_isotonic_shares
@@ -72,7 +72,7 @@ def expected_cost_score(
     """
     table = canonical_costs(costs, predictions.classes)
     actions = choose_best_actions(np.asarray(predictions.proba), table)
-    return predictions.mean(get_costs(table, predictions.codes, actions))
+    return predictions.mean(get_chosen_costs(table, predictions.codes, actions))
 
 
 @measure(range=(0.0, 1.0), in_report=False, poolable=True)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._argument_checks import check_bool, check_choice
-from .._kernels._picture_axes import MAX_RARE_MEDIAN, LogitAxis
+from .._kernels._picture_axes import MAX_RARE_EVENT_MEDIAN, LogitAxis
 from .._show import escape_legend_label
 from .._typing import (
     ArrayLike,
@@ -311,5 +311,5 @@ def _choose_scale(scores, ax):
         # Anything other than axes is rejected later, when it is drawn on.
         if getattr(only, "lines", ()):
             return "logit" if only.get_xscale() == "function" else "linear"
-    rare = all(np.median(score) < MAX_RARE_MEDIAN for score in scores)
+    rare = all(np.median(score) < MAX_RARE_EVENT_MEDIAN for score in scores)
     return "logit" if rare else "linear"

@@ -164,7 +164,7 @@ class ExportedMap(Recalibrator):
                     hint="Pass labels and columns in the order of classes_",
                 )
         check_same_index(X, y, sample_weight)
-        proba = self._rows_to_map(X)
+        proba = self._align_proba_columns(X)
         if soft_labels:
             validate_soft_labels(
                 y,  # type: ignore[arg-type]

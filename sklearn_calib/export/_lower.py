@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from scipy.special import expit, log_expit
 
-from .._kernels._float_order import decode_floats, encode_floats, find_first_beyond
+from .._kernels._float_order import decode_floats, encode_floats, find_first_key_beyond
 from .._kernels._log_odds import LOG_OF_ZERO, compute_map_input
 from .._simplex_array import SMALLEST_PROBABILITY, convert_log_odds
 from .._typing import FloatArray, IntArray, Self
@@ -286,7 +286,7 @@ def find_smallest_reaching(
     before = np.full(len(targets), first - np.uint64(1))
     beyond = np.full(len(targets), last + np.uint64(1))
     reaches = np.ones(len(targets), dtype=bool)
-    keys = find_first_beyond(function, before, beyond, targets, reaches, "float64")
+    keys = find_first_key_beyond(function, before, beyond, targets, reaches, "float64")
     return np.where(
         keys > last, MAX_FLOAT, decode_floats(np.minimum(keys, last), "float64")
     )

@@ -15,7 +15,7 @@ from .._kernels._cells import (
     encode_cells,
     encode_float_keys,
     find_cell_starts,
-    find_smallest_shift,
+    find_smallest_bit_shift,
     split_distance_and_side,
 )
 from .._simplex_array import has_exact_log, log_proba
@@ -179,7 +179,7 @@ def _coarsen_cells(cells):
     # number still has some resolution in the score.
     twice_coarsest = 2 * count_cells(MAX_BIT_SHIFT)
     limit = max(MAX_POOLED_CELLS, min(twice_coarsest, _MAX_POOLED_CELLS_MANY_GROUPS))
-    shift = find_smallest_shift(lambda shift: count_cells(shift) <= limit)
+    shift = find_smallest_bit_shift(lambda shift: count_cells(shift) <= limit)
     if shift == 0:
         return cells
     ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)

@@ -21,7 +21,7 @@ from .._kernels._cells import find_cell_runs
 from .._kernels._cluster_sums import (
     EventTotal,
     average_clusters,
-    bound_covariance,
+    bound_cluster_covariance,
     compute_jackknife,
     compute_variance_ratio,
     estimate_degrees_of_freedom,
@@ -387,7 +387,7 @@ class ClusterSample(PooledPredictions):
         # The covariance within clusters relative to the variance, and the largest value
         # that it could have.
         excess = (np.bincount(groups, residual) ** 2).sum() / observed_square - 1
-        largest_excess = bound_covariance(p, mass, groups) / expected_square
+        largest_excess = bound_cluster_covariance(p, mass, groups) / expected_square
         # Two rows follow the common number together with probability alike^2.
         alike = 0.0
         if largest_excess > COVARIANCE_TOLERANCE:

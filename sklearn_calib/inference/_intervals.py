@@ -15,7 +15,7 @@ from .._argument_checks import (
     unknown_name_error,
 )
 from .._count_weights import are_counts
-from .._kernels._binning import get_cube_root_bins
+from .._kernels._binning import compute_cube_root_bin_count
 from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
 from .._validation import get_rows_per_weight
 from .._warnings import ignore_calibration_warnings
@@ -423,7 +423,7 @@ def _prepare_cell_sample(summary, function, options):
     is_multiclass = summary.classes is not None and len(summary.classes) > 2
     samples = summary.samples(MAX_SUMMARY_CELLS)
     if options.get("n_bins") == "cube_root":
-        options = {**options, "n_bins": get_cube_root_bins(summary.n_samples)}
+        options = {**options, "n_bins": compute_cube_root_bin_count(summary.n_samples)}
     if (
         len(samples) > 1
         or not function.spec.poolable

@@ -6,11 +6,11 @@ Start reading with `approximate_leave_one_out` in `_fit.py`.
 
 from ._angle import (
     AngleEstimate as AngleEstimate,
-    angular_recalibrator,
     check_angle_assumptions,
     estimate_angle,
-    find_angle,
-    unsupported_weights_error,
+    estimate_angle_from_fit,
+    make_angular_recalibrator,
+    make_unsupported_weights_error,
 )
 from ._fit import (
     LinearFit,

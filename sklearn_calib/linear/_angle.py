@@ -16,9 +16,9 @@ from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, invalid_input
 from ..recalibrators import AngularCalibration
 from ._fit import (
-    ABSENT_INTERCEPT,
     FREE_INTERCEPT,
-    fit_leverages,
+    NO_INTERCEPT,
+    compute_fit_leverages,
     read_linear,
     refine_fits,
 )
@@ -160,7 +160,7 @@ def estimate_angle(
         read_linear(model, X, y, None), model, assume_centered
     )
     [fit] = refine_fits(fits, model)
-    estimate = find_angle(fit, covariance)
+    estimate = estimate_angle_from_fit(fit, covariance)
     if estimate.method != "likelihood":
         return estimate
     if link_slope is None:
@@ -177,7 +177,7 @@ def estimate_angle(
     }
     # The leave-one-out scores are nearly independent of their labels, so their
     # likelihood can be maximised over the cosine as that of new rows would be.
-    likely = angular_recalibrator(
+    likely = make_angular_recalibrator(
         estimate, fit.target > 0, np.array([False, True]), options
     )
     return replace(estimate, cos_theta=likely.cos_theta_)
@@ -195,8 +195,8 @@ def check_angle_assumptions(
             hint="Use CalibratedModel(cv='alo')",
         )
     if not (fit.weight == fit.weight[0]).all():
-        raise unsupported_weights_error()
-    if fit.intercept_kind not in (FREE_INTERCEPT, ABSENT_INTERCEPT):
+        raise make_unsupported_weights_error()
+    if fit.intercept_kind not in (FREE_INTERCEPT, NO_INTERCEPT):
         raise invalid_input(
             expected="an intercept without penalty",
             got="liblinear, which penalises it",
@@ -205,7 +205,7 @@ def check_angle_assumptions(
                 "for centred features"
             ),
         )
-    if fit.intercept_kind == ABSENT_INTERCEPT and not assume_centered:
+    if fit.intercept_kind == NO_INTERCEPT and not assume_centered:
         raise invalid_input(
             expected="a model with an intercept",
             got="fit_intercept=False",
@@ -216,7 +216,7 @@ def check_angle_assumptions(
     return fits
 
 
-def unsupported_weights_error() -> InvalidInputError:
+def make_unsupported_weights_error() -> InvalidInputError:
     """Return the error for weights: the formulas are derived for equal ones."""
     return invalid_input(
         expected="rows without weights, for which the angle is derived",
@@ -225,14 +225,16 @@ def unsupported_weights_error() -> InvalidInputError:
     )
 
 
-def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEstimate:
+def estimate_angle_from_fit(
+    fit: "LinearFit", covariance: ArrayLike | Estimator
+) -> AngleEstimate:
     """Estimate the angle from one fit.
 
     The cosine is None if the method is "likelihood".
     """
     n = len(fit.target)
     free = fit.intercept_kind == FREE_INTERCEPT
-    psi, curvature, h, m = fit_leverages(fit)
+    psi, curvature, h, m = compute_fit_leverages(fit)
     # The leave-one-out score of each row by itself. Eq. (11) only needs the average
     # version, u = f - gamma psi.
     loo = fit.scores - psi * h / m
@@ -253,7 +255,7 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
         "v": seen.v,
         "df": df,
         "dispersion": _measure_dispersion(h / m, df),
-        "moved": fit.moved,
+        "moved": fit.score_move_deviations,
     }
     method = "likelihood" if cos is None else method
     # None until the likelihood is evaluated.
@@ -311,7 +313,7 @@ def _compute_cosine(inner: float, t2: float, norm: float) -> float | None:
     return None
 
 
-def angular_recalibrator(
+def make_angular_recalibrator(
     angle: AngleEstimate, labels: AnyArray, classes: AnyArray, link: dict[str, Any]
 ) -> AngularCalibration:
     """Make the recalibrator of an angle.

@@ -27,7 +27,7 @@ from ..exceptions import invalid_input
 
 FREE_INTERCEPT = "free"
 PENALISED_INTERCEPT = "penalised"
-ABSENT_INTERCEPT = "absent"
+NO_INTERCEPT = "absent"
 # The gradient, relative to what it would be without cancellation.
 MAX_RELATIVE_GRADIENT = 1e-10
 # The same if quasi-Newton steps have ended too early.
@@ -62,7 +62,7 @@ class LinearFit:
     l1: float = 0.0
     intercept_kind: str = FREE_INTERCEPT
     # How far the polishing moved the scores, in their standard deviations.
-    moved: float = 0.0
+    score_move_deviations: float = 0.0
 
     @property
     def scores(self) -> FloatArray:
@@ -75,7 +75,7 @@ class LinearFit:
 
         For the multinomial loss the probabilities stand in place of D.
         """
-        value, psi, curvature = LOSS_FUNCTIONS[self.loss](scores, self.target)
+        value, psi, curvature = LOSS_DERIVATIVES_BY_NAME[self.loss](scores, self.target)
         if psi.ndim == 2:
             return self.weight * value, self.weight[:, None] * psi, curvature
         return self.weight * value, self.weight * psi, self.weight * curvature
@@ -84,7 +84,7 @@ class LinearFit:
 # -- losses: value, minus first, and second derivative in the score ----------------------
 
 
-def _log_loss(f, y):
+def _compute_log_loss(f, y):
     # The probability of being wrong.
     p = expit(-y * f)
     return -log_expit(y * f), y * p, p * (1 - p)
@@ -94,12 +94,12 @@ def _compute_squared_loss(f, y):
     return (y - f) ** 2 / 2, y - f, np.ones_like(f)
 
 
-def _squared_hinge_loss(f, y):
+def _compute_squared_hinge_loss(f, y):
     short = np.maximum(1 - y * f, 0)
     return short**2, 2 * y * short, 2.0 * (short > 0)
 
 
-def _modified_huber_loss(f, y):
+def _compute_modified_huber_loss(f, y):
     margin = y * f
     short = np.maximum(1 - margin, 0)
     far = margin < -1
@@ -107,19 +107,19 @@ def _modified_huber_loss(f, y):
     return value, np.where(far, 4 * y, 2 * y * short), 2.0 * ((short > 0) & ~far)
 
 
-def _multinomial_loss(f, codes):
+def _compute_multinomial_loss(f, codes):
     p = softmax(f, axis=1)
     psi = -p
     psi[np.arange(len(f)), codes] += 1
     return logsumexp(f, axis=1) - f[np.arange(len(f)), codes], psi, p
 
 
-LOSS_FUNCTIONS = {
-    "log": _log_loss,
+LOSS_DERIVATIVES_BY_NAME = {
+    "log": _compute_log_loss,
     "squared": _compute_squared_loss,
-    "squared_hinge": _squared_hinge_loss,
-    "modified_huber": _modified_huber_loss,
-    "multinomial": _multinomial_loss,
+    "squared_hinge": _compute_squared_hinge_loss,
+    "modified_huber": _compute_modified_huber_loss,
+    "multinomial": _compute_multinomial_loss,
 }
 
 
@@ -214,7 +214,7 @@ def read_linear(
 
 def _read_intercept(model, penalised=False):
     kind = PENALISED_INTERCEPT if penalised else FREE_INTERCEPT
-    return {"intercept_kind": kind if model.fit_intercept else ABSENT_INTERCEPT}
+    return {"intercept_kind": kind if model.fit_intercept else NO_INTERCEPT}
 
 
 def split_penalty(
@@ -324,7 +324,7 @@ def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
     """
     # An l1 penalty is not smooth, so its fit is only checked, not improved.
     if fit.l1 > 0:
-        return replace(fit, moved=_measure_violation(fit))
+        return replace(fit, score_move_deviations=_measure_violation(fit))
     objective, start = _make_objective(fit)
     # The gradient is a sum that cancels at the minimum; relative to the sum of absolute
     # values, a tolerance means the same for all data.
@@ -364,7 +364,7 @@ def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
                 "classes must overlap"
             ),
         )
-    return replace(better, moved=float(moved))
+    return replace(better, score_move_deviations=float(moved))
 
 
 def _make_objective(fit):
@@ -449,13 +449,13 @@ def refine_fits(
     """
     fits = [polish_fit(fit, own) for fit in fits]
     if own and fits[0].l1 == 0:
-        _write_back(model, fits)
+        _write_coefficients_to_model(model, fits)
     else:
         _warn_if_moved(fits)
     return fits
 
 
-def _write_back(model, fits):
+def _write_coefficients_to_model(model, fits):
     if isinstance(model, Pipeline):
         model = model[-1]
     coef = np.vstack([fit.coef for fit in fits])
@@ -469,7 +469,7 @@ def _write_back(model, fits):
 
 def _warn_if_moved(fits):
     """Warn if polishing has moved the scores, so the model had not converged."""
-    moved = max(fit.moved for fit in fits)
+    moved = max(fit.score_move_deviations for fit in fits)
     what = "standard deviations between its scores and the minimum's, which are used"
     close = MAX_SCORE_ERROR_DEVIATIONS
     if fits[0].l1 > 0:
@@ -486,7 +486,7 @@ def _warn_if_moved(fits):
 # -- leverages ---------------------------------------------------------------------------
 
 
-def fit_leverages(
+def compute_fit_leverages(
     fit: LinearFit,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return (psi, D, h, m) of a binary fit, without coefficients that an l1 penalty sets to 0."""
@@ -514,7 +514,7 @@ def compute_leave_one_out(fit: LinearFit) -> FloatArray:
     """Compute the score of each row by the fit without it, to first order."""
     if fit.loss == "multinomial":
         return _compute_multinomial_leave_one_out(fit)
-    psi, _, h, m = fit_leverages(fit)
+    psi, _, h, m = compute_fit_leverages(fit)
     # One Newton step without the row: the change of its score is its leverage times its
     # residual, over 1 - D h.
     return fit.scores - psi * h / m

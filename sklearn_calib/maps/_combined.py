@@ -111,7 +111,7 @@ class Chain(CalibrationMap):
         for part in self.parts[: last + 1]:
             if every or part.direction() is None:
                 part.cut_ranges(ranges, rows, every=every)
-            rows = _apply_after(part, rows)
+            rows = _compose_with_map(part, rows)
 
     def keeps_absent(self) -> bool:
         # The probabilities that `Floor` returns are still marked as absent or not.
@@ -119,7 +119,7 @@ class Chain(CalibrationMap):
         return all(isinstance(part, Floor) for part in before) and last.keeps_absent()
 
 
-def _apply_after(part: CalibrationMap, rows: RowsOfScores) -> RowsOfScores:
+def _compose_with_map(part: CalibrationMap, rows: RowsOfScores) -> RowsOfScores:
     return lambda x: part.apply(rows(x))
 
 

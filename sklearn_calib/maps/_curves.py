@@ -67,9 +67,9 @@ class Steps(FunctionOfScore):
     def value(self, x: Any) -> Any:
         return take_entries(self.values, count_reached_edges(self.edges, x))
 
-    def lower_value(self, rows: Any) -> Any:
+    def lower_value_to_operations(self, rows: Any) -> Any:
         if not rows.is_double:
-            return super().lower_value(rows)
+            return super().lower_value_to_operations(rows)
         return take_entries(
             self.values, rows.count_reached_targets(self, self.edges, np.asarray)
         )
@@ -161,10 +161,10 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         share = np.exp(_log_sigmoid(x) - more[0]) * np.expm1(low - x) / more[1]
         return piece, clip_to_interval(share, 0.0, 1.0), width
 
-    def lower_value(self, rows: Any) -> Any:
+    def lower_value_to_operations(self, rows: Any) -> Any:
         """Write the value; a program finds the piece without a logarithm of other digits."""
         if not rows.is_program:
-            return super().lower_value(rows)
+            return super().lower_value_to_operations(rows)
         x = rows.compute_input_score(self)
         if self.domain is not None:
             x = np.clip(x, *self.domain)
@@ -182,7 +182,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             unit = 1.0 / np.minimum(smallest, -rows.smallest_divisor)
             share = expit(x) * np.expm1(start - x) * place.select_from(unit)
             share = np.clip(share, 0.0, 1.0)
-        return self.lower_piece(place, share)
+        return self.lower_piece_to_operations(place, share)
 
     def supports_tensors(self) -> bool:
         """Return whether tensors can go through the curve."""
@@ -242,7 +242,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             x = round_to_36_bits(x, -2000 if self.input == "proba" else 0)
         return x if self.domain is None else np.clip(x, *self.domain)
 
-    def lower_piece(self, place: Any, t: Any) -> Any:
+    def lower_piece_to_operations(self, place: Any, t: Any) -> Any:
         """Write the value from the piece and t."""
         raise NotImplementedError
 
@@ -265,9 +265,9 @@ class PiecewiseLinear(CurveBetweenKnots):
 
     def value(self, x: Any) -> Any:
         piece, t, _ = self._find_piece(x)
-        return self.lower_piece(piece, t)
+        return self.lower_piece_to_operations(piece, t)
 
-    def lower_piece(self, place: Any, t: Any) -> Any:
+    def lower_piece_to_operations(self, place: Any, t: Any) -> Any:
         start = take_entries(self.values[:-1], place)
         return start + t * take_entries(self._linear_terms, place)
 
@@ -325,7 +325,7 @@ class PiecewiseCubic(CurveBetweenKnots):
             + (np.maximum(beyond, 0.0) - width * square * s) * fall
         )
 
-    def lower_piece(self, place: Any, t: Any) -> Any:
+    def lower_piece_to_operations(self, place: Any, t: Any) -> Any:
         """Write the cubic in powers of t, and straight lines beyond the knots."""
         at = t
         if self._goes_beyond:

@@ -235,7 +235,9 @@ def read_number_table(value: Any, at: str, *dimensions: int) -> Any:
     try:
         table = np.array(value)
         # Numpy holds integers beyond int64 as objects.
-        if table.dtype == object and _are_all_kinds(table.ravel().tolist(), int, float):
+        if table.dtype == object and _have_only_types(
+            table.ravel().tolist(), int, float
+        ):
             table = table.astype(np.float64)
     except OverflowError:
         raise invalid_field(
@@ -266,7 +268,7 @@ def _check_numbers(values, at, depth):
     """Check for Python numbers: numpy would also accept text and truth values."""
     if depth < 1:
         raise invalid_field(at, expected="a number", got="a list")
-    if _are_all_kinds(values, float, int):
+    if _have_only_types(values, float, int):
         return
     for i, value in enumerate(values):
         if isinstance(value, list | tuple) and depth > 1:
@@ -278,7 +280,7 @@ def _check_numbers(values, at, depth):
             raise invalid_field(f"{at}[{i}]", expected=expected, got=short_repr(value))
 
 
-def _are_all_kinds(values, *kinds):
+def _have_only_types(values, *kinds):
     return set(map(type, values)) <= set(kinds)
 
 

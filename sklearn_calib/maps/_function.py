@@ -66,9 +66,9 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
         return self._is_sigmoid == other._is_sigmoid
 
     def lower(self, rows: Any) -> Any:
-        return rows.make_rows(self.to_pair(self.lower_value(rows)))
+        return rows.make_rows(self.to_pair(self.lower_value_to_operations(rows)))
 
-    def lower_value(self, rows: Any) -> Any:
+    def lower_value_to_operations(self, rows: Any) -> Any:
         """Write the value, before the link, as operations on rows."""
         return self.value(rows.compute_input_score(self))
 

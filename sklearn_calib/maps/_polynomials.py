@@ -76,9 +76,9 @@ class ClippedChebyshev(FunctionOfScore):
         z = 2.0 * (np.clip(x, low, high) - low) / (high - low) - 1.0
         return chebyshev.chebval(np.clip(z, -1.0, 1.0), self.coef)
 
-    def lower_value(self, rows: Any) -> Any:
+    def lower_value_to_operations(self, rows: Any) -> Any:
         if not rows.is_program:
-            return super().lower_value(rows)
+            return super().lower_value_to_operations(rows)
         low, high = self.domain
         # The constants are one factor, which saves an operation of the program.
         z = (np.clip(rows.compute_input_score(self), low, high) - low) * (

@@ -14,7 +14,7 @@ from .._kernels._float_order import (
     decode_floats,
     encode_floats,
     find_crossings,
-    find_first_beyond,
+    find_first_key_beyond,
 )
 from .._typing import AnyArray, FloatArray
 
@@ -90,11 +90,11 @@ class Ranges:
         jump = np.abs(right - left) > _MIN_JUMP
         level = (left + right)[jump] / 2
         rises = right[jump] >= level
-        self.starts[at[jump]] = find_first_beyond(
+        self.starts[at[jump]] = find_first_key_beyond(
             value, low[jump], high[jump], level, rises, self.dtype
         )
 
-    def search_turns(self, value: ScoreFunction) -> None:
+    def cut_at_extremes(self, value: ScoreFunction) -> None:
         """Cut where a function that is smooth between the cuts is largest or smallest."""
         number = max(9, min(_MAX_GRID_SCORES, _MAX_SEARCHED_SCORES // len(self.starts)))
         x = self._make_grid(number)

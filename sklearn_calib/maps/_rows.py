@@ -18,7 +18,7 @@ from .._typing import AnyArray, FloatArray
 
 #: With fewer classes columns are added one by one: `sum` rounds a single row in another
 #: order.
-MIN_SUMMED_CLASSES = 8
+MIN_CLASSES_FOR_ROW_SUM = 8
 
 
 class Rows:
@@ -159,7 +159,7 @@ class Rows:
 
     def row_sum(self, table: FloatArray) -> FloatArray:
         """Return the sum of each row as a column."""
-        if table.shape[1] >= MIN_SUMMED_CLASSES:
+        if table.shape[1] >= MIN_CLASSES_FOR_ROW_SUM:
             return np.add.reduce(table, axis=1, keepdims=True)
         total = table[:, :1] + table[:, 1:2]
         for column in range(2, table.shape[1]):

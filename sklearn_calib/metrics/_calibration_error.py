@@ -9,9 +9,9 @@ from .._argument_checks import check_bool, check_choice
 from .._kernels._binning import (
     bin_distinct_values,
     find_bin_starts,
+    find_max_monotonic_bins,
     sum_bins,
     sum_runs,
-    sweep_monotonic_bins,
 )
 from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import invalid_input
@@ -162,7 +162,7 @@ def _bin_gaps(problem, n_bins, strategy, debias):
     else:
         cells = problem.cells
         if n_bins == "sweep":
-            bins = sweep_monotonic_bins(*cells, strategy)
+            bins = find_max_monotonic_bins(*cells, strategy)
             n_bins = bins[-1] + 1
         # The variance within a bin needs to know which rows are in it; without
         # debiasing, the sums at the bin starts suffice.

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._argument_checks import check_choice
 from .._kernels._pairwise_kernel import (
-    average_kernel_over_neighbours,
+    average_kernel_over_adjacent_pairs,
     average_kernel_over_pairs,
     compute_median_bandwidth,
     compute_neighbour_kernel,
@@ -76,7 +76,7 @@ def _compute_canonical_error(
     residual = -proba
     residual[np.arange(n), predictions.codes] += 1
     if estimator == "linear":
-        return average_kernel_over_neighbours(gram, residual, weight)
+        return average_kernel_over_adjacent_pairs(gram, residual, weight)
     return average_kernel_over_pairs(gram, residual, weight, False)
 
 

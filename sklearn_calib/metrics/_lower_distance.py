@@ -201,8 +201,8 @@ def _compute_distance(problem, resolution, method, bounded):
         program = kernel.make_score_program(cells.score, hits, misses)
     else:
         program = kernel.make_uniform_program(cells.score, hits, misses, n_cells)
-    solution = kernel.solve_program(program)
+    solution = kernel.solve_distance_program(program)
     bound = np.nan
     if bounded:
-        bound = program.mean_move + kernel.bound_grid_loss(program, solution)
+        bound = program.mean_move + kernel.bound_grid_excess(program, solution)
     return DistanceInterval(solution.value, bound)

@@ -10,14 +10,14 @@ from scipy.special import expit
 from .._argument_checks import check_choice, check_count, check_level, is_number
 from .._kernels._binning import (
     bin_rows,
-    find_distinct,
-    get_cube_root_bins,
+    compute_cube_root_bin_count,
+    find_distinct_scores,
+    find_max_monotonic_bins,
     sum_bins,
-    sweep_monotonic_bins,
 )
 from .._kernels._loess import Loess
 from .._kernels._log_odds import compute_finite_log_odds
-from .._kernels._picture_axes import compute_histogram as log_odds_histogram
+from .._kernels._picture_axes import compute_histogram_fractions as log_odds_histogram
 from .._kernels._polynomial_test import fit_natural_spline, fit_polynomial
 from .._kernels._proportion import compute_exact_interval, compute_wilson_interval
 from .._random import draw_row_counts, make_generator
@@ -325,7 +325,7 @@ def compute_curve(
     hits = rows.hits
     tails = [(1 - level) / 2, (1 + level) / 2]
     if strategy == "isotonic":
-        values, row_value = find_distinct(score)
+        values, row_value = find_distinct_scores(score)
         mass, total = sum_bins(row_value, len(values), weight, hits)
         points = _spread_positions(len(values))
         predicted = values[points]
@@ -347,9 +347,9 @@ def compute_curve(
     else:
         n_bins = check_bins(n_bins)
         if n_bins == "sweep":
-            values, row_value = find_distinct(score)
+            values, row_value = find_distinct_scores(score)
             mass, total = sum_bins(row_value, len(values), weight, hits)
-            row_bin = sweep_monotonic_bins(values, mass, total, strategy)[row_value]
+            row_bin = find_max_monotonic_bins(values, mass, total, strategy)[row_value]
             n_bins = row_bin.max() + 1
         else:
             row_bin = bin_rows(score, weight, n_bins, strategy)
@@ -398,7 +398,7 @@ def compute_curve(
 
 def _fit_loess(rows, level):
     """Return scores, a local regression, the weight nearest to each, and Wilson's interval."""
-    values, row_value = find_distinct(rows.score)
+    values, row_value = find_distinct_scores(rows.score)
     mass, total, squares = sum_bins(
         row_value, len(values), rows.weight, rows.hits, rows.squares
     )
@@ -469,7 +469,7 @@ def check_bins(
     if isinstance(n_bins, str) and n_bins == "sweep":
         return n_bins
     if isinstance(n_bins, str) and n_bins == "cube_root" and predictions is not None:
-        return get_cube_root_bins(predictions.n_items)
+        return compute_cube_root_bin_count(predictions.n_items)
     if (
         isinstance(n_bins, bool | str)
         or not isinstance(n_bins, int | np.integer)

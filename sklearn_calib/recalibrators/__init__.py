@@ -85,7 +85,7 @@ from ._restricted_polynomial import (
 )
 from ._smooth_isotonic import SmoothIsotonicCalibration as SmoothIsotonicCalibration
 from ._spline import SplineCalibration as SplineCalibration
-from ._stacking import compute_fold_masses
+from ._stacking import compute_fold_weights
 from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling

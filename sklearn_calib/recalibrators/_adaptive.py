@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import pool_equal_scores
-from .._kernels._log_odds import compute_rank_score, interpolate_probability
+from .._kernels._log_odds import compute_rank_score, interpolate_in_probability
 from .._kernels._logistic import compute_model_covariance, compute_standard_error
 from .._simplex_array import compute_log_odds
 from .._typing import ArrayLike, FloatArray, Self
@@ -245,7 +245,7 @@ class AdaptiveCalibration(Recalibrator):
         self.weights_ = np.column_stack([mass * (1 - share), mass * share])
         if self.neighborhood == "interval" and intervals is None:
             rows = weight * get_rows_per_weight(weight)
-            self._wald = _Wald(proba, codes, rows, self.level)
+            self._wald = _WaldIntervals(proba, codes, rows, self.level)
             self.intervals_ = expit(
                 np.column_stack(self._wald.compute_ends(self.log_odds_))
             )
@@ -259,9 +259,9 @@ class AdaptiveCalibration(Recalibrator):
             )
         # Pseudo rows are counted in rows; weights may be in another unit.
         self._invented = self.prior_weight / get_rows_per_weight(weight)
-        self._arrange_cells()
+        self._make_window_estimator()
 
-    def _arrange_cells(self):
+    def _make_window_estimator(self):
         from .._kernels._range_sums import WindowEstimator
 
         part = self.share if self.neighborhood == "nearest" else None
@@ -280,7 +280,7 @@ class AdaptiveCalibration(Recalibrator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "weights_" in state:
-            self._arrange_cells()
+            self._make_window_estimator()
 
     def _predict_pairs(self, proba):
         score = compute_rank_score(proba)
@@ -294,7 +294,7 @@ class AdaptiveCalibration(Recalibrator):
         if self._wald is not None:
             return self._wald.compute_ends(score)
         ends = (
-            interpolate_probability(score, self.log_odds_, end)
+            interpolate_in_probability(score, self.log_odds_, end)
             for end in self.intervals_.T
         )
         return _to_interval_ends(np.column_stack(list(ends)))
@@ -335,7 +335,7 @@ class AdaptiveCalibration(Recalibrator):
         )
 
 
-class _Wald:
+class _WaldIntervals:
     """The intervals of a logistic regression on the log-odds, carried back to the scores."""
 
     def __init__(self, proba, codes, weight, level):

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._expected_link import (
-    LINK_CENTRES,
+    SYMMETRY_CENTRE_BY_LINK,
     compute_label_proba,
     compute_log_likelihood,
 )
@@ -29,7 +29,7 @@ _MAX_NOISE = 30.0
 N_START_POINTS = 1000
 # So many rows give the start, and the second derivatives, of more rows: enough for
 # averages to be read from a table.
-_SAMPLE_ROWS = 25_000
+_MAX_SAMPLE_ROWS = 25_000
 # Also the most halvings of a step; three steps are usual.
 _MAX_NEWTON_STEPS = 20
 # The distance between points whose slopes are compared.
@@ -231,7 +231,7 @@ def _fit_in_fixed_order(link, s, codes, share, cos_theta, slope, intercept):
         return _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept)
     # Exchanging the classes mirrors score and link, so the other order is fitted by
     # mirrored arguments.
-    twice = 2 * LINK_CENTRES[link]
+    twice = 2 * SYMMETRY_CENTRE_BY_LINK[link]
     other = None if intercept is None else twice - intercept
     theta, slope, other = _maximise_likelihood(
         link, -s, 1 - codes, share, cos_theta, slope, other
@@ -251,7 +251,7 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
     # Angle and slope enter the likelihood as the coefficient a cos(theta) and the noise
     # a sin(theta), in which it is smooth.
     if cos_theta is None and slope is None:
-        return _fit_any_line(link, s, codes, share, intercept)
+        return _fit_angle_and_slope(link, s, codes, share, intercept)
     free = [value is None for value in fixed_values]
     values = np.array(fixed_values, dtype=float)
 
@@ -276,7 +276,7 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
     return values
 
 
-def _fit_any_line(link, s, codes, share, intercept):
+def _fit_angle_and_slope(link, s, codes, share, intercept):
     """Fit angle and slope, both free, by mu's coefficient of s and the noise's deviation.
 
     In units of the scores that decide a logistic fit (few huge scores make the others
@@ -331,8 +331,8 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
     data = (s, codes == 1, share)
     sample = data
     # Other links are quick, or have kinks that a sample would move.
-    if link == "logit" and len(s) > 2 * _SAMPLE_ROWS:
-        sample = _sample_rows(*data, _SAMPLE_ROWS)
+    if link == "logit" and len(s) > 2 * _MAX_SAMPLE_ROWS:
+        sample = _sample_rows(*data, _MAX_SAMPLE_ROWS)
     few = _sample_rows(*sample, N_START_POINTS)
     best = min(product(*starts), key=lambda point: compute_loss(point, *few)[0])
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}

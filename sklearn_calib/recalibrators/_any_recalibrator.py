@@ -163,9 +163,10 @@ def select_fit_arguments(
     arguments = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
     arguments = {name: value for name, value in arguments.items() if value is not None}
     if not isinstance(recalibrator, Pipeline):
-        return _select_accepted(recalibrator, arguments) | metadata
+        return _select_accepted_params(recalibrator, arguments) | metadata
     accepted = {
-        step: _select_accepted(part, arguments) for step, part in recalibrator.steps
+        step: _select_accepted_params(part, arguments)
+        for step, part in recalibrator.steps
     }
     # Without metadata routing a pipeline takes arguments of a step as `step__name`;
     # with it, the steps request them.
@@ -181,7 +182,7 @@ def select_fit_arguments(
     return arguments | metadata
 
 
-def _select_accepted(estimator, params):
+def _select_accepted_params(estimator, params):
     """Return the parameters that an estimator's fit names."""
     names = signature(estimator.fit).parameters if hasattr(estimator, "fit") else ()
     return {name: value for name, value in params.items() if name in names}

@@ -44,7 +44,7 @@ from ._quadratic import QuadraticScaling
 from ._spline import SplineCalibration
 from ._stacking import (
     Chains,
-    compute_fold_masses,
+    compute_fold_weights,
     fit_chains,
     make_estimator,
     name_chains,
@@ -322,12 +322,12 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         )
         n_rows = np.shape(y)[0]
         if self._groups is not None:
-            self._groups = _number_groups(
+            self._groups = _encode_group_numbers(
                 encode_groups(self._groups, n_rows)[rows.items]
             )
         elif soft_labels:
             # All rows of an item stay in one fold.
-            self._groups = _number_groups(np.arange(n_rows)[rows.items])
+            self._groups = _encode_group_numbers(np.arange(n_rows)[rows.items])
         return rows
 
     @with_callbacks
@@ -345,7 +345,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         if groups is not None:
             group_numbers = encode_groups(groups, len(proba))
             has_weight = canonical_weight(sample_weight, len(proba)) > 0
-            self._groups = _number_groups(group_numbers[has_weight])
+            self._groups = _encode_group_numbers(group_numbers[has_weight])
         try:
             return super()._fit_validated(proba, y_encoded, classes, sample_weight)
         finally:
@@ -368,7 +368,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         elif n_rows >= _MIN_WEIGHTING_ROWS and (codes != codes[0]).any():
             # Folds are masses per row instead of positions, so that rows with counts as
             # weights can be divided between folds.
-            folds = compute_fold_masses(
+            folds = compute_fold_weights(
                 proba, codes, weight, self.cv, _MAX_WEIGHTING_ROWS, groups=self._groups
             )
             # Copies of a row in different folds would make flexible candidates look
@@ -498,7 +498,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         # Candidates that claim to be monotone may still decrease for these data, for
         # instance if the scores are reversed.
         falling = (
-            _find_decreasing(fitted, proba)
+            _find_decreasing_maps(fitted, proba)
             if self.monotone and proba.shape[1] == 2
             else []
         )
@@ -604,7 +604,7 @@ def get_prior_rows(names: Sequence[str]) -> FloatArray:
     return np.array([shares.get(name, others) for name in names])
 
 
-def _number_groups(groups):
+def _encode_group_numbers(groups):
     return np.unique(groups, return_inverse=True)[1].ravel()
 
 
@@ -618,7 +618,7 @@ def _no_usable_method_error(error):
     return invalid_input(expected="a candidate that can be fitted", got=got, hint=hint)
 
 
-def _find_decreasing(fitted, proba):
+def _find_decreasing_maps(fitted, proba):
     """Return the names of two-class maps that decrease somewhere on the fitted scores."""
     score = compute_log_odds(proba)
     grid = convert_log_odds(np.linspace(score.min(), score.max(), 101))

@@ -629,7 +629,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         # This look-up is 30 times faster than `check_is_fitted`.
         if "classes_" not in vars(self):
             check_is_fitted(self)
-        proba = self._rows_to_map(X)
+        proba = self._align_proba_columns(X)
         self._check_absent(proba)
         self._set_input_features(X, proba, reset=False)
         return (
@@ -638,7 +638,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             else proba
         )
 
-    def _rows_to_map(self, X):
+    def _align_proba_columns(self, X):
         """Return probabilities in the order of the classes, or of the names at fit."""
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
         if isinstance(X, np.ndarray):
@@ -888,7 +888,7 @@ def make_likelihood_targets(
     return compute_platt_targets(codes, weight)
 
 
-def check_converged(method: str, gap: float, loss: float) -> None:
+def warn_if_not_converged(method: str, gap: float, loss: float) -> None:
     """Warn where a fit ended further than 1e-9 nats from the optimum."""
     if not gap <= 1e-9 * max(loss, 1.0):
         warn_calibration(

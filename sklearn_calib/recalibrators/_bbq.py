@@ -113,7 +113,7 @@ class BBQ(Recalibrator):
         weights = weights[kept] / weights[kept].sum()
         self.n_bins_ = np.array([len(models[i][2]) for i in kept])
         self.weights_ = weights
-        self.bin_edges_, self.values_ = _average_steps(
+        self.bin_edges_, self.values_ = _average_step_functions(
             [models[i] for i in kept], weights
         )
 
@@ -190,7 +190,7 @@ def _select_before_elbow(weights):
     return order[: max(k, 1)]
 
 
-def _average_steps(models, weights):
+def _average_step_functions(models, weights):
     """Average step functions with weights: sort their jumps, and sum them."""
     cuts = np.concatenate([cuts for _, cuts, _ in models])
     jumps = np.concatenate(

@@ -8,7 +8,12 @@ from sklearn.utils._param_validation import StrOptions
 from .. import maps
 from .._kernels._logistic import fit_logistic, threshold_separates, zero_separates
 from .._simplex_array import log_proba
-from ._base import Capabilities, Recalibrator, check_converged, make_likelihood_targets
+from ._base import (
+    Capabilities,
+    Recalibrator,
+    make_likelihood_targets,
+    warn_if_not_converged,
+)
 
 
 class BetaCalibration(Recalibrator):
@@ -111,7 +116,7 @@ class BetaCalibration(Recalibrator):
             identity.append(sum(centre))
         features = np.stack(features).T
         fit = fit_logistic(features, target, weight, nonnegative, identity)
-        check_converged("BetaCalibration", fit.gap, fit.loss)
+        warn_if_not_converged("BetaCalibration", fit.gap, fit.loss)
         coef = fit.coef.tolist()
         intercept = 0.0 if self.parameters == "ab" else coef.pop()
         self.a_ = coef[0]

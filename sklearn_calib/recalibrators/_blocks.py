@@ -127,8 +127,8 @@ class ScoreBlock:
                 hint="Reshape them",
             )
         self.n_rows = int(shape[0])
-        self.single = len(shape) == 1 or shape[1] == 1
-        columns = 2 if self.single else int(shape[1])
+        self.has_single_column = len(shape) == 1 or shape[1] == 1
+        columns = 2 if self.has_single_column else int(shape[1])
         if classes is not None and self.n_rows and len(classes) != columns:
             raise invalid_input(
                 expected=f"{len(classes)} columns of scores, one per class",
@@ -210,12 +210,12 @@ class PassResult:
     # The sum of a function of the rows; None if no row had a positive weight.
     value: Any
     # These statistics decide the floor.
-    end: FloorStatistics
+    floor_statistics: FloorStatistics
     # The smallest probability that has no exact logarithm.
-    lowest: float
+    smallest_inexact_proba: float
     n_classes: int
     # Whether the scores are a single column, of the second class.
-    single: bool
+    has_single_column: bool
 
     def __add__(self, other: "PassResult") -> "PassResult":
         """Add the reading of other rows of the same width."""
@@ -228,10 +228,10 @@ class PassResult:
         values = [value for value in (self.value, other.value) if value is not None]
         return PassResult(
             reduce(operator.add, values) if values else None,
-            self.end + other.end,
-            min(self.lowest, other.lowest),
+            self.floor_statistics + other.floor_statistics,
+            min(self.smallest_inexact_proba, other.smallest_inexact_proba),
             self.n_classes,
-            self.single,
+            self.has_single_column,
         )
 
 
@@ -251,7 +251,9 @@ def _sum_over_block(numbered, function, floor, kind, classes):
     for place in iter_row_blocks(table, _SLICE_ENTRIES):
         rows, *rest = block.select_rows(place, floor)
         value = function(*rows) if len(rows[0]) else None
-        readings.append(PassResult(value, *rest, len(block.classes), block.single))
+        readings.append(
+            PassResult(value, *rest, len(block.classes), block.has_single_column)
+        )
     return reduce(operator.add, readings)
 
 
@@ -270,12 +272,12 @@ class Blocks:
     floor : float
         As ``floor_`` of the recalibrators; known when the blocks were read.
     n_classes : int
-    single : bool
+    has_single_column : bool
         Whether scores are a single column, of the second class.
     """
 
     n_classes: int
-    single: bool
+    has_single_column: bool
 
     def __init__(
         self,
@@ -347,12 +349,12 @@ class Blocks:
                 hint="Pass no weights for equal weights",
             )
         self.n_classes = total.n_classes
-        self.single = total.single
+        self.has_single_column = total.has_single_column
         used = self.floor
-        self.floor = total.end.floor
+        self.floor = total.floor_statistics.floor
         # The floor depends on all rows. If it has changed and matters for some row, the
         # pass is repeated with the final floor.
-        if used != self.floor and total.lowest < max(used, self.floor):
+        if used != self.floor and total.smallest_inexact_proba < max(used, self.floor):
             return self.sum_over_slices(function)
         return total.value
 
@@ -364,7 +366,7 @@ class Blocks:
         blocks that can only be read in order, the first ones are taken.
         """
         if self._sample is None:
-            self._sample = self._join_parts(self._sample_parts())
+            self._sample = self._join_sample_parts(self._sample_parts())
         return self._sample
 
     def warn_column_order(self) -> None:
@@ -373,7 +375,7 @@ class Blocks:
             z, codes, _ = self.sample_pieces()
             warn_column_order(softmax(z, axis=1), codes, self.classes, "classes")
 
-    def _join_parts(self, parts):
+    def _join_sample_parts(self, parts):
         # There are no rows, or tables of different widths; the sum raises an error that
         # names the block.
         if len({z.shape[1] for z, *_ in parts}) != 1:
@@ -442,7 +444,7 @@ class Blocks:
             parts = [block.select_rows(place, self.floor) for block, place in chosen]
         # Pieces without a row of positive weight are empty.
         rows = [part[0] for part in parts if len(part[0][0])]
-        return [self._join_parts(rows)] if rows else []
+        return [self._join_sample_parts(rows)] if rows else []
 
     def _make_block(self, number, item):
         return ScoreBlock(number, item, self.kind, self.classes)

@@ -137,9 +137,9 @@ class _RoundTracker:
         assign_bins(self.margin, edges, self.codes[:, -1])
 
     def follow_round(self, round_, block):
-        from .._kernels._offset_trees import add_trees
+        from .._kernels._offset_trees import add_tree_values_to_offset
 
-        self.raised = add_trees(block, self.codes, self.raised)
+        self.raised = add_tree_values_to_offset(block, self.codes, self.raised)
         self.margin = round_.map_margin(self.raised)
 
 

@@ -14,7 +14,7 @@ from ._penalty_paths import (
     compute_group_losses,
     compute_model_weights,
     find_run_starts,
-    pool_log_odds,
+    pool_equal_log_odds,
     select_evenly_by_rank,
 )
 
@@ -90,7 +90,7 @@ class ENIR(LogOddsInterpolator):
         from .._kernels._range_sums import RangeSums
 
         rows = get_rows_per_weight(weight)
-        self.log_odds_, mass, share = pool_log_odds(proba, codes, weight)
+        self.log_odds_, mass, share = pool_equal_log_odds(proba, codes, weight)
         mass = mass * rows
         path = PenaltyPath(share, mass)
         scores = RangeSums(mass * self.knots_)

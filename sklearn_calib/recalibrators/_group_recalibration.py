@@ -166,8 +166,8 @@ class GroupRecalibration(BaseGroupRecalibrator):
         )
         self.pooled_line_ = line
         self._schema = ColumnSchema.learn_categories(data.group_columns)
-        keys = _make_keys(list(data.group_columns.values()))
-        self.groups_ = sorted(set(keys), key=_sort_key)
+        keys = _make_group_keys(list(data.group_columns.values()))
+        self.groups_ = sorted(set(keys), key=_make_sort_key)
         self._places = {key: place for place, key in enumerate(self.groups_)}
         if len(self.groups_) > MAX_GROUPS:
             warn_calibration(
@@ -206,7 +206,9 @@ class GroupRecalibration(BaseGroupRecalibrator):
         # Numbers passed as text would be new groups; the encoding raises an error for
         # them.
         self._schema.encode_columns(columns)
-        group = self._find_group(_make_keys(select_columns(columns, self.group_names_)))
+        group = self._find_group(
+            _make_group_keys(select_columns(columns, self.group_names_))
+        )
         # Index -1 selects the appended entry: new groups get the line of all rows.
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
@@ -235,24 +237,24 @@ class GroupRecalibration(BaseGroupRecalibrator):
         )
 
 
-def _make_keys(columns):
+def _make_group_keys(columns):
     """Return the group of each row: a value of each column, None if missing."""
-    return list(zip(*map(_to_readable, columns), strict=True))
+    return list(zip(*map(_convert_to_readable, columns), strict=True))
 
 
-def _to_readable(column):
+def _convert_to_readable(column):
     if column.dtype == object:
         return [None if is_missing_value(value) else value for value in column.tolist()]
-    return [_to_readable_number(value) for value in column.tolist()]
+    return [_convert_to_readable_number(value) for value in column.tolist()]
 
 
-def _to_readable_number(value):
+def _convert_to_readable_number(value):
     if math.isnan(value):
         return None
     return int(value) if value.is_integer() else value
 
 
-def _sort_key(key):
+def _make_sort_key(key):
     """Return a sort key: numbers first, then text and others, missing values last."""
     numbers = [isinstance(value, Real) for value in key]
     return [

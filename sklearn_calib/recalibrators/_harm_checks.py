@@ -336,7 +336,7 @@ def warn_if_harmful(
         # of it.
         return
     name = type(recalibrator).__name__
-    some = _select_evenly(positive, _MAX_BASE_RATE_ROWS)
+    some = _select_evenly_spread_rows(positive, _MAX_BASE_RATE_ROWS)
     lost = _find_lost_base_rate(
         recalibrator, scores[some], y_encoded[some], weight[some], classes
     )
@@ -403,7 +403,7 @@ def warn_if_labels_harmed(
             continue
         if _targets_other_prior(method, y_encoded, weight[labelled], 2):
             continue
-        some = _select_evenly(labelled, _MAX_BASE_RATE_ROWS)
+        some = _select_evenly_spread_rows(labelled, _MAX_BASE_RATE_ROWS)
         lost = _find_lost_base_rate(
             method,
             pairs[label][some],
@@ -527,7 +527,7 @@ def _warn_larger_loss(after, before, weight, how):
         )
 
 
-def _select_evenly(rows, most):
+def _select_evenly_spread_rows(rows, most):
     """Return at most so many of the rows, evenly spread."""
     if len(rows) <= most:
         return rows

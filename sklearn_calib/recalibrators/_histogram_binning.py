@@ -12,13 +12,13 @@ from .._kernels._binning import (
     BIN_EDGE_TOLERANCE,
     blend_with_base_rate,
     compute_log_evidence,
-    find_distinct,
+    find_distinct_scores,
     find_mass_midpoints,
     limit_rows_by_distinct_values,
     pool_equal_scores,
     sum_bins,
 )
-from .._kernels._log_odds import average_probabilities, compute_rank_score
+from .._kernels._log_odds import average_log_odds_as_probabilities, compute_rank_score
 from .._typing import FloatArray, Strategy
 from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -129,7 +129,7 @@ class HistogramBinning(Recalibrator):
         score = self._compute_score(proba)
         self.n_bins_ = self.n_bins
         if self.n_bins == "bdeu":
-            self.n_bins_ = _choose_number(score, codes, weight, self.strategy)
+            self.n_bins_ = _choose_bin_count(score, codes, weight, self.strategy)
         if self.strategy == "uniform":
             self._cuts = self.bin_edges_ = np.arange(1, self.n_bins_) / self.n_bins_
         else:
@@ -171,7 +171,7 @@ class HistogramBinning(Recalibrator):
 
 def _find_equal_mass_cuts(score, weight, n_bins):
     """Return right-closed cuts between bins of equal mass, without empty bins."""
-    values, row_value = find_distinct(score)
+    values, row_value = find_distinct_scores(score)
     middles = find_mass_midpoints(np.bincount(row_value, weights=weight))
     starts = np.unique(_find_bin_starts(values, middles, n_bins))
     # Bins that begin before the first score or behind the last one are empty.
@@ -179,7 +179,7 @@ def _find_equal_mass_cuts(score, weight, n_bins):
     # The mean of neighbouring floats may round to the right one, which must stay in the
     # next bin.
     return np.minimum(
-        average_probabilities(values[left], values[left + 1]),
+        average_log_odds_as_probabilities(values[left], values[left + 1]),
         np.nextafter(values[left + 1], -np.inf),
     )
 
@@ -201,7 +201,7 @@ def _find_bin_starts(values, place, n_bins):
     return np.where(upwards, above, below)
 
 
-def _choose_number(score, codes, weight, strategy):
+def _choose_bin_count(score, codes, weight, strategy):
     """Return the number of bins with the largest evidence, from partial sums."""
     from .._kernels._range_sums import RangeSums
 

@@ -10,7 +10,7 @@ from .. import maps
 from .._sklearn_compat import fit_isotonic_shares
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
-from ._penalty_paths import pool_log_odds
+from ._penalty_paths import pool_equal_log_odds
 
 
 class IsotonicCalibration(Recalibrator):
@@ -93,7 +93,7 @@ class IsotonicCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         """Fit increasing values to the pooled rows, and keep the knots that matter."""
-        knots, mass, share = pool_log_odds(proba, codes, weight)
+        knots, mass, share = pool_equal_log_odds(proba, codes, weight)
         # The least squares problem of eq. (9) in Wang, Li, Dang (2019), solved by
         # pooling adjacent violators.
         values = fit_isotonic_shares(share, mass)

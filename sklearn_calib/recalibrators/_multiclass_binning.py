@@ -15,7 +15,7 @@ from .._kernels._level_sets import (
     compute_levels,
     find_cells,
     get_cell_tolerance,
-    get_snap_width,
+    get_integer_snap_width,
     group_rows,
     round_to_simplex,
 )
@@ -454,7 +454,7 @@ class MulticlassBinning(Recalibrator):
         kept = np.flatnonzero(self._touched[self._group]) if self.keep else slice(None)
         return maps.Cells(
             n_levels=self.n_levels_,
-            slack=get_snap_width(self.n_levels_),
+            slack=get_integer_snap_width(self.n_levels_),
             keys=self.bins_[kept],
             rows=self._prediction[self._group][kept],
             keep=self.keep,

@@ -316,7 +316,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             )
             self.shrinkage_ = fit.penalty
             if tau == "auto":
-                self.leave_one_out_ = fit.loo
+                self.leave_one_out_ = fit.loss_by_penalty
             self.recalibrators_ = [
                 self._make_line(*line) for line in fit.lines.tolist()
             ]

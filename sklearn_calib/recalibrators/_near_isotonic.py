@@ -17,7 +17,7 @@ from ._penalty_paths import (
     compute_bic_penalty,
     compute_group_losses,
     find_run_starts,
-    pool_log_odds,
+    pool_equal_log_odds,
     select_evenly_by_rank,
 )
 
@@ -122,7 +122,7 @@ class NearIsotonicCalibration(LogOddsInterpolator):
         from .._kernels._near_isotonic import PenaltyPath, find_breakpoints
 
         rows = get_rows_per_weight(weight)
-        self.log_odds_, mass, share = pool_log_odds(proba, codes, weight)
+        self.log_odds_, mass, share = pool_equal_log_odds(proba, codes, weight)
         path = PenaltyPath(share, mass * rows)
         breakpoints = find_breakpoints(path.merges)
         if isinstance(self.penalty, str):
@@ -138,7 +138,7 @@ class NearIsotonicCalibration(LogOddsInterpolator):
             best = self.penalty * rows
         self.breakpoints_ = breakpoints / rows
         self.penalty_ = float(best) / rows
-        self.values_ = np.clip(path.expand_solution(best), 0.0, 1.0)
+        self.values_ = np.clip(path.expand_to_rows(best), 0.0, 1.0)
 
     def _compute_cost(self, path, lam):
         bic = self.penalty == "bic"

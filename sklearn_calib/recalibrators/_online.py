@@ -8,7 +8,11 @@ from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._atomic import restore_if_raised
-from .._kernels._logistic_grid import FINE_LINE_GRID, compute_pair_proba, update_weights
+from .._kernels._logistic_grid import (
+    FINE_LINE_GRID,
+    compute_pair_proba,
+    update_grid_weights,
+)
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._simplex_array import compute_log_odds, iter_row_blocks
 from .._typing import ArrayLike, FloatArray, Self
@@ -198,7 +202,7 @@ class OnlineCalibration(Recalibrator):
             likelihood = compute_pair_proba(towards[rows], z[rows], FINE_LINE_GRID)
             # Weights of 1 need no power of each likelihood.
             power = None if equal else weight[rows]
-            log_weight = update_weights(
+            log_weight = update_grid_weights(
                 log_weight, likelihood, power, FINE_LINE_GRID, self.share
             )
         self.log_weights_ = log_weight

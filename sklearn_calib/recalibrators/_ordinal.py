@@ -15,8 +15,8 @@ from .._warnings import warn_calibration
 from ._base import (
     Capabilities,
     Recalibrator,
-    check_converged,
     negative_rank_correlation,
+    warn_if_not_converged,
 )
 
 
@@ -184,7 +184,7 @@ class OrdinalCalibration(Recalibrator):
         )
         target[np.arange(len(codes)), codes] += share
         fit = fit_ordinal(compute_cumulative_log_odds(log_proba(proba)), target)
-        check_converged("OrdinalCalibration", fit.gap, fit.loss)
+        warn_if_not_converged("OrdinalCalibration", fit.gap, fit.loss)
         self.slope_ = fit.slope
         self.shifts_ = fit.shifts
 

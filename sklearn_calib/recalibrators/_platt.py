@@ -11,11 +11,16 @@ from .._kernels._log_odds import compute_map_input
 from .._kernels._logistic import (
     compute_platt_targets,
     fit_logistic,
-    get_pseudo_log_odds,
+    get_pseudo_row_log_odds,
     threshold_separates,
 )
 from .._simplex_array import compute_log_odds, convert_log_odds
-from ._base import Capabilities, Recalibrator, check_converged, make_likelihood_targets
+from ._base import (
+    Capabilities,
+    Recalibrator,
+    make_likelihood_targets,
+    warn_if_not_converged,
+)
 
 
 class PlattScaling(Recalibrator):
@@ -113,7 +118,7 @@ class PlattScaling(Recalibrator):
         """Fit a line to the scores by logistic regression."""
         score = compute_map_input(proba, self.scale)
         if self.prior_weight > 0:
-            z = get_pseudo_log_odds(compute_log_odds(proba), weight)
+            z = get_pseudo_row_log_odds(compute_log_odds(proba), weight)
             right = convert_log_odds(z)
             score = np.append(score, compute_map_input(right, self.scale))
             # The pseudo rows are labelled with their own probabilities, which draws the
@@ -130,7 +135,7 @@ class PlattScaling(Recalibrator):
         centre = np.clip(0.0, score.min(), score.max())
         features = np.stack([np.ones_like(score), score - centre]).T
         fit = fit_logistic(features, target, weight)
-        check_converged("PlattScaling", fit.gap, fit.loss)
+        warn_if_not_converged("PlattScaling", fit.gap, fit.loss)
         self.slope_ = float(fit.coef[1])
         self.intercept_ = float(fit.coef[0] - fit.coef[1] * centre)
 

@@ -168,7 +168,7 @@ def compute_offset_to_mean(
 
 #: One number for each class in the order of the columns, a dict or Series of label to
 #: number, or for two classes the number of the second.
-Frequencies: TypeAlias = ArrayLike | Mapping[Any, float] | float
+ClassFrequencies: TypeAlias = ArrayLike | Mapping[Any, float] | float
 
 ESTIMATED_PRIORS = ("bbse", "em", "rlls")
 # In nats per row.
@@ -243,7 +243,7 @@ class PriorShift(Recalibrator):
     Raises
     ------
     ValueError
-        Frequencies that are negative, missing, of another number than the classes, or
+        ClassFrequencies that are negative, missing, of another number than the classes, or
         do not sum to 1; a `mean` that the rows cannot have, since probabilities of
         exactly 0 and 1 do not move (the message has the range); `mean` beside `prior`,
         `training_prior` or `strength`; a `training_prior` of 0, or a class without a
@@ -343,13 +343,13 @@ class PriorShift(Recalibrator):
 
     def __init__(
         self,
-        prior: Frequencies | str = "em",
-        training_prior: Frequencies | None = None,
+        prior: ClassFrequencies | str = "em",
+        training_prior: ClassFrequencies | None = None,
         *,
         strength: float = 1.0,
         confusion: Literal["soft", "hard"] = "soft",
         penalty: float = 0.01,
-        mean: Frequencies | None = None,
+        mean: ClassFrequencies | None = None,
     ) -> None:
         self.prior = prior
         self.training_prior = training_prior
@@ -540,7 +540,7 @@ class PriorShift(Recalibrator):
             )
         check_level(level)
         check_same_index(X, sample_weight)
-        proba = self._rows_to_map(X)
+        proba = self._align_proba_columns(X)
         # This rejects tables with other column names.
         self._set_input_features(X, proba, reset=False)
         weight = canonical_weight(sample_weight, len(proba))
@@ -671,7 +671,7 @@ class PriorShift(Recalibrator):
                     ),
                 )
         self.training_prior_ = source
-        self.prior_ = self._compute_target(source, observed)
+        self.prior_ = self._compute_target_frequencies(source, observed)
         # A class of frequency 0 in training has no density to weigh.
         if self.prior_ is not source:
             self._check_present(source)
@@ -720,7 +720,7 @@ class PriorShift(Recalibrator):
                 )
         self.offset_ = compute_offset_to_mean(self.mean, proba, weight, self.classes_)
 
-    def _compute_target(self, source, observed):
+    def _compute_target_frequencies(self, source, observed):
         """Return the class frequencies of the target, before any estimate."""
         if not isinstance(self.prior, str):
             return validate_class_frequencies(self.prior, self.classes_, "prior")

@@ -5,7 +5,12 @@ import numpy as np
 from .. import maps
 from .._kernels._logistic import fit_logistic, interval_separates
 from .._simplex_array import compute_log_odds
-from ._base import Capabilities, Recalibrator, check_converged, make_likelihood_targets
+from ._base import (
+    Capabilities,
+    Recalibrator,
+    make_likelihood_targets,
+    warn_if_not_converged,
+)
 
 
 class QuadraticScaling(Recalibrator):
@@ -73,7 +78,7 @@ class QuadraticScaling(Recalibrator):
         unit = (score - centre) / spread
         features = np.stack([np.ones_like(unit), unit, unit * unit]).T
         fit = fit_logistic(features, target, weight)
-        check_converged("QuadraticScaling", fit.gap, fit.loss)
+        warn_if_not_converged("QuadraticScaling", fit.gap, fit.loss)
         self._centred = fit.coef.tolist()
         self._centre = float(centre)
         self._spread = float(spread)

@@ -201,7 +201,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         """Choose degree and bound, and fit the polynomial under its constraints."""
-        from .._kernels._monotone_program import compute_moments
+        from .._kernels._monotone_program import compute_chebyshev_moments
 
         score = self._round_score(proba)
         knots, _, mass, share = pool_equal_scores(score, codes, weight)
@@ -219,7 +219,11 @@ class RestrictedPolynomialRegression(Recalibrator):
             )
             return
         x = self._to_polynomial_domain(knots)
-        own = None if constraints is None else self._move_constraints(constraints)
+        own = (
+            None
+            if constraints is None
+            else self._move_constraints_to_domain(constraints)
+        )
         self.degree_ = degrees[0]
         bound = bounds[0]
         if len(degrees) * len(bounds) > 1:
@@ -231,7 +235,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         self.degree_ = int(min(self.degree_, len(points) - 1))
         # For labels of 0 and 1, y^2 is y: the moment of the labels keeps the spread
         # within ties.
-        mean_t, mean_y, _ = compute_moments(x, share, mass, self.degree_)
+        mean_t, mean_y, _ = compute_chebyshev_moments(x, share, mass, self.degree_)
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
         [[fit]] = self._fit_candidates(data, self.degree_, [bound], own)
         if fit is None:
@@ -343,7 +347,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _choose_candidate(self, x, share, mass, degrees, bounds, own):
         """Choose the degree and the bound with the smallest held-out error."""
-        from .._kernels._monotone_program import compute_moments
+        from .._kernels._monotone_program import compute_chebyshev_moments
 
         # The points are sorted, so every fold covers the whole range of scores.
         fold = np.arange(len(x)) % self.cv
@@ -355,7 +359,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         sums = []
         for f in range(self.cv):
             rows = fold == f
-            mean_t, mean_y, _ = compute_moments(
+            mean_t, mean_y, _ = compute_chebyshev_moments(
                 x[rows], share[rows], mass[rows], degrees[-1]
             )
             total = mass[rows].sum()
@@ -381,7 +385,7 @@ class RestrictedPolynomialRegression(Recalibrator):
                     elif self.selection == "brier":
                         losses[i, j] += _compute_squared_error(fit.coef, sums[f])
                     else:
-                        losses[i, j] += _compute_largest_error(fit.coef, *held)
+                        losses[i, j] += _compute_largest_bin_gap(fit.coef, *held)
         i, j = np.unravel_index(losses.argmin(), losses.shape)
         # If the highest degree has no finite loss either, `_fit` warns.
         if not np.isfinite(losses[i, j]):
@@ -390,10 +394,10 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _smallest_degree(self, x, share, mass, bound, own):
         """Return the smallest degree that satisfies the constraints; 1 without any."""
-        from .._kernels._monotone_program import compute_moments
+        from .._kernels._monotone_program import compute_chebyshev_moments
 
         for degree in range(1, 1 if own is None else len(x) + len(own.x)):
-            data = [compute_moments(x, share, mass, degree)]
+            data = [compute_chebyshev_moments(x, share, mass, degree)]
             if self._fit_candidates(data, degree, [bound], own)[0][0] is not None:
                 return degree
         return 1
@@ -437,7 +441,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _compute_score_at(self, at):
         return self._round_score(np.column_stack([1 - at, at]))
 
-    def _compute_domain_pace(self, at):
+    def _compute_domain_slope(self, at):
         """Compute how fast the domain moved to [-1, 1] passes at probabilities."""
         # d x / d p, for x linear in the score, which is p or its log-odds.
         pace = 2 / (self.domain_[1] - self.domain_[0])
@@ -445,12 +449,12 @@ class RestrictedPolynomialRegression(Recalibrator):
             pace / (at * (1 - at)) if self.scale == "logit" else np.full(len(at), pace)
         )
 
-    def _move_constraints(self, constraints):
+    def _move_constraints_to_domain(self, constraints):
         """Return the constraints on the domain moved to [-1, 1]."""
         from .._kernels._monotone_program import LinearConstraints
 
         pace = np.where(
-            constraints.slope, self._compute_domain_pace(constraints.at), 1.0
+            constraints.slope, self._compute_domain_slope(constraints.at), 1.0
         )
         x = self._to_polynomial_domain(self._compute_score_at(constraints.at))
         return LinearConstraints(
@@ -460,7 +464,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _measure_violation(self, constraints, own):
         """Compute by how much the map misses its constraints, in their own units."""
         pace = np.where(
-            constraints.slope, self._compute_domain_pace(constraints.at), 1.0
+            constraints.slope, self._compute_domain_slope(constraints.at), 1.0
         )
         reached = own.make_matrix(self.degree_) @ self.coef_ * pace
         return float(
@@ -542,7 +546,7 @@ def _compute_squared_error(coef, held):
     return coef @ compute_gram(sum_t, len(coef)) @ coef - 2 * coef @ sum_y[: len(coef)]
 
 
-def _compute_largest_error(coef, x, share, mass):
+def _compute_largest_bin_gap(coef, x, share, mass):
     """Compute the largest gap of 10 bins of equal mass."""
     bins = bin_distinct_values(x, mass, 10, "quantile")
     gap = mass * (chebyshev.chebval(x, coef) - share)

@@ -170,7 +170,7 @@ class SplineCalibration(Recalibrator):
         self.knots_, self.values_, self.slopes_ = curve
         self.penalty_ = fit.penalty
         self.edf_ = fit.edf
-        self.loo_ = fit.loo
+        self.loo_ = fit.leave_one_out_loss
 
     def _make_map(self):
         return maps.PiecewiseCubic(

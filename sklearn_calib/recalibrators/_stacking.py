@@ -71,7 +71,7 @@ def name_chains(recalibrators: object) -> Chains:
     return chains
 
 
-def compute_fold_masses(
+def compute_fold_weights(
     proba: FloatArray,
     codes: IntArray,
     weight: FloatArray,

@@ -303,7 +303,7 @@ class TemperatureScaling(Recalibrator):
         self.classes_ = (
             np.arange(blocks.n_classes) if blocks.classes is None else blocks.classes
         )
-        self.n_features_in_ = 1 if blocks.single else blocks.n_classes
+        self.n_features_in_ = 1 if blocks.has_single_column else blocks.n_classes
         self.floor_ = blocks.floor
         self.n_iter_ = blocks.n_passes
 

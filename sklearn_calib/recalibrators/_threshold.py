@@ -164,7 +164,7 @@ def find_thresholds(
         # evaluating the map.
         ranges.move_to_jumps(evaluate_scores)
         if ranges.needs_search:
-            ranges.search_turns(evaluate_scores)
+            ranges.cut_at_extremes(evaluate_scores)
     listed = _make_thresholds(evaluate_scores, ranges, targets, input)
     return listed[0] if np.ndim(target) == 0 else listed
 

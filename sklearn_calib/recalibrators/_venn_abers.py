@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import maps
-from .._kernels._binning import find_distinct
+from .._kernels._binning import find_distinct_scores
 from .._kernels._log_odds import compute_rank_score, invert_rounding
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._typing import ArrayLike, FloatArray
@@ -91,7 +91,7 @@ class VennAbers(Recalibrator):
     def _fit(self, proba, codes, weight):
         from .._kernels._venn_abers import compute_venn_abers_table
 
-        self.scores_, row_score = find_distinct(compute_rank_score(proba))
+        self.scores_, row_score = find_distinct_scores(compute_rank_score(proba))
         row_score += 1  # the sums begin with 0
         mass = np.cumsum(np.bincount(row_score, weights=weight))
         positive = np.cumsum(np.bincount(row_score, weights=weight * codes))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._kernels._picture_axes import (
-    MAX_RARE_MEDIAN,
+    MAX_RARE_EVENT_MEDIAN,
     LogitAxis,
     LossPlane,
     choose_round_numbers,
@@ -163,7 +163,7 @@ def has_rare_events(report: Any) -> bool:
         score = sample.proba[:, 1]
         mass = sample.weight.sum(axis=1)
         # On linear axes most rows of such models would be in the lower left corner.
-        if mass[score < MAX_RARE_MEDIAN].sum() < 0.5 * mass.sum():
+        if mass[score < MAX_RARE_EVENT_MEDIAN].sum() < 0.5 * mass.sum():
             return False
     return True
 

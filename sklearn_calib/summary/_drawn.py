@@ -12,7 +12,7 @@ from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._validation import read_proba
 from ..metrics import Predictions
 from ..recalibrators import (
-    compute_fold_masses,
+    compute_fold_weights,
     fit_recalibrator,
     predict_proba_aligned,
     resolve_recalibrator,
@@ -150,7 +150,7 @@ class DrawnSample:
         """
         predictions = self.predictions
         counts = self.counts.astype(np.float64)
-        return compute_fold_masses(
+        return compute_fold_weights(
             predictions.proba,
             predictions.codes,
             counts,

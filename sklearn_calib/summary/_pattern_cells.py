@@ -121,7 +121,7 @@ class PatternTable(CellTable):
         """Return the pairs with their mean scores."""
         table = np.ascontiguousarray(self.pairs[:, : cells.GROUP_PATTERN_COLUMN])
         start, high = cells.decode_cells(table[:, cells.ID])
-        last = cells.find_last_keys(
+        last = cells.find_last_cell_keys(
             start, high, cells.count_dropped_bits(table[:, cells.ID], self._shift)
         )
         return PairSums(
@@ -198,7 +198,7 @@ def _least_shift(pairs, shift, most):
         ids = cells.encode_cells(cells.find_cell_starts(start, high, shift), high)
         return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other) <= most
 
-    return cells.find_smallest_shift(fits_limit, shift)
+    return cells.find_smallest_bit_shift(fits_limit, shift)
 
 
 def _coarsen_pairs(pairs, shift):

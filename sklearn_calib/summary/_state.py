@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from .._kernels._cells import (
+    DISTANCE_STEP_BITS,
     ID,
     N0,
     N1,
     OFFSET,
-    STEP_BITS,
     TOTAL_NAMES,
     UNWEIGHTED_COLUMNS,
     WEIGHTED_COLUMNS,
@@ -17,12 +17,12 @@ from .._kernels._cells import (
     count_dropped_bits,
     decode_cells,
     decode_float_keys,
-    find_last_keys,
+    find_last_cell_keys,
     get_label_sums,
     round_to_steps,
     view_as_float,
 )
-from .._kernels._exact_sums import add_sums, convert_to_floats
+from .._kernels._exact_sums import add_sums, convert_sums_to_floats
 from .._typing import AnyArray, FloatArray
 
 # An hour of few rows needs no more.
@@ -120,7 +120,7 @@ class CellState(CellTable):
     @property
     def totals(self) -> FloatArray:
         """The sums over the rows, `_kernels._cells.TOTAL_NAMES`."""
-        return convert_to_floats(self.sums)
+        return convert_sums_to_floats(self.sums)
 
     @property
     def shift(self) -> int:
@@ -277,7 +277,7 @@ def count_rows_across(state: CellState, edges: AnyArray) -> int:
 def _find_key_ranges(table, shift):
     """Return the first and the last key that rows of each cell may have."""
     start, high_side = decode_cells(table[:, ID])
-    last = find_last_keys(
+    last = find_last_cell_keys(
         start, high_side, count_dropped_bits(table[:, ID], np.int64(shift))
     )
     offset = view_as_float(table)[:, OFFSET]
@@ -286,8 +286,8 @@ def _find_key_ranges(table, shift):
     is_one_step = (table[:, N0] + table[:, N1] == 1) | (offset == 0)
     middle = (
         round_to_steps(start) + np.rint(offset / weight).astype(np.int64)
-    ) << STEP_BITS
-    half = 1 << (STEP_BITS - 1)
+    ) << DISTANCE_STEP_BITS
+    half = 1 << (DISTANCE_STEP_BITS - 1)
     first = np.where(is_one_step, np.maximum(start, middle - half), start)
     last = np.where(is_one_step, np.minimum(last, middle + half - 1), last)
     # real scores are not 1e-319

@@ -21,11 +21,11 @@ from .._files.opened import get_path_text
 from .._files.whole import write_whole
 from .._kernels._cells import (
     CUT_KEYS,
+    DISTANCE_STEP_BITS,
     ID,
     N0,
     N1,
     OFFSET,
-    STEP_BITS,
     UNWEIGHTED_COLUMNS,
     WEIGHTED_COLUMNS,
     add_weight_columns,
@@ -391,7 +391,7 @@ def _get_middle_offsets(table):
     """Return the offset of each cell if its rows were in its middle."""
     ids, n0, n1 = (table.column(name).to_numpy() for name in _INTEGER_COLUMNS)
     shift = _repeat_for_cells(table, "shift")
-    dropped = count_dropped_bits(ids, shift) - STEP_BITS
+    dropped = count_dropped_bits(ids, shift) - DISTANCE_STEP_BITS
     return np.where(dropped >= 0, (n0 + n1) << np.maximum(dropped, 0) >> 1, 0)
 
 
@@ -436,7 +436,7 @@ def _with_column(table, old, new, values):
 
 def _common_zeros(table, shift):
     if shift:
-        return STEP_BITS - 1
+        return DISTANCE_STEP_BITS - 1
     used = int(np.bitwise_or.reduce(decode_cells(table[:, ID])[0], initial=0))
     return (used & -used).bit_length() - 1 if used else 0
 
@@ -445,8 +445,8 @@ def _pack_ids(ids, table):
     start, high = decode_cells(ids)
     coarse = _repeat_for_cells(table, "shift") > 0
     zeros = _repeat_for_cells(table, "zeros")
-    at_cut = coarse & (start & ((1 << STEP_BITS) - 1) != 0)
-    code = np.where(at_cut, start >> STEP_BITS << 1 | 1, start >> zeros)
+    at_cut = coarse & (start & ((1 << DISTANCE_STEP_BITS) - 1) != 0)
+    code = np.where(at_cut, start >> DISTANCE_STEP_BITS << 1 | 1, start >> zeros)
     return np.where(high, ~code, code)
 
 
@@ -455,7 +455,11 @@ def _unpack_ids(packed, table):
     coarse = _repeat_for_cells(table, "shift") > 0
     zeros = _repeat_for_cells(table, "zeros")
     cut = [
-        cuts[np.searchsorted(cuts >> STEP_BITS, code >> 1).clip(max=len(cuts) - 1)]
+        cuts[
+            np.searchsorted(cuts >> DISTANCE_STEP_BITS, code >> 1).clip(
+                max=len(cuts) - 1
+            )
+        ]
         for cuts in CUT_KEYS
     ]
     start = np.where(

@@ -15,9 +15,9 @@ from .._argument_checks import (
     unknown_name_error,
 )
 from .._atomic import restore_if_raised
-from .._kernels._binning import get_cube_root_bins
+from .._kernels._binning import compute_cube_root_bin_count
 from .._kernels._cells import MANTISSA_BITS
-from .._kernels._exact_sums import SUM_FRACTION_BITS, add_sums, convert_to_floats
+from .._kernels._exact_sums import SUM_FRACTION_BITS, add_sums, convert_sums_to_floats
 from .._kernels._two_class_problems import make_two_class_problems
 from .._random import make_generator, spawn_generators
 from .._typing import (
@@ -451,7 +451,7 @@ class CalibrationSummary(Storable):
     def totals(self) -> Totals | MulticlassTotals:
         """Sums over all rows that need no cells; `Totals` for two classes."""
         kind: type[Any] = Totals if self._joint is None else MulticlassTotals
-        sums = convert_to_floats(self._sums).tolist()
+        sums = convert_sums_to_floats(self._sums).tolist()
         named = dict(zip(kind._fields, sums, strict=True))
         return kind(**named | {name: int(named[name]) for name in _INTEGER_TOTALS})
 
@@ -681,7 +681,7 @@ class CalibrationSummary(Storable):
         options = {"multiclass": self.multiclass, **options}
         # The number of rows, not of cells.
         if options.get("n_bins") == "cube_root":
-            options["n_bins"] = get_cube_root_bins(self.n_samples)
+            options["n_bins"] = compute_cube_root_bin_count(self.n_samples)
         return options
 
     # -- recalibrators ------------------------------------------------------------------------
@@ -998,7 +998,11 @@ class CalibrationSummary(Storable):
         self._check_filled()
         self._check_independent()
         rng = make_generator(random_state)
-        n_bins = get_cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
+        n_bins = (
+            compute_cube_root_bin_count(self.n_samples)
+            if n_bins == "cube_root"
+            else n_bins
+        )
         titles = [problem.title for problem in self.predictions().problems()]
         curves = []
         for sample, title in zip(self.samples(), titles, strict=True):

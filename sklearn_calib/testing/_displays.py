@@ -35,7 +35,7 @@ def _open_pyplot():
             plt.figure(current)
 
 
-def _make_bare_axes(n):
+def _make_axes_without_pyplot(n):
     """Return axes of a figure that pyplot does not manage."""
     figure = import_optional("matplotlib.figure", "plot").Figure()
     return list(figure.subplots(1, n, squeeze=False)[0])
@@ -51,9 +51,9 @@ def _plot_display(display, axes):
     return display.plot(ax=axes[0] if len(axes) == 1 else axes)
 
 
-def _plot_bare(display):
+def _plot_without_pyplot(display):
     """Plot a display on axes that pyplot does not manage."""
-    axes = _make_bare_axes(_count_panels(display))
+    axes = _make_axes_without_pyplot(_count_panels(display))
     _plot_display(display, axes)
     return axes
 
@@ -62,7 +62,7 @@ def _get_axes(display):
     return list(np.ravel(np.asarray(display.axes_, dtype=object)))
 
 
-def _iter_drawn(ax):
+def _iter_drawn_numbers(ax):
     """Iterate over the numbers of lines, dots, bars, steps and coloured cells on some axes."""
     for line in ax.get_lines():
         yield tuple(np.asarray(line.get_xydata(), dtype=float).T)
@@ -98,12 +98,12 @@ def _are_equal(series, drawn):
     )
 
 
-def _assert_shows(axes, panels):
+def _assert_axes_show_panels(axes, panels):
     assert len(axes) == len(panels), (
         f"{len(axes)} axes for {len(panels)} panels of get_plotted_data()"
     )
     for number, (ax, panel) in enumerate(zip(axes, panels, strict=True)):
-        drawn = list(_iter_drawn(ax))
+        drawn = list(_iter_drawn_numbers(ax))
         for series in panel:
             series = [np.asarray(values, dtype=float) for values in series]
             if any(_are_equal(series, found) for found in drawn):
@@ -143,12 +143,12 @@ def _get_inputs(display):
 
 def _check_inputs_untouched(display):
     before = digest(_get_inputs(display))
-    _plot_bare(display)
+    _plot_without_pyplot(display)
     changes = "plot changes what the constructor was given"
     assert digest(_get_inputs(display)) == before, changes
     try:
         # an array that was sorted earlier is seen, too
-        _plot_bare(_change_inputs(display, _make_read_only))
+        _plot_without_pyplot(_change_inputs(display, _make_read_only))
     except ValueError as error:
         raise AssertionError(changes) from error
 
@@ -175,12 +175,12 @@ def _check_plotted_data(display):
 
 
 def _check_returns_itself(display):
-    axes = _make_bare_axes(_count_panels(display))
+    axes = _make_axes_without_pyplot(_count_panels(display))
     assert _plot_display(display, axes) is display, "plot does not return the display"
 
 
 def _check_attributes(display):
-    axes = _make_bare_axes(_count_panels(display))
+    axes = _make_axes_without_pyplot(_count_panels(display))
     mine = copy.copy(display)
     for name in ("figure_", "axes_", "ax_"):
         vars(mine).pop(name, None)
@@ -198,15 +198,15 @@ def _check_attributes(display):
 
 
 def _check_shows_plotted_data(display):
-    axes = _plot_bare(display)
-    _assert_shows(axes, display.get_plotted_data())
+    axes = _plot_without_pyplot(display)
+    _assert_axes_show_panels(axes, display.get_plotted_data())
 
 
 def _check_given_axes_only(display):
     with _open_pyplot() as plt:
         n = _count_panels(display)
         _, current = plt.subplots()
-        *axes, neighbour = _make_bare_axes(n + 1)
+        *axes, neighbour = _make_axes_without_pyplot(n + 1)
         others = plt.get_fignums()
         _plot_display(display, axes)
         assert not any(_is_empty(ax) for ax in axes), "axes that were given are empty"
@@ -228,24 +228,26 @@ def _check_own_figure(display):
         assert plt.figure(opened.pop()) is display.figure_, (
             "figure_ is not the new figure"
         )
-        _assert_shows(_get_axes(display), display.get_plotted_data())
+        _assert_axes_show_panels(_get_axes(display), display.get_plotted_data())
 
 
 def _check_draws_again(display):
-    first, second = (_make_bare_axes(_count_panels(display)) for _ in range(2))
+    first, second = (
+        _make_axes_without_pyplot(_count_panels(display)) for _ in range(2)
+    )
     _plot_display(display, first)
     artists = [len(ax.get_children()) for ax in first]
     _plot_display(display, second)
     assert [len(ax.get_children()) for ax in first] == artists, (
         "draws on the earlier axes again"
     )
-    _assert_shows(second, display.get_plotted_data())
+    _assert_axes_show_panels(second, display.get_plotted_data())
 
 
 def _check_axes_count(display):
     right = _count_panels(display)
     for number in {right + 1, max(right - 1, 1)} - {right}:
-        axes = _make_bare_axes(number)
+        axes = _make_axes_without_pyplot(number)
         try:
             _plot_display(display, axes)
         except ValueError as error:
@@ -273,12 +275,12 @@ def _check_settings_untouched(display):
 
 def _check_names(display):
     """Check every text in the picture that is a name in the inputs, with a hostile name."""
-    axes = _plot_bare(display)
+    axes = _plot_without_pyplot(display)
     for name in sorted(
         _collect_input_texts(display) & set(_find_visible_texts(axes[0].figure))
     ):
         renamed = _change_inputs(display, partial(_rename_text, name=name))
-        axes = _plot_bare(renamed)
+        axes = _plot_without_pyplot(renamed)
         axes[0].figure.canvas.draw()
         seen = _find_visible_texts(axes[0].figure)
         # a word of the display itself that is an input by chance
@@ -333,22 +335,20 @@ def _change_inputs(display, change):
     """Copy a display, with `change` applied to every text, number and array in its inputs."""
     twin = copy.copy(display)
     for key, value in _get_inputs(display).items():
-        setattr(twin, key, _change_leaves(value, change))
+        setattr(twin, key, _map_leaves(value, change))
     return twin
 
 
-def _change_leaves(thing, change):
+def _map_leaves(thing, change):
     if isinstance(thing, dict):
-        return {
-            change(key): _change_leaves(value, change) for key, value in thing.items()
-        }
+        return {change(key): _map_leaves(value, change) for key, value in thing.items()}
     if hasattr(thing, "_fields"):
-        return type(thing)(*(_change_leaves(part, change) for part in thing))
+        return type(thing)(*(_map_leaves(part, change) for part in thing))
     if isinstance(thing, list | tuple):
-        return type(thing)(_change_leaves(part, change) for part in thing)
+        return type(thing)(_map_leaves(part, change) for part in thing)
     if _is_record(thing):
         twin = copy.copy(thing)
         for key, value in vars(thing).items():
-            object.__setattr__(twin, key, _change_leaves(value, change))
+            object.__setattr__(twin, key, _map_leaves(value, change))
         return twin
     return change(thing)

@@ -41,7 +41,7 @@ def _fit_learner(estimator, X, y):
     return staging, model
 
 
-def _stage_scores(staging, model, X):
+def _compute_stage_scores(staging, model, X):
     """Compute scores after each stage, and the learner's own probabilities."""
     k = len(model.classes_)
     scores = []
@@ -56,7 +56,7 @@ def _stage_scores(staging, model, X):
     ]
 
 
-def _predict_own(model, X):
+def _predict_model_proba(model, X):
     """Predict probabilities, or return None for a model without them."""
     if not hasattr(model, "predict_proba"):
         return None
@@ -65,8 +65,8 @@ def _predict_own(model, X):
 
 def _assert_predicts(model, X, score, own):
     """Assert that the model itself predicts the scores of its last stage."""
-    if _predict_own(model, X) is not None:
-        assert_same(own, _predict_own(model, X))
+    if _predict_model_proba(model, X) is not None:
+        assert_same(own, _predict_model_proba(model, X))
     if hasattr(model, "decision_function") and classifier_logits(model, X) is None:
         assert_same(score, canonical_proba(model.decision_function(X), kind="logits"))
 
@@ -91,7 +91,7 @@ def _check_unit_and_number(estimator, k, X, y):
     assert n_stages >= 3, (
         f"{n_stages} stages are too few to check; pass a learner with more"
     )
-    scores, own = _stage_scores(staging, model, X)
+    scores, own = _compute_stage_scores(staging, model, X)
     assert len(scores) == n_stages, (
         f"{len(scores)} arrays of scores for {n_stages} stages"
     )
@@ -104,17 +104,17 @@ def _check_unit_and_number(estimator, k, X, y):
 
 def _check_last_stage_is_the_model(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X[:160], y[:160])
-    scores, own = _stage_scores(staging, model, X)
+    scores, own = _compute_stage_scores(staging, model, X)
     _assert_predicts(model, X, scores[-1], own[-1])
 
 
 def _check_stages_are_truncations(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X[:160], y[:160])
-    scores, own = _stage_scores(staging, model, X)
+    scores, own = _compute_stage_scores(staging, model, X)
     for stage in _select_stages(len(scores)):
         short = staging.truncate_to_stage(model, stage)
         if find_staging(short) is not None:  # some (epochs) know their last stage only
-            again, _ = _stage_scores(staging, short, X)
+            again, _ = _compute_stage_scores(staging, short, X)
             assert len(again) == stage, (
                 f"truncated to {stage} stages, it has {len(again)}"
             )
@@ -123,15 +123,15 @@ def _check_stages_are_truncations(estimator, k, X, y):
 
 def _check_stages_differ(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X[:160], y[:160])
-    scores, _ = _stage_scores(staging, model, X)
+    scores, _ = _compute_stage_scores(staging, model, X)
     assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
 
 
 def _check_fit_with_so_many_stages(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X, y)
     _, twin = _fit_learner(estimator, X, y)
-    ours = _stage_scores(staging, model, X)[0]
-    theirs = _stage_scores(staging, twin, X)[0]
+    ours = _compute_stage_scores(staging, model, X)[0]
+    theirs = _compute_stage_scores(staging, twin, X)[0]
     repeatable = np.abs(ours[-1] - theirs[-1]).max() <= PROBA_TOLERANCE
     stage = (len(ours) + 1) // 2
     limited = clone(
@@ -140,7 +140,7 @@ def _check_fit_with_so_many_stages(estimator, k, X, y):
     staging.fit(limited, X, y)
     reached = staging.n_stages(limited)
     assert reached >= stage, f"limited to stage {stage}, the fit reached {reached}"
-    short = _stage_scores(staging, limited, X)[0][stage - 1]
+    short = _compute_stage_scores(staging, limited, X)[0][stage - 1]
     if repeatable:
         assert_same(short, ours[stage - 1])
 
@@ -150,7 +150,7 @@ def _check_truncation_leaves_the_model_alone(estimator, k, X, y):
     before = model.predict(X)
     params = repr(model.get_params())
     attributes = dict(vars(model))
-    scores, _ = _stage_scores(staging, model, X)
+    scores, _ = _compute_stage_scores(staging, model, X)
     for stage in reversed(_select_stages(len(scores))):
         short = staging.truncate_to_stage(model, stage)
         assert short is not model, "truncate returned the model itself"
@@ -158,7 +158,7 @@ def _check_truncation_leaves_the_model_alone(estimator, k, X, y):
     assert staging.n_stages(model) == len(scores), (
         "truncation shortened the fitted model"
     )
-    again, _ = _stage_scores(staging, model, X)
+    again, _ = _compute_stage_scores(staging, model, X)
     assert_same(np.stack(again), np.stack(scores), 0)
     assert np.array_equal(model.predict(X), before), (
         "truncation changed the predictions"
@@ -197,8 +197,8 @@ def _check_truncated_models_travel(estimator, k, X, y):
 
 def _check_rows_alone(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X, y)
-    scores = _stage_scores(staging, model, X)[0]
-    some = _stage_scores(staging, model, X[:3])[0]
+    scores = _compute_stage_scores(staging, model, X)[0]
+    some = _compute_stage_scores(staging, model, X[:3])[0]
     for whole, part in zip(scores, some, strict=True):
         assert_same(whole[:3], part)
 
@@ -220,7 +220,7 @@ def _check_tables_and_pipelines(estimator, k, X, y):
         staging, model = _fit_learner(learner, features, y)
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # names of columns that got lost
-            scores, own = _stage_scores(staging, model, features)
+            scores, own = _compute_stage_scores(staging, model, features)
         assert len(scores) == staging.n_stages(model)
-        if _predict_own(model, features) is not None:
-            assert_same(own[-1], _predict_own(model, features))
+        if _predict_model_proba(model, features) is not None:
+            assert_same(own[-1], _predict_model_proba(model, features))

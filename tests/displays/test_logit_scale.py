@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn_calib._kernels._picture_axes import (
     HISTOGRAM_EDGES,
     LogitAxis,
-    compute_histogram,
+    compute_histogram_fractions,
     format_probability,
 )
 from sklearn_calib.datasets import make_overconfident
@@ -101,7 +101,9 @@ def test_the_histogram_counts_on_log_odds():
         np.r_[z, -16], HISTOGRAM_EDGES, weights=np.r_[weight[:500], 8]
     )[0]
     expected = np.r_[3, inner, 4] / weight.sum()
-    np.testing.assert_allclose(compute_histogram(score, weight), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        compute_histogram_fractions(score, weight), expected, atol=1e-12
+    )
     (curve,) = reliability_curve(
         [0, 1] * 252, score, sample_weight=weight, n_resamples=0
     )

@@ -15,7 +15,7 @@ from sklearn_calib._kernels._cells import (
     encode_cells,
     encode_float_keys,
     find_cell_starts,
-    find_last_keys,
+    find_last_cell_keys,
     round_to_steps,
 )
 
@@ -155,7 +155,7 @@ def test_rows_lie_in_the_width_of_their_cell():
         first = np.flatnonzero(np.append(True, np.diff(group) > 0))
         spread = np.maximum.reduceat(t, first) - np.minimum.reduceat(t, first)
         start, side = decode_cells(table[:, ID])
-        last = find_last_keys(
+        last = find_last_cell_keys(
             start, side, count_dropped_bits(table[:, ID], np.int64(shift))
         )
         own = 2.0**-36 * decode_float_keys(last) + 4e-319  # what rounding to a key adds

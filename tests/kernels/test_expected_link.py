@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtr
 
 from sklearn_calib._kernels import _expected_link
 from sklearn_calib._kernels._expected_link import (
-    average_clipped,
+    average_clipped_relu,
     average_logistic,
     average_probit,
     compute_label_proba,
@@ -22,7 +22,7 @@ from sklearn_calib._kernels._expected_link import (
 MEAN_FUNCTIONS = {
     "logit": average_logistic,
     "probit": average_probit,
-    "clipped_relu": average_clipped,
+    "clipped_relu": average_clipped_relu,
 }
 LINK = {"logit": expit, "probit": ndtr, "clipped_relu": lambda t: np.clip(t, 0, 1)}
 
@@ -45,9 +45,9 @@ def by_quadrature(link, mu, tau, kinks=(0,)):
         (average_logistic, 0.7, 2.6, 0.588514682985041),
         (average_logistic, 3.3, 10, 0.627314274174529),
         (average_logistic, -5, 30, 0.433935562829366),
-        (average_clipped, 0.7, 2.6, 0.5304700776796742),
-        (average_clipped, 1.2, 0.3, 0.9546662494302086),
-        (average_clipped, 0.5, 1.5, 0.5),
+        (average_clipped_relu, 0.7, 2.6, 0.5304700776796742),
+        (average_clipped_relu, 1.2, 0.3, 0.9546662494302086),
+        (average_clipped_relu, 0.5, 1.5, 0.5),
         (average_probit, 0.5, 1.5, 0.6092443525006433),
     ],
 )
@@ -105,7 +105,7 @@ def test_any_link():
         atol=1e-13,
     )
     kinked = make_numerical_average(lambda t: np.clip(t, 0, 1))
-    assert_allclose(kinked(mu, 2.0)[0], average_clipped(mu, 2.0)[0], atol=1e-4)
+    assert_allclose(kinked(mu, 2.0)[0], average_clipped_relu(mu, 2.0)[0], atol=1e-4)
 
 
 @run_every_case("mu", [-1.0, -5.0, -40.0, -90.0, -449.0, -451.0, -2000.0, -1e5, 20.0])

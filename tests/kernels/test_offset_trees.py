@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn_calib._kernels._offset_trees import (
     L2_PER_CATEGORY,
     MAX_TREE_STEP_LOG_ODDS,
-    add_trees,
+    add_tree_values_to_offset,
     boost_trees,
 )
 from sklearn_calib._kernels._ridge_logistic_groups import fit_shrunken_lines
@@ -126,9 +126,10 @@ def test_trees_add_what_they_added_in_training(category):
         "unordered": [False, category, category],
     }
     trees, raised, _ = boost_trees(codes, y, w, margin, **options)
-    assert np.array_equal(add_trees(trees, codes, margin), raised)
+    assert np.array_equal(add_tree_values_to_offset(trees, codes, margin), raised)
     alone = [
-        add_trees(trees, codes[i : i + 1], margin[i : i + 1])[0] for i in range(50)
+        add_tree_values_to_offset(trees, codes[i : i + 1], margin[i : i + 1])[0]
+        for i in range(50)
     ]
     assert np.array_equal(alone, raised[:50])
 
@@ -154,10 +155,13 @@ def test_a_new_category_goes_where_most_rows_go():
     codes = codes[:, 2:]
     options = {**OPTIONS, "max_leaves": 2, "min_gain": 0.15, "unordered": [True]}
     trees, _, _ = boost_trees(codes, y, w, margin, **options)
-    added = add_trees(trees, codes, np.zeros(2000))
+    added = add_tree_values_to_offset(trees, codes, np.zeros(2000))
     first, second = set(added)
     heavier = first if w[added == first].sum() > w[added == second].sum() else second
-    assert add_trees(trees, np.array([[200]], np.uint8), np.zeros(1))[0] == heavier
+    assert (
+        add_tree_values_to_offset(trees, np.array([[200]], np.uint8), np.zeros(1))[0]
+        == heavier
+    )
 
 
 @pytest.mark.parametrize("learning_rate", [0.1, 0.7])
@@ -189,7 +193,9 @@ def test_trees_rise_along_a_column():
     falls = []
     for rising in (-1, 2):
         trees, _, _ = boost_trees(codes, y, w, margin, rising=rising, **options)
-        curve = add_trees(trees, grid, np.zeros(len(grid))).reshape(14, 30)
+        curve = add_tree_values_to_offset(trees, grid, np.zeros(len(grid))).reshape(
+            14, 30
+        )
         falls.append(-np.diff(curve).min())
     assert falls[0] > 0.05 and falls[1] <= 1e-12
 

@@ -9,7 +9,10 @@ from golden_sets import golden_set
 from refused import refuses
 
 from sklearn_calib._kernels import _binning
-from sklearn_calib._kernels._binning import get_cube_root_bins, sweep_monotonic_bins
+from sklearn_calib._kernels._binning import (
+    compute_cube_root_bin_count,
+    find_max_monotonic_bins,
+)
 from sklearn_calib.displays import CalibratingFunctionDisplay, ReliabilityDisplay
 from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import (
@@ -74,7 +77,7 @@ def test_sweep_is_that_of_the_definition(strategy, seed):
     values, place = np.unique(p, return_inverse=True)
     for unit in (1.0, 1 / 7):
         sums = np.bincount(place) * unit, np.bincount(place, y) * unit
-        found = sweep_monotonic_bins(values, *sums, strategy)[place]
+        found = find_max_monotonic_bins(values, *sums, strategy)[place]
         assert found.tolist() == by_hand(p, y, strategy).tolist()
     error = calibration_error(y, p, n_bins="sweep", strategy=strategy, labels=[0, 1])
     gaps = np.bincount(found, y - p)
@@ -107,7 +110,7 @@ def test_each_problem_has_its_own_sweep():
 
 @run_every_case(("n", "bins"), [(1, 1), (2, 2), (8, 2), (9, 3), (1000, 10), (1001, 11)])
 def test_cube_root_is_rounded_up(n, bins):
-    assert get_cube_root_bins(n) == bins
+    assert compute_cube_root_bin_count(n) == bins
 
 
 def test_cube_root():

@@ -12,7 +12,7 @@ from refused import refuses
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._block_passes import scale_inputs
-from sklearn_calib._kernels._temperature_compiled import add_vector_sums
+from sklearn_calib._kernels._temperature_compiled import add_vector_gradient
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
     TemperatureScaling,
@@ -439,7 +439,7 @@ def test_prediction_makes_only_its_result():
 
 
 def readable_sums(z, codes, weight, beta, coef, intercept, gradient, _):
-    """The readable form of `add_vector_sums`."""
+    """The readable form of `add_vector_gradient`."""
     s, rows = scale_inputs(z, beta), np.arange(len(codes))
     u = s * coef + intercept
     u -= u.max(axis=1, keepdims=True)
@@ -458,7 +458,7 @@ def test_sums_of_vector_scaling(k, dtype):
     z[0, 0] = 3e5 if dtype == np.float64 else 100
     coef, intercept = np.linspace(-0.5, 2, k), np.linspace(3, -3, k)
     results = []
-    for function in (readable_sums, add_vector_sums):
+    for function in (readable_sums, add_vector_gradient):
         gradient = np.zeros((2, k))
         loss = function(z, y, weight, 0.7, coef, intercept, gradient, np.empty((2, k)))
         results.append(np.r_[loss, gradient.ravel()])

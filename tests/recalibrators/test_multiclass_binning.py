@@ -203,7 +203,13 @@ def test_invariants(vector):
         )
         mass = rng.dirichlet(np.ones(len(level)))
         labels = mass[:, None] * rng.dirichlet(np.ones(4) * 0.5, len(level))
-        rule = MergeRule(12, 1e-3, 5000.0, vector=vector, shrink=5.0 * vector)
+        rule = MergeRule(
+            12,
+            1e-3,
+            5000.0,
+            corrects_all_classes=vector,
+            first_prediction_rows=5.0 * vector,
+        )
         found = calibrate_cells(
             level, labels, round_to_simplex(level, 12), rule, Watched(labels)
         )

@@ -16,7 +16,7 @@ from sklearn_calib._kernels._logistic_grid import (
     COARSE_LINE_GRID,
     FINE_LINE_GRID,
     compute_pair_proba,
-    update_weights,
+    update_grid_weights,
 )
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import from_json, simplify, to_dict, to_json
@@ -53,7 +53,7 @@ def test_golden_values():
         likelihood = compute_pair_proba(
             2.0 * y[row] - 1, z[row : row + 1], COARSE_LINE_GRID
         )
-        log_weight = update_weights(
+        log_weight = update_grid_weights(
             log_weight, likelihood, None, COARSE_LINE_GRID, 1e-3
         )
     assert_allclose(

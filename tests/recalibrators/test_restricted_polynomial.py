@@ -5,7 +5,7 @@ from numpy.polynomial import chebyshev
 from refused import refuses
 
 from sklearn_calib._kernels._monotone_program import (
-    compute_moments,
+    compute_chebyshev_moments,
     fit_polynomials,
     fit_program,
 )
@@ -29,7 +29,7 @@ def fit(s, y, degree):
     low, high = np.min(s), np.max(s)
     x = (2 * np.asarray(s) - low - high) / (high - low)
     y = np.asarray(y, dtype=float)
-    return fit_one(*compute_moments(x, y, np.ones(len(x)), degree), degree), x
+    return fit_one(*compute_chebyshev_moments(x, y, np.ones(len(x)), degree), degree), x
 
 
 @pytest.mark.parametrize("name", ["rpr_unif", "rpr_ties60"])
@@ -52,7 +52,7 @@ def test_equals_the_program_written_out(degree, bound):
     rng = np.random.default_rng(degree)
     x = rng.uniform(-1, 1, 80)
     y = (rng.random(80) < (x > 0) * 0.6 + 0.2).astype(float)
-    data = compute_moments(x, y, np.ones(80), degree)
+    data = compute_chebyshev_moments(x, y, np.ones(80), degree)
     found = fit_one(*data, degree, bound)
     expected = fit_program(*data, degree, bound, "CLARABEL")
     assert found.loss == pytest.approx(expected.loss, abs=1e-6)
@@ -87,7 +87,10 @@ def test_bounded_problems_are_certified():
     x = rng.uniform(-1, 1, 200)
     y = (rng.random(200) < (x > 0) * 0.6 + 0.2).astype(float)
     for degree in range(4, 21, 4):
-        data = [compute_moments(x[f::2], y[f::2], np.ones(100), degree) for f in (0, 1)]
+        data = [
+            compute_chebyshev_moments(x[f::2], y[f::2], np.ones(100), degree)
+            for f in (0, 1)
+        ]
         for fits in fit_polynomials(data, degree, bounds, 1e-8):
             assert max(fit.gap for fit in fits) <= 1e-6
             assert (np.diff([fit.loss for fit in fits]) <= 1e-7).all()

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sklearn_calib._kernels._exact_sums import convert_to_floats, convert_to_sums
+from sklearn_calib._kernels._exact_sums import (
+    convert_floats_to_sums,
+    convert_sums_to_floats,
+)
 from sklearn_calib._kernels._exact_sums_compiled import (
     CHUNK_ROWS,
     fill_negative_logs,
@@ -89,14 +92,16 @@ def test_sums_are_exact(exponents):
     exact = [sum(map(Fraction, row)) for row in terms.tolist()]
     found = sum_exactly(terms)
     assert found == [number * 2**1074 for number in exact]
-    assert convert_to_floats(found).tolist() == [float(number) for number in exact]
+    assert convert_sums_to_floats(found).tolist() == [float(number) for number in exact]
 
 
 def test_sums_of_what_is_too_large():
-    assert convert_to_floats(sum_exactly(np.array([[1e308, 1e308, 1.0]]))).tolist() == [
-        np.inf
-    ]
-    assert convert_to_floats(convert_to_sums([np.inf, 2.5, 0.0])).tolist() == [
+    assert convert_sums_to_floats(
+        sum_exactly(np.array([[1e308, 1e308, 1.0]]))
+    ).tolist() == [np.inf]
+    assert convert_sums_to_floats(
+        convert_floats_to_sums([np.inf, 2.5, 0.0])
+    ).tolist() == [
         np.inf,
         2.5,
         0.0,
