@@ -545,7 +545,7 @@ MUTANTS = {
     ),
     "spline: cells pooled without the weights": Mutant(
         "_kernels._spline",
-        "np.add.reduceat(cells.unit * cells.mass, starts, axis=1)",
+        "np.add.reduceat(cells.unit_weight * cells.mass, starts, axis=1)",
         "np.add.reduceat(cells.mass, starts, axis=1)",
         "recalibrators/test_spline.py::test_one_cell_of_several_weighs_what_they_weigh",
     ),

@@ -137,7 +137,7 @@ def test_leave_one_out_is_that_of_refits(tau):
     line = pooled.intercept_, pooled.slope_
     found = choose_shrunken_lines(
         LabelColumns(logit(p), Y, weight, weight), line, [tau]
-    ).loo[tau]
+    ).loss_by_penalty[tau]
     in_sample = MultilabelCalibration(shrinkage=tau).fit(p, Y).predict_proba(p)
     fitted = -np.mean(np.log(np.where(Y == 1, in_sample, 1 - in_sample)))
     assert exact - fitted > 0.01  # leaving out matters on 40 rows
@@ -479,7 +479,10 @@ def test_the_kernel_at_its_limits():
     single = choose_shrunken_lines(
         LabelColumns(0 * one, np.array([[0.0, 1.0]]), one, one), [0.0, 1.0]
     )
-    assert np.isfinite(single.lines).all() and np.isfinite([*single.loo.values()]).all()
+    assert (
+        np.isfinite(single.lines).all()
+        and np.isfinite([*single.loss_by_penalty.values()]).all()
+    )
     z = np.array([[1e5], [-1e5], [0.1], [0.2]]) * np.ones(2)
     far = choose_shrunken_lines(
         LabelColumns(
@@ -487,8 +490,11 @@ def test_the_kernel_at_its_limits():
         ),
         [0, 1.0],
     )
-    assert np.isfinite(far.lines).all() and np.isfinite([*far.loo.values()]).all()
-    assert COMMON_LINE_PENALTY in far.loo
+    assert (
+        np.isfinite(far.lines).all()
+        and np.isfinite([*far.loss_by_penalty.values()]).all()
+    )
+    assert COMMON_LINE_PENALTY in far.loss_by_penalty
 
 
 def test_no_warning_of_numpy():

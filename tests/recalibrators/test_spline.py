@@ -87,7 +87,7 @@ def test_golden_fit(penalty):
     assert np.abs(fit.curve.values - values).max() < 1e-8
     assert abs(fit.loss - loss) < 1e-8
     assert abs(fit.edf - edf) < 1e-7
-    assert abs(fit.loo - loo) < 1e-8
+    assert abs(fit.leave_one_out_loss - loo) < 1e-8
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_leave_one_out_is_near_exact_deletion(weighted):
             part = kernel.make_cells(x[kept], y[kept], w[kept])
             curve = kernel.fit_spline(part, KNOTS, penalties=[penalty]).curve
             deleted[i] = np.logaddexp(0, (1 - 2 * y[i]) * curve(x[i : i + 1])[0])
-        assert abs(fit.loo - w @ deleted / w.sum()) < (
+        assert abs(fit.leave_one_out_loss - w @ deleted / w.sum()) < (
             2 * tolerance if weighted else tolerance
         )
 
@@ -139,7 +139,7 @@ def test_line_is_the_limit_of_large_penalties():
     line = kernel.fit_spline(cells, KNOTS, penalties=[kernel.LINE_PENALTY])
     near = kernel.fit_spline(cells, KNOTS, penalties=[1e12])
     assert np.abs(line.curve.values - near.curve.values).max() < 1e-9
-    assert abs(line.loo - near.loo) < 1e-9
+    assert abs(line.leave_one_out_loss - near.loo) < 1e-9
 
 
 @pytest.mark.slow
