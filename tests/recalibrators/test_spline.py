@@ -139,7 +139,7 @@ def test_line_is_the_limit_of_large_penalties():
     line = kernel.fit_spline(cells, KNOTS, penalties=[kernel.LINE_PENALTY])
     near = kernel.fit_spline(cells, KNOTS, penalties=[1e12])
     assert np.abs(line.curve.values - near.curve.values).max() < 1e-9
-    assert abs(line.leave_one_out_loss - near.loo) < 1e-9
+    assert abs(line.leave_one_out_loss - near.leave_one_out_loss) < 1e-9
 
 
 @pytest.mark.slow
@@ -312,14 +312,14 @@ def test_one_cell_of_several_weighs_what_they_weigh():
     assert 20 <= len(few.x) <= 30
     assert few.mass.sum() == pytest.approx(weight.sum())
     assert few.x @ few.mass.sum(axis=0) == pytest.approx(weight @ score)
-    assert (few.unit * few.mass).sum() == pytest.approx((weight**2).sum())
+    assert (few.unit_weight * few.mass).sum() == pytest.approx((weight**2).sum())
     order = np.argsort(score)
     rows = order[np.cumsum(weight[order]) <= few.mass[:, 0].sum() * (1 + 1e-9)]
     assert few.x[0] == pytest.approx(np.average(score[rows], weights=weight[rows]))
     for c in (0, 1):
         of_class = rows[codes[rows] == c]
         expected = (weight[of_class] ** 2).sum() / weight[of_class].sum()
-        assert few.unit[c, 0] == pytest.approx(expected)
+        assert few.unit_weight[c, 0] == pytest.approx(expected)
 
 
 def test_weights_do_not_bend_the_curve():
