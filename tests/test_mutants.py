@@ -502,8 +502,8 @@ MUTANTS = {
     ),
     "MulticlassBinning.error_bound_: loose by 2": Mutant(
         "recalibrators._multiclass_binning",
-        "+ alpha + outside",
-        "+ 2 * (alpha + outside)",
+        "+ alpha + mass_bound",
+        "+ 2 * (alpha + mass_bound)",
         "recalibrators/test_multiclass_binning.py::test_split_bound_is_not_loose",
     ),
     "sample size of a tester: too few rows": Mutant(

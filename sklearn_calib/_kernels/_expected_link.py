@@ -32,10 +32,12 @@ def compute_normal_density(z):
     return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
 
-def map_in_blocks(function, mu, size):
+def map_in_blocks(function, mu, block_size):
     """Return the three arrays of a function of mu, evaluated block by block."""
-    parts = [function(mu[i : i + size]) for i in range(0, max(1, len(mu)), size)]
-    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+    block_values = [
+        function(mu[i : i + block_size]) for i in range(0, max(1, len(mu)), block_size)
+    ]
+    return tuple(np.concatenate(blocks) for blocks in zip(*block_values, strict=True))
 
 
 def average_logistic(mu, tau):

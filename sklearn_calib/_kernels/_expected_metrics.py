@@ -46,22 +46,22 @@ def compute_auc_moments(score, p, weight_fraction):
     """
     _, index = np.unique(score, return_inverse=True)
     events = np.bincount(index, weight_fraction * p)
-    others = np.bincount(index, weight_fraction * (1 - p))
-    others_below = (np.cumsum(others) - others / 2)[index]
+    nonevents = np.bincount(index, weight_fraction * (1 - p))
+    nonevents_below = (np.cumsum(nonevents) - nonevents / 2)[index]
     events_above = (events.sum() - np.cumsum(events) + events / 2)[index]
-    own_event = weight_fraction * p
-    own_other = weight_fraction * (1 - p)
+    row_event = weight_fraction * p
+    row_nonevent = weight_fraction * (1 - p)
     # A row cannot be an event and a non-event at once, so pairs of a row with itself
     # are left out.
-    wins = own_event @ (others_below - own_other / 2)
-    pairs = own_event @ (others.sum() - own_other)
+    wins = row_event @ (nonevents_below - row_nonevent / 2)
+    pairs = row_event @ (nonevents.sum() - row_nonevent)
     if pairs <= 0:
         return np.nan, np.nan
     value = wins / pairs
     # If a row becomes an event, it leaves the non-events. Neither sum counts the pair
     # of the row with itself.
-    change_in_wins = others_below - own_other / 2 - (events_above - own_event / 2)
-    change_in_pairs = (others.sum() - own_other) - (events.sum() - own_event)
+    change_in_wins = nonevents_below - row_nonevent / 2 - (events_above - row_event / 2)
+    change_in_pairs = (nonevents.sum() - row_nonevent) - (events.sum() - row_event)
     influence = weight_fraction * (change_in_wins - value * change_in_pairs) / pairs
     return float(value), float(np.sqrt(influence**2 @ (p * (1 - p))))
 

@@ -101,11 +101,11 @@ def estimate_confusion_prior(
     z2 = ndtri((1 - level) / 2) ** 2
 
     def compute_variance(c, t):
-        others = np.delete(np.arange(k), c)
-        others_total = prior[others].sum()
+        other_classes = np.delete(np.arange(k), c)
+        others_total = prior[other_classes].sum()
         b = np.empty(k)
-        b[others] = (1 - t) * (
-            prior[others] / others_total if others_total > 0 else 1.0 / (k - 1)
+        b[other_classes] = (1 - t) * (
+            prior[other_classes] / others_total if others_total > 0 else 1.0 / (k - 1)
         )
         b[c] = t
         return weight_square * (confusion.class_squares[c] @ b - t**2) + noise[c] @ b**2

@@ -81,18 +81,18 @@ class SplitPools:
 
     def merge_groups(self, kept, gone):
         """Move the cells of group `gone` to group `kept`."""
-        parts = self.parts[kept]
-        for power, part in sorted(self.parts[gone].items()):
+        pools = self.parts[kept]
+        for power, pool_cells in sorted(self.parts[gone].items()):
             # Groups are merged like digits of a binary number: two of size 2^i make one
             # of size 2^(i+1), so that each group is estimated from its own pool
             # (algorithm 2, the inner while loop).
-            while power in parts:
-                cells = sorted(parts.pop(power)[0] + part[0])
+            while power in pools:
+                cells = sorted(pools.pop(power)[0] + pool_cells[0])
                 power += 1
-                part = cells, self._estimate_labels(power, cells)
-            parts[power] = part
+                pool_cells = cells, self._estimate_labels(power, cells)
+            pools[power] = pool_cells
         self.parts[gone] = {}
-        self.labels[kept] = sum(estimate for _, estimate in parts.values())
+        self.labels[kept] = sum(estimate for _, estimate in pools.values())
 
     def _estimate_labels(self, power, cells):
         labels = self.pools[power][cells].sum(axis=0)

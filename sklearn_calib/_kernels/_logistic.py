@@ -458,11 +458,11 @@ def interval_separates(score, y_encoded):
     if np.all(y_encoded == y_encoded[0]):
         return True
     for inside in (0, 1):
-        within = score[y_encoded == inside]
-        others = score[y_encoded != inside]
-        low = within.min()
-        high = within.max()
-        if not ((others > low) & (others < high)).any():
+        inside_scores = score[y_encoded == inside]
+        outside_scores = score[y_encoded != inside]
+        low = inside_scores.min()
+        high = inside_scores.max()
+        if not ((outside_scores > low) & (outside_scores < high)).any():
             # If both labels occur at the ends of the interval and nowhere else, a
             # finite parabola is optimal.
             cells = [y_encoded[score == end] for end in {low, high}]

@@ -33,7 +33,9 @@ def make_normal_grid(slopes, shifts, spread):
 
     The shift is standard normal, the logarithm of the slope normal with `spread`.
     """
-    slope, shift = (part.ravel() for part in np.meshgrid(slopes, shifts, indexing="ij"))
+    slope, shift = (
+        table.ravel() for table in np.meshgrid(slopes, shifts, indexing="ij")
+    )
     # Slopes are log-normal around 1, because halving and doubling are equally plausible
     # errors.
     log = -((np.log(slope) / spread) ** 2) / 2 - shift**2 / 2
@@ -204,24 +206,24 @@ def detect_change(
     # The recursion of Shiryaev and Roberts, for each pair and each stream; their mean
     # is compared with the bound.
     prior = np.exp(grid.log_prior) / state.shape[1]
-    first = start + int(np.append(certain[start:], True).argmax())
+    first_certain = start + int(np.append(certain[start:], True).argmax())
     if len(state) == 1:
-        return _detect_single_stream(state[0], gain, first, prior, bound, start)
+        return _detect_single_stream(state[0], gain, first_certain, prior, bound, start)
     # A gain above 500 nats raises an alarm in every state; the limit avoids an
     # overflow.
     factor = np.exp(np.minimum(gain[start:], 500.0))
-    parts = (state @ prior).sum(axis=1)
-    total = float(parts.sum())
-    for row, (index, by) in enumerate(
+    stream_means = (state @ prior).sum(axis=1)
+    total = float(stream_means.sum())
+    for row, (index, gain_factor) in enumerate(
         zip(stream[start:].tolist(), factor, strict=True), start
     ):
         # A view, so that the state is updated in place.
         statistic = state[index]
         statistic += 1.0
-        statistic *= by
-        parts[index] = (statistic @ prior).sum()
-        total = float(parts.sum())
-        if total >= bound or row == first:
+        statistic *= gain_factor
+        stream_means[index] = (statistic @ prior).sum()
+        total = float(stream_means.sum())
+        if total >= bound or row == first_certain:
             return row, total
     return len(gain), total
 

@@ -164,16 +164,16 @@ def _partition_node_rows(bins, rows, spare, begin, end, f, left):
     The order is kept.
     """
     middle = begin
-    others = 0
+    n_right = 0
     for i in range(begin, end):
         r = rows[i]
         if left[bins[r, f]]:
             rows[middle] = r
             middle += 1
         else:
-            spare[others] = r
-            others += 1
-    for i in range(others):
+            spare[n_right] = r
+            n_right += 1
+    for i in range(n_right):
         rows[middle + i] = spare[i]
     return middle
 

@@ -187,14 +187,14 @@ class LogitAxis:
         ends = [0.0] * self.zeros + [1.0] * self.ones
         # All powers of ten if there is space, otherwise every second, third, ... one.
         for step in range(1, 17):
-            taken, is_complete = self._add_fitting_ticks(
+            ticks, is_complete = self._add_fitting_ticks(
                 [*ends, *self._list_decades(step)], room, []
             )
             if is_complete:
                 break
         inner = [0.5, *self._iter_digits()] if step == 1 else [0.5]
-        taken, _ = self._add_fitting_ticks(self._keep_inside_axis(inner), room, taken)
-        return [(p, text) for p, text, _ in sorted(taken, key=lambda one: one[2])]
+        ticks, _ = self._add_fitting_ticks(self._keep_inside_axis(inner), room, ticks)
+        return [(p, text) for p, text, _ in sorted(ticks, key=lambda tick: tick[2])]
 
     def _add_fitting_ticks(self, numbers, room, taken):
         """Add the numbers that fit to `taken`; return whether all of them do."""

@@ -42,8 +42,11 @@ def find_beta_quantiles(a, b, p):
     # Imported here because it takes long.
     from scipy.interpolate import RectBivariateSpline
 
-    logs = [np.log(np.maximum(each, 1)) for each in (a, b)]
-    nodes = [np.linspace(0, each.max() + 1, int(16 * each.max()) + 24) for each in logs]
+    logs = [np.log(np.maximum(log_values, 1)) for log_values in (a, b)]
+    nodes = [
+        np.linspace(0, log_values.max() + 1, int(16 * log_values.max()) + 24)
+        for log_values in logs
+    ]
     # Bootstrap intervals of many cells need the same quantiles again and again. On log
     # and logit scales they are smooth enough for a spline of degree 5.
     table = logit(betaincinv(*np.exp(np.meshgrid(*nodes, indexing="ij")), p))

@@ -100,9 +100,9 @@ def fit_temperature(
         # check at such tolerances.
         tol = 1e-3 if logits.size < _MIN_SUBSAMPLED_ENTRIES else 5e-3
 
-    def solve_rows(part, beta, tol):
+    def solve_rows(rows, beta, tol):
         """Solve the problem of some rows from the start beta."""
-        problem = np.ascontiguousarray(logits[part]), y_encoded[part], weight[part]
+        problem = np.ascontiguousarray(logits[rows]), y_encoded[rows], weight[rows]
         total = float(problem[2].sum())
         return solve_temperature(
             partial(sums, *problem),
@@ -140,9 +140,11 @@ def _rescale_logits(parts, spread):
     ]
 
 
-def _subtract_excess(fit, parts, total):
+def _subtract_excess(fit, problems, total):
     """Return the fit with the loss of each row limited to LARGEST_LOG_LOSS."""
-    excess = sum(compute_excess_loss(*part, fit.beta)[0] for part in parts) / total
+    excess = (
+        sum(compute_excess_loss(*problem, fit.beta)[0] for problem in problems) / total
+    )
     return fit._replace(loss=max(float(fit.loss - excess), 0.0))
 
 
@@ -154,31 +156,32 @@ def fit_temperature_with_absent_classes(logits, y_encoded, weight, label_smoothi
     m. A smoothed label spreads over the options of its row. Rows of one option are not
     informative.
     """
-    parts = split_by_n_available_classes(logits, y_encoded, weight)
+    problems = split_by_n_available_classes(logits, y_encoded, weight)
     spread = 1.0
-    if parts:
+    if problems:
         spread = max(
-            float((part[0].max(axis=1) - part[0].min(axis=1)).max()) for part in parts
+            float((problem[0].max(axis=1) - problem[0].min(axis=1)).max())
+            for problem in problems
         )
         spread = spread or 1.0
-    unit, parts = _rescale_logits(parts, spread)
+    unit, problems = _rescale_logits(problems, spread)
 
-    def sum_parts(beta):
-        part_sums = [np.zeros(6)]
-        part_sums += [
-            np.asarray(choose_sums_function(part[0].size)(*part, beta))
-            for part in parts
+    def sum_problems(beta):
+        problem_sums = [np.zeros(6)]
+        problem_sums += [
+            np.asarray(choose_sums_function(problem[0].size)(*problem, beta))
+            for problem in problems
         ]
-        return np.sum(part_sums, axis=0)
+        return np.sum(problem_sums, axis=0)
 
     total = float(weight.sum())
-    max_options = max([2, *(part[0].shape[1] for part in parts)])
+    max_options = max([2, *(problem[0].shape[1] for problem in problems)])
     box = get_inverse_temperature_bounds(spread, unit)
     fit = solve_temperature(
-        sum_parts, total, max_options, label_smoothing, unit, box, 1e-3
+        sum_problems, total, max_options, label_smoothing, unit, box, 1e-3
     )
     if label_smoothing == 0:
-        fit = _subtract_excess(fit, parts, total)
+        fit = _subtract_excess(fit, problems, total)
     return fit._replace(beta=fit.beta / unit)
 
 

@@ -76,13 +76,13 @@ def name_problem(kind: Multiclass, classes: AnyArray, number: int) -> str:
 
 def pair_with_rest(proba: FloatArray, column: int) -> FloatArray:
     """Return the problem "this column or another" as an array of shape (n_samples, 2)."""
-    others = np.delete(np.arange(proba.shape[1]), column)
+    other_classes = np.delete(np.arange(proba.shape[1]), column)
     table = np.asarray(proba)
-    pair = np.column_stack([table[:, others].sum(axis=1), table[:, column]])
+    pair = np.column_stack([table[:, other_classes].sum(axis=1), table[:, column]])
     log = get_exact_log(proba)
     if log is None:
         return pair
-    rest = special.logsumexp(log[:, others], axis=1)
+    rest = special.logsumexp(log[:, other_classes], axis=1)
     return attach_log_proba(pair, np.column_stack([rest, log[:, column]]))
 
 
@@ -90,13 +90,13 @@ def iter_one_vs_rest(proba: FloatArray) -> Iterator[FloatArray]:
     """Yield `pair_with_rest` of every column in turn, in O(n k) together."""
     table = np.asarray(proba)
     log = get_exact_log(proba)
-    others = combine_others(np.add, table, 0.0)
-    log_others = None if log is None else combine_others(np.logaddexp, log, -np.inf)
+    rest = combine_others(np.add, table, 0.0)
+    log_rest = None if log is None else combine_others(np.logaddexp, log, -np.inf)
     for column in range(table.shape[1]):
-        pair = np.column_stack([others[:, column], table[:, column]])
-        if log is not None and log_others is not None:
+        pair = np.column_stack([rest[:, column], table[:, column]])
+        if log is not None and log_rest is not None:
             pair = attach_log_proba(
-                pair, np.column_stack([log_others[:, column], log[:, column]])
+                pair, np.column_stack([log_rest[:, column], log[:, column]])
             )
         yield pair
 

@@ -16,9 +16,9 @@ from ._compile import compile_helper, compile_kernel
 
 
 @compile_helper
-def _cross_product(ax, ay, bx, by, cx, cy):
+def _cross_product(a_x, a_y, b_x, b_y, c_x, c_y):
     """Return a positive number if c lies left of (above) the line from a to b."""
-    return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+    return (b_x - a_x) * (c_y - a_y) - (b_y - a_y) * (c_x - a_x)
 
 
 @compile_helper
@@ -49,7 +49,7 @@ def _find_best_right(stack, size, W, Y, label, ax, ay):
 
 
 @compile_helper
-def _find_best_left(stack, size, W, Y, bx, by):
+def _find_best_left(stack, size, W, Y, b_x, b_y):
     """Return the index on the left hull with the largest slope to (bx, by).
 
     The top is rightmost.
@@ -61,7 +61,7 @@ def _find_best_left(stack, size, W, Y, bx, by):
         middle = (low + high) // 2
         left = stack[middle]
         right = stack[middle + 1]
-        if _cross_product(W[left], Y[left], W[right], Y[right], bx, by) > 0:
+        if _cross_product(W[left], Y[left], W[right], Y[right], b_x, b_y) > 0:
             # The right point gives a larger slope; of equal ones the left one is taken.
             low = middle + 1
         else:

@@ -135,7 +135,11 @@ def read_linear(
         X = model[:-1].transform(X) if len(model.steps) > 1 else X
         model = model[-1]
     reader = next(
-        (read for kind, read in READER_BY_ESTIMATOR.items() if isinstance(model, kind)),
+        (
+            read
+            for estimator_class, read in READER_BY_ESTIMATOR.items()
+            if isinstance(model, estimator_class)
+        ),
         None,
     )
     # A model that chose its penalty by cross-validation depends on each row through
@@ -213,8 +217,8 @@ def read_linear(
 
 
 def _read_intercept(model, penalised=False):
-    kind = PENALISED_INTERCEPT if penalised else FREE_INTERCEPT
-    return {"intercept_kind": kind if model.fit_intercept else NO_INTERCEPT}
+    intercept_kind = PENALISED_INTERCEPT if penalised else FREE_INTERCEPT
+    return {"intercept_kind": intercept_kind if model.fit_intercept else NO_INTERCEPT}
 
 
 def split_penalty(
@@ -312,11 +316,11 @@ READER_BY_ESTIMATOR = {
 # -- at the minimum ----------------------------------------------------------------------
 
 
-def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
+def polish_fit(fit: LinearFit, are_fit_rows: bool = False) -> LinearFit:
     """Continue a fit to its minimum, and record how far its scores moved.
 
-    `own` means that the rows are certainly those of the fit, so that no distance is too
-    far.
+    `are_fit_rows` means that the rows are certainly those of the fit, so that no
+    distance is too far.
 
     Solvers stop early: scikit-learn's default tolerance leaves errors larger than those
     of statistics. An l1 penalty is not polished; there the optimality conditions are
@@ -351,12 +355,15 @@ def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
     spread = np.std(after)
     # The change of the scores is what matters for leave-one-out, and unlike
     # coefficients it has a scale.
-    moved = np.sqrt(np.mean((after - before) ** 2)) / spread if spread > 0 else 0.0
-    if not np.isfinite(after).all() or (moved > MAX_POLISHING_SCORE_MOVE and not own):
+    score_move = np.sqrt(np.mean((after - before) ** 2)) / spread if spread > 0 else 0.0
+    if not np.isfinite(after).all() or (
+        score_move > MAX_POLISHING_SCORE_MOVE and not are_fit_rows
+    ):
         raise invalid_input(
             expected="a converged fit of these rows",
             got=(
-                f"coefficients whose scores are {moved:.2g} standard deviations from the minimum's"
+                f"coefficients whose scores are {score_move:.2g} standard deviations "
+                "from the minimum's"
             ),
             hint=(
                 "Pass the rows, labels and weights that the model was fitted on, or fit "
@@ -364,7 +371,7 @@ def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
                 "classes must overlap"
             ),
         )
-    return replace(better, score_move_deviations=float(moved))
+    return replace(better, score_move_deviations=float(score_move))
 
 
 def _make_objective(fit):
@@ -439,16 +446,16 @@ def _measure_violation(fit):
 
 
 def refine_fits(
-    fits: list[LinearFit], model: Estimator, own: bool = False
+    fits: list[LinearFit], model: Estimator, is_own_model: bool = False
 ) -> list[LinearFit]:
     """Return the fits at their minimum.
 
-    A model that is our `own` takes the polished coefficients; the user's stays as it
+    A model that is ours (`is_own_model`) takes the polished coefficients; the user's stays as it
     is, and a warning gives its distance from the minimum. So it does of an l1 fit,
     which is checked only.
     """
-    fits = [polish_fit(fit, own) for fit in fits]
-    if own and fits[0].l1 == 0:
+    fits = [polish_fit(fit, is_own_model) for fit in fits]
+    if is_own_model and fits[0].l1 == 0:
         _write_coefficients_to_model(model, fits)
     else:
         _warn_if_moved(fits)

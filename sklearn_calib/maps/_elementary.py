@@ -11,16 +11,10 @@ from ._ranges import Ranges
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Identity(CalibrationMap):
-    """p, without exact logarithms."""
+class _RisingMap(CalibrationMap, in_documents=False):
+    """Base of maps that never fall and have one formula for all scores."""
 
     supports_array_api = True
-
-    def apply(self, rows: Any) -> Any:
-        return rows.with_proba(rows.proba)
-
-    def lower(self, rows: Any) -> Any:
-        return rows.make_rows(rows.p)
 
     def direction(self) -> int:
         return 1
@@ -30,6 +24,17 @@ class Identity(CalibrationMap):
     ) -> None:
         pass
 
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Identity(_RisingMap):
+    """p, without exact logarithms."""
+
+    def apply(self, rows: Any) -> Any:
+        return rows.with_proba(rows.proba)
+
+    def lower(self, rows: Any) -> Any:
+        return rows.make_rows(rows.p)
+
     def linear_input(self) -> str:
         return "proba"
 
@@ -38,10 +43,8 @@ class Identity(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Uniform(CalibrationMap):
+class Uniform(_RisingMap):
     """1 / k for each of the k classes."""
-
-    supports_array_api = True
 
     def apply(self, rows: Any) -> Any:
         return rows.uniform()
@@ -52,11 +55,6 @@ class Uniform(CalibrationMap):
     def direction(self) -> int:
         return 0
 
-    def cut_ranges(
-        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
-    ) -> None:
-        pass
-
     def linear_input(self) -> str:
         return "constant"
 
@@ -65,14 +63,13 @@ class Uniform(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Floor(CalibrationMap):
+class Floor(_RisingMap):
     """Probabilities below `floor` become `floor`, and their row is divided by its sum.
 
     Rows without such a probability, and rows with exact logarithms, stay as they are.
     """
 
     floor: float = schema_field(Number("The smallest probability.", 0.0, 1.0))
-    supports_array_api = True
 
     def check(self, k: int, at: str) -> None:
         # Then the uniform row would be below the floor.
@@ -95,23 +92,13 @@ class Floor(CalibrationMap):
         low = rows.p.min() < self.floor
         return rows.make_rows(low.where(higher / higher.sum(), rows.p))
 
-    def direction(self) -> int:
-        return 1
-
-    def cut_ranges(
-        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
-    ) -> None:
-        pass
-
     def keeps_absent(self) -> bool:
         return True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TailCompression(CalibrationMap):
+class TailCompression(_RisingMap):
     """P_c proportional to 1 / (1 + m - l_c), where m = max(l): this shortens the tails."""
-
-    supports_array_api = True
 
     def apply(self, rows: Any) -> Any:
         # Logarithms less the largest one: the map does not depend on the sum of the
@@ -123,11 +110,3 @@ class TailCompression(CalibrationMap):
     def lower(self, rows: Any) -> Any:
         shares = 1.0 / (1.0 + rows.log.max(axis=1, keepdims=True) - rows.log)
         return rows.make_rows(shares / shares.sum(axis=1, keepdims=True))
-
-    def direction(self) -> int:
-        return 1
-
-    def cut_ranges(
-        self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
-    ) -> None:
-        pass

@@ -74,23 +74,27 @@ class Ranges:
 
     def move_to_jumps(self, value: ScoreFunction) -> None:
         """Move cuts to where the map itself jumps, whose arithmetic may round otherwise."""
-        at = np.flatnonzero(
+        jump_indices = np.flatnonzero(
             np.isin(self.starts, self._jumps) & (self.starts > self.starts[0])
         )
-        if not len(at):
+        if not len(jump_indices):
             return
         ends = np.append(self.starts, self._last)
-        here = self.starts[at]
-        apart = _MAX_JUMP_STEPS_BY_DTYPE[self.dtype]
-        low = here - np.minimum((here - ends[at - 1]) // np.uint64(2), apart)
-        high = here + np.minimum((ends[at + 1] - here) // np.uint64(2), apart)
+        jump_keys = self.starts[jump_indices]
+        max_steps = _MAX_JUMP_STEPS_BY_DTYPE[self.dtype]
+        low = jump_keys - np.minimum(
+            (jump_keys - ends[jump_indices - 1]) // np.uint64(2), max_steps
+        )
+        high = jump_keys + np.minimum(
+            (ends[jump_indices + 1] - jump_keys) // np.uint64(2), max_steps
+        )
         left, right = value(decode_floats(np.append(low, high), self.dtype)).reshape(
             2, -1
         )
         jump = np.abs(right - left) > _MIN_JUMP
         level = (left + right)[jump] / 2
         rises = right[jump] >= level
-        self.starts[at[jump]] = find_first_key_beyond(
+        self.starts[jump_indices[jump]] = find_first_key_beyond(
             value, low[jump], high[jump], level, rises, self.dtype
         )
 
@@ -135,12 +139,12 @@ class Ranges:
         """Return keys where a function is largest (sign 1) or smallest, each between two others."""
         while ((high - low) > 2).any():
             third = (high - low) // np.uint64(3)
-            one = low + third
-            other = high - third
-            y = value(decode_floats(np.append(one, other), self.dtype)).reshape(2, -1)
+            left = low + third
+            right = high - third
+            y = value(decode_floats(np.append(left, right), self.dtype)).reshape(2, -1)
             beyond = sign * y[0] < sign * y[1]
-            low = np.where(beyond, one, low)
-            high = np.where(beyond, high, other)
+            low = np.where(beyond, left, low)
+            high = np.where(beyond, high, right)
         return low + np.uint64(1)
 
 

@@ -120,12 +120,12 @@ class Rows:
 
     # -- other rows -----------------------------------------------------------------------------
 
-    def apply_map(self, part: Any) -> "Rows":
+    def apply_map(self, calibration_map: Any) -> "Rows":
         """Return the rows that a map makes of these, computed once for each map."""
-        key = id(part)
+        key = id(calibration_map)
         if key in self._results:
             return self._results[key]
-        mapped: Rows = part.apply(self)
+        mapped: Rows = calibration_map.apply(self)
         # Rows that hold themselves would wait for the garbage collector.
         if mapped is not self:
             self._results[key] = mapped
@@ -228,9 +228,9 @@ class Rows:
         """Return a column of a table as scores."""
         return table[:, column]
 
-    def constant(self, part: Any, name: str) -> FloatArray:
+    def constant(self, calibration_map: Any, name: str) -> FloatArray:
         """Return an array of a map, for arithmetic with these rows."""
-        return getattr(part, name)
+        return getattr(calibration_map, name)
 
 
 class TensorRows:
@@ -307,9 +307,9 @@ class TensorRows:
         """Return the score that a function of two classes reads: "proba" or "logit"."""
         return self.proba[:, 1:] if kind == "proba" else self.log_odds
 
-    def apply_map(self, part: Any) -> "TensorRows":
+    def apply_map(self, calibration_map: Any) -> "TensorRows":
         """Return the rows that a map makes of these."""
-        return part.apply(self)
+        return calibration_map.apply(self)
 
     def with_proba(self, proba: Any) -> "TensorRows":
         """Return rows without exact logarithms."""
@@ -371,30 +371,32 @@ class TensorRows:
     def one_vs_rest_pairs(self) -> "TensorRows":
         """Return the pairs (others, c) of each class c: n rows of class 0, n of class 1, ..."""
         xp = self.xp
-        own = self._proba if self._log is None else self.log
-        others = self._combine_others(own)
+        values = self._proba if self._log is None else self.log
+        rest = self._combine_others(values)
         blocks = []
         for column in range(self.n_classes):
             this = slice(column, column + 1)
-            blocks.append(xp.concat([others[:, this], own[:, this]], axis=1))
+            blocks.append(xp.concat([rest[:, this], values[:, this]], axis=1))
         return self._with_same_kind(xp.concat(blocks, axis=0))
 
-    def _combine_others(self, own):
+    def _combine_others(self, values):
         """Return the sum over all other classes, or its logarithm.
 
         No numbers near 1 are subtracted from each other.
         """
         xp = self.xp
-        top = xp.argmax(own, axis=1, keepdims=True)
-        classes = xp.arange(self.n_classes, dtype=top.dtype, device=own.device)
+        top = xp.argmax(values, axis=1, keepdims=True)
+        classes = xp.arange(self.n_classes, dtype=top.dtype, device=values.device)
         # For the largest class 1 - p would lose digits, so the others are added up.
         is_top = classes == top
         if self._log is None:
-            rest = self.row_sum(xp.where(is_top, xp.zeros_like(own), own))
-            return xp.where(is_top, rest, 1.0 - own)
-        rest = self._log_sum(xp.where(is_top, xp.full_like(own, -float("inf")), own))
+            rest = self.row_sum(xp.where(is_top, xp.zeros_like(values), values))
+            return xp.where(is_top, rest, 1.0 - values)
+        rest = self._log_sum(
+            xp.where(is_top, xp.full_like(values, -float("inf")), values)
+        )
         # All entries except the largest are below 1/2, up to rounding.
-        below = xp.clip(xp.exp(own), None, 0.5)
+        below = xp.clip(xp.exp(values), None, 0.5)
         return xp.where(is_top, rest, xp.log1p(-below))
 
     def _with_same_kind(self, table):
@@ -417,11 +419,11 @@ class TensorRows:
         """Return a column of a table as scores, which are a column here."""
         return table[:, column : column + 1]
 
-    def constant(self, part: Any, name: str) -> Any:
+    def constant(self, calibration_map: Any, name: str) -> Any:
         """Return an array of a map on the device, to which it is moved once."""
-        key = id(part), name
+        key = id(calibration_map), name
         if key not in self._constants:
-            values = np.array(getattr(part, name), dtype=np.float64)
+            values = np.array(getattr(calibration_map, name), dtype=np.float64)
             scores = self._input_array
             self._constants[key] = self.xp.asarray(
                 values, dtype=scores.dtype, device=scores.device

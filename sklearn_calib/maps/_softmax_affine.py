@@ -62,8 +62,8 @@ class SoftmaxAffine(CalibrationMap):
         if self.least is not None and self.least > float(rows.xp.finfo(u.dtype).min):
             u = rows.xp.clip(u, self.least, None)
         if rows.n_classes == 2:
-            zero, one = self._slope_pair
-            log_odds = one * rows.column(u, 1) - zero * rows.column(u, 0)
+            slope_0, slope_1 = self._slope_pair
+            log_odds = slope_1 * rows.column(u, 1) - slope_0 * rows.column(u, 0)
             return rows.from_log_odds(log_odds + self._added_log_odds)
         if is_scaled:
             u = u * self._slope_pair[1]
@@ -115,15 +115,15 @@ class SoftmaxAffine(CalibrationMap):
     def cut_ranges(
         self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False
     ) -> None:
-        zero, one = self._slope_pair
+        slope_0, slope_1 = self._slope_pair
         if self.least is not None:
             for column, sign in ((0, -1), (1, 1)):
                 self._cut_at_least(ranges, rows, column, sign)
         turn = 0.0
-        if not self.centred and zero * one < 0:
+        if not self.centred and slope_0 * slope_1 < 0:
             # The derivative of one log p_1 - zero log p_0 is one / p_1 + zero / p_0,
             # which is 0 at p_1 / p_0 = -one / zero.
-            turn = np.log(-one / zero)
+            turn = np.log(-slope_1 / slope_0)
         ranges.cut_at_levels(lambda x: rows(x).log_odds, np.array([turn]))
 
     def _cut_at_least(self, ranges, rows, column, sign):

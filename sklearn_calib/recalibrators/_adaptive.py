@@ -264,9 +264,9 @@ class AdaptiveCalibration(Recalibrator):
     def _make_window_estimator(self):
         from .._kernels._range_sums import WindowEstimator
 
-        part = self.share if self.neighborhood == "nearest" else None
+        window_share = self.share if self.neighborhood == "nearest" else None
         self._cells = WindowEstimator(
-            self.log_odds_, self.weights_, part, self._invented
+            self.log_odds_, self.weights_, window_share, self._invented
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -347,25 +347,25 @@ class _WaldIntervals:
         )
         self.factor = norm.ppf((1 + level) / 2) / max(abs(platt.slope_), 1e-300)
 
-    def compute_ends(self, at):
+    def compute_ends(self, log_odds):
         """Compute log-odds of the lower and upper ends at these log-odds."""
-        half = self.factor * compute_standard_error(
-            _add_constant_column(at), self.covariance
+        half_width = self.factor * compute_standard_error(
+            _add_constant_column(log_odds), self.covariance
         )
-        return at - half, at + half
+        return log_odds - half_width, log_odds + half_width
 
-    def compute_crossings(self, at):
+    def compute_crossings(self, ends):
         """Compute the log-odds whose intervals end at these."""
         (square, cross), (_, constant) = self.factor**2 * self.covariance
         # These are the coefficients of a x^2 - 2 b x + c = 0.
         a = 1 - square
-        b = at + cross
-        c = at * at - constant
+        b = ends + cross
+        c = ends * ends - constant
         with np.errstate(divide="ignore", invalid="ignore"):
             # The stable form of the two roots: b and the square root have the same
             # sign, so nothing cancels.
-            far = b + np.copysign(np.sqrt(b * b - a * c), b)
-            roots = np.concatenate([far / a, c / far])
+            stable_sum = b + np.copysign(np.sqrt(b * b - a * c), b)
+            roots = np.concatenate([stable_sum / a, c / stable_sum])
         return roots[np.isfinite(roots)]
 
 

@@ -165,8 +165,8 @@ def select_fit_arguments(
     if not isinstance(recalibrator, Pipeline):
         return _select_accepted_params(recalibrator, arguments) | metadata
     accepted = {
-        step: _select_accepted_params(part, arguments)
-        for step, part in recalibrator.steps
+        step: _select_accepted_params(estimator, arguments)
+        for step, estimator in recalibrator.steps
     }
     # Without metadata routing a pipeline takes arguments of a step as `step__name`;
     # with it, the steps request them.
@@ -176,9 +176,9 @@ def select_fit_arguments(
             for name, value in own_arguments.items():
                 step_arguments[f"{step}__{name}"] = value
         return step_arguments | metadata
-    for step, part in recalibrator.steps:
+    for step, estimator in recalibrator.steps:
         if accepted[step]:
-            part.set_fit_request(**dict.fromkeys(accepted[step], True))
+            estimator.set_fit_request(**dict.fromkeys(accepted[step], True))
     return arguments | metadata
 
 

@@ -540,18 +540,20 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     def _make_map(self):
         """Make a mixture of the input and the candidates' maps."""
-        own = self._share_of_input
+        input_share = self._share_of_input
         # Chains may share a step; its map is then computed once.
         map_by_step = {}
         for step in self._list_parts():
             if id(step) not in map_by_step:
                 map_by_step[id(step)] = get_map(step)
-        parts: list[maps.CalibrationMap] = [maps.Identity()]
-        shares = [own]
+        mixed_maps: list[maps.CalibrationMap] = [maps.Identity()]
+        shares = [input_share]
         for name, steps in self._fitted.items():
-            parts.append(maps.make_chain(*(map_by_step[id(step)] for step in steps)))
-            shares.append((1 - own) * self.weights_[name])
-        return maps.make_mixture(shares, parts)
+            mixed_maps.append(
+                maps.make_chain(*(map_by_step[id(step)] for step in steps))
+            )
+            shares.append((1 - input_share) * self.weights_[name])
+        return maps.make_mixture(shares, mixed_maps)
 
 
 def list_candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
@@ -600,8 +602,8 @@ def get_prior_rows(names: Sequence[str]) -> FloatArray:
         # The default is itself a mean of unchanged scores and several maps. With few
         # rows others must be clearly better than it.
         shares = {"identity": 0.025, "default": 0.95}
-    others = (1 - sum(shares.values())) / (len(names) - len(shares))
-    return np.array([shares.get(name, others) for name in names])
+    other_share = (1 - sum(shares.values())) / (len(names) - len(shares))
+    return np.array([shares.get(name, other_share) for name in names])
 
 
 def _encode_group_numbers(groups):
@@ -631,14 +633,14 @@ def _compute_likelihoods(task, caller, chains, proba, codes, mass, left):
     with report_task(task, caller, None, proba, codes):
         test = left > 0
         fitted, results = fit_chains(chains, proba, codes, mass)
-        share = 1 / (mass.sum() + 1)
+        input_share = 1 / (mass.sum() + 1)
         rows = np.flatnonzero(test)
         # A fold must not raise small probabilities to a floor of its own, because the
         # final map, whose floor is that of all rows, leaves these rows as they are.
         test_proba = proba[test]
         log = compute_masked_log_proba(test_proba)
         test_proba = attach_log_proba(test_proba, log, get_absent_mask(test_proba))
-        own = np.asarray(test_proba)[np.arange(len(rows)), codes[rows]]
+        input_likelihood = np.asarray(test_proba)[np.arange(len(rows)), codes[rows]]
         for name, predicted in predict_chains(
             fitted, test_proba, np.arange(proba.shape[1])
         ):
@@ -646,7 +648,9 @@ def _compute_likelihoods(task, caller, chains, proba, codes, mass, left):
                 predicted = predicted[np.arange(len(rows)), codes[rows]]
                 # As in the final mixture, so that the held-out likelihood is that of
                 # what will be predicted.
-                predicted = (1 - share) * predicted + share * own
+                predicted = (
+                    1 - input_share
+                ) * predicted + input_share * input_likelihood
                 predicted = np.maximum(predicted, _MIN_LIKELIHOOD)
             results[name] = predicted
         return results, left[test]

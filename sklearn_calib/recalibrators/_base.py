@@ -534,10 +534,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _make_full_map(self):
         """Return the map of all classes: of a method for two classes, one against the rest."""
-        parts = getattr(self, "one_vs_rest_", None)
-        if parts is None:
+        fitted_copies = getattr(self, "one_vs_rest_", None)
+        if fitted_copies is None:
             return self._make_map()
-        return OneVsRest(parts=[part._make_map() for part in parts])
+        return OneVsRest(parts=[class_map._make_map() for class_map in fitted_copies])
 
     def _make_map_with_floor(self):
         """Return the map of rows as they are given, or reject predictions that are not a map."""
@@ -616,10 +616,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _check_fit_shapes(self, proba, classes):
         check_column_labels(classes, proba.shape[1])
         n_classes = len(classes)
-        most = self.capabilities.max_classes
-        if most is not None and n_classes > most:
+        max_classes = self.capabilities.max_classes
+        if max_classes is not None and n_classes > max_classes:
             raise invalid_input(
-                expected=f"at most {most} classes, with more this method takes minutes",
+                expected=f"at most {max_classes} classes, with more this method takes minutes",
                 got=f"{n_classes}",
                 hint="Take 'structured_matrix', 'vector' or 'temperature'",
             )
@@ -697,7 +697,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         decreasing = {}
         pairs = zip(self.classes_, iter_one_vs_rest(proba), strict=True)
         for column, (label, pair) in enumerate(pairs):
-            part = clone(self)
+            fitted_copy = clone(self)
             is_class = (y_encoded == column).astype(np.intp)
             if self._is_increasing():
                 # The significance level is divided among the classes.
@@ -710,12 +710,12 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             # classes.
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                part._fit(pair, is_class, weight)
+                fitted_copy._fit(pair, is_class, weight)
             for warning in caught:
                 message = warning.message
                 _, labels = labels_of_message.setdefault(str(message), (message, []))
                 labels.append(str(label))
-            self.one_vs_rest_.append(part)
+            self.one_vs_rest_.append(fitted_copy)
         if decreasing:
             warn_decreasing_scores(self, decreasing)
         for message, labels in labels_of_message.values():
@@ -729,11 +729,11 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _predict_canonical(self, proba):
         if self._predicts_by_map():
             return self.map_(proba)
-        parts = getattr(self, "one_vs_rest_", None)
-        if parts is None:
+        fitted_copies = getattr(self, "one_vs_rest_", None)
+        if fitted_copies is None:
             return self._predict_proba(proba)
         return combine_one_vs_rest(
-            parts, proba, lambda part, pair: part._predict_proba(pair)
+            fitted_copies, proba, lambda fitted, pair: fitted._predict_proba(pair)
         )
 
 
@@ -843,17 +843,17 @@ def make_fit_input(
 
 
 def combine_one_vs_rest(
-    parts: Iterable[Any],
+    recalibrators: Iterable[Any],
     proba: FloatArray,
-    of_pair: Callable[[Any, FloatArray], FloatArray],
+    predict_pair: Callable[[Any, FloatArray], FloatArray],
 ) -> FloatArray:
     """Evaluate each class against the rest, and divide the rows by their sums.
 
-    ``of_pair(part, pair)`` gives two columns for two columns.
+    ``predict_pair(recalibrator, pair)`` gives two columns for two columns.
     """
-    pairs = zip(parts, iter_one_vs_rest(proba), strict=True)
-    second = [of_pair(part, pair)[:, 1] for part, pair in pairs]
-    return normalise_rows(np.column_stack(second), proba)
+    pairs = zip(recalibrators, iter_one_vs_rest(proba), strict=True)
+    class_proba = [predict_pair(fitted, pair)[:, 1] for fitted, pair in pairs]
+    return normalise_rows(np.column_stack(class_proba), proba)
 
 
 def normalise_rows(values: FloatArray, fallback: FloatArray) -> FloatArray:

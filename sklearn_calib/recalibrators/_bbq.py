@@ -101,10 +101,13 @@ class BBQ(Recalibrator):
         root = np.cbrt(rows)
         # The paper tries n^(1/3) / 10 to 10 n^(1/3) bins; here bins also hold at least
         # five rows on average.
-        least = max(1, int(root / 10 + BIN_EDGE_TOLERANCE))
-        most = max(least, int(np.ceil(min(rows / 5, 10 * root) - BIN_EDGE_TOLERANCE)))
+        min_bins = max(1, int(root / 10 + BIN_EDGE_TOLERANCE))
+        max_bins = max(
+            min_bins, int(np.ceil(min(rows / 5, 10 * root) - BIN_EDGE_TOLERANCE))
+        )
         models = [
-            data.fit_bins(n_bins, self.criterion) for n_bins in range(least, most + 1)
+            data.fit_bins(n_bins, self.criterion)
+            for n_bins in range(min_bins, max_bins + 1)
         ]
         evidence = np.array([model[0] for model in models])
         # Relative to the best model, because the evidences themselves underflow.

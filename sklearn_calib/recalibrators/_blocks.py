@@ -164,34 +164,34 @@ class ScoreBlock:
             return canonical_weight(weight, self.n_rows, keeps_unit=True)
 
     def select_rows(
-        self, place: slice, floor: float
+        self, row_slice: slice, floor: float
     ) -> tuple[Rows, FloorStatistics, float]:
-        """Return the rows with positive weight, and the `end` and `lowest` of `PassResult`."""
+        """Return the rows with positive weight, and two statistics of all rows."""
         with add_error_context(source=self.source):
-            part = self.scores[place]
-            codes = self.codes[place]
-            weight = self.weight[place]
+            scores = self.scores[row_slice]
+            codes = self.codes[row_slice]
+            weight = self.weight[row_slice]
             kept = weight > 0
-            lowest = np.inf
+            smallest = np.inf
             if self.kind == "logits":
                 # Logits are not turned into probabilities, whose logarithms would have
                 # lost the far classes.
-                z = canonical_logits(part, input_name="scores", first=place.start)
+                z = canonical_logits(scores, input_name="scores", first=row_slice.start)
                 z = z if kept.all() else z[kept]
-                end = collect_floor_statistics(
+                floor_statistics = collect_floor_statistics(
                     _find_smallest_proba(z) if len(z) else np.zeros(0), shares=False
                 )
             else:
-                proba = self._check(part, input_name="scores", first=place.start)
+                proba = self._check(scores, input_name="scores", first=row_slice.start)
                 proba = proba if kept.all() else proba[kept]
-                end = collect_floor_statistics(proba)
-                lowest = (
+                floor_statistics = collect_floor_statistics(proba)
+                smallest = (
                     np.inf
                     if has_exact_log(proba)
                     else float(np.min(proba, initial=np.inf))
                 )
                 z = log_proba(clip_to_floor(proba, floor))
-            return (z, codes[kept], weight[kept]), end, lowest
+            return (z, codes[kept], weight[kept]), floor_statistics, smallest
 
 
 def _find_smallest_proba(z):
@@ -235,9 +235,9 @@ class PassResult:
         )
 
 
-def _sum_over_block(numbered, function, floor, kind, classes):
+def _sum_over_block(numbered_block, function, floor, kind, classes):
     """Compute the `PassResult` of one block; None for a block without rows."""
-    block = ScoreBlock(*numbered, kind, classes)
+    block = ScoreBlock(*numbered_block, kind, classes)
     if len(block.codes) == 0:
         return None
     table = block.scores
@@ -247,14 +247,14 @@ def _sum_over_block(numbered, function, floor, kind, classes):
             # Load the table once.
             table = block.scores = read_numbers(table, "scores")
         table = table.reshape(block.n_rows, -1)
-    readings = []
-    for place in iter_row_blocks(table, _SLICE_ENTRIES):
-        rows, *rest = block.select_rows(place, floor)
+    slice_results = []
+    for row_slice in iter_row_blocks(table, _SLICE_ENTRIES):
+        rows, *rest = block.select_rows(row_slice, floor)
         value = function(*rows) if len(rows[0]) else None
-        readings.append(
+        slice_results.append(
             PassResult(value, *rest, len(block.classes), block.has_single_column)
         )
-    return reduce(operator.add, readings)
+    return reduce(operator.add, slice_results)
 
 
 class Blocks:
@@ -330,18 +330,20 @@ class Blocks:
         """
         options = {"kind": self.kind, "classes": self.classes}
         call = partial(_sum_over_block, function=function, floor=self.floor, **options)
-        parts = (
-            part for part in self.map(call, enumerate(self.blocks)) if part is not None
+        block_results = (
+            block_result
+            for block_result in self.map(call, enumerate(self.blocks))
+            if block_result is not None
         )
         self.n_passes += 1
-        total = next(parts, None)
+        total = next(block_results, None)
         if total is None:
             raise invalid_input(
                 expected="at least one row",
                 got="no blocks with rows",
                 hint="Check what makes them",
             )
-        total = reduce(operator.add, parts, total)
+        total = reduce(operator.add, block_results, total)
         if total.value is None:
             raise invalid_input(
                 expected="at least one sample_weight above 0",
@@ -350,11 +352,13 @@ class Blocks:
             )
         self.n_classes = total.n_classes
         self.has_single_column = total.has_single_column
-        used = self.floor
+        used_floor = self.floor
         self.floor = total.floor_statistics.floor
         # The floor depends on all rows. If it has changed and matters for some row, the
         # pass is repeated with the final floor.
-        if used != self.floor and total.smallest_inexact_proba < max(used, self.floor):
+        if used_floor != self.floor and total.smallest_inexact_proba < max(
+            used_floor, self.floor
+        ):
             return self.sum_over_slices(function)
         return total.value
 
@@ -390,20 +394,24 @@ class Blocks:
             return self._sample_first_blocks(rng)
         if any(map(callable, blocks)):
             return self._sample_some_functions(rng)
-        every = [self._make_block(number, item) for number, item in enumerate(blocks)]
-        share = sum(block.n_rows for block in every) // _SAMPLING_INTERVAL
-        most = min(_get_max_sample_rows(every), max(_MIN_SAMPLE_ROWS, share))
-        return self._copy_some_rows(every, most, rng)
+        all_blocks = [
+            self._make_block(number, item) for number, item in enumerate(blocks)
+        ]
+        wanted_rows = sum(block.n_rows for block in all_blocks) // _SAMPLING_INTERVAL
+        n_sampled = min(
+            _get_max_sample_rows(all_blocks), max(_MIN_SAMPLE_ROWS, wanted_rows)
+        )
+        return self._copy_some_rows(all_blocks, n_sampled, rng)
 
     def _sample_first_blocks(self, rng):
         """Sample the first blocks, because these can only be read in order."""
-        first = []
+        first_blocks = []
         for number, item in enumerate(self.blocks):
-            first.append(self._make_block(number, item))
-            if sum(block.n_rows for block in first) >= _MIN_SAMPLE_ROWS:
+            first_blocks.append(self._make_block(number, item))
+            if sum(block.n_rows for block in first_blocks) >= _MIN_SAMPLE_ROWS:
                 break
-        most = min(_MIN_SAMPLE_ROWS, _get_max_sample_rows(first))
-        return self._copy_some_rows(first, most, rng)
+        n_sampled = min(_MIN_SAMPLE_ROWS, _get_max_sample_rows(first_blocks))
+        return self._copy_some_rows(first_blocks, n_sampled, rng)
 
     def _sample_some_functions(self, rng):
         """Sample the blocks of some functions, because loading a block may be slow."""
@@ -412,36 +420,42 @@ class Blocks:
         parts = []
         for number in rng.permutation(len(blocks))[:n_chosen]:
             block = [self._make_block(number, blocks[number])]
-            most = _get_max_sample_rows(block)
+            max_rows = _get_max_sample_rows(block)
             # A part of the sample from each block, but not from more than `_N_SAMPLE_PIECES`.
             parts += self._copy_some_rows(
-                block, most // min(n_chosen, _N_SAMPLE_PIECES), rng
+                block, max_rows // min(n_chosen, _N_SAMPLE_PIECES), rng
             )
-            if sum(len(z) for z, *_ in parts) >= min(_MIN_SAMPLE_ROWS, most):
+            if sum(len(z) for z, *_ in parts) >= min(_MIN_SAMPLE_ROWS, max_rows):
                 break
         return parts
 
-    def _copy_some_rows(self, blocks, most, rng):
-        """Copy about `most` rows of these blocks, so that the blocks are not kept."""
+    def _copy_some_rows(self, blocks, n_sampled, rng):
+        """Copy about `n_sampled` rows of these blocks, so that the blocks are not kept."""
         # Pieces of adjacent rows are read fast from memory-mapped files; several places
         # protect against files that are sorted.
-        piece = min(
+        piece_rows = min(
             _SAMPLE_PIECE_ROWS, max(1, _get_max_sample_rows(blocks) // _N_SAMPLE_PIECES)
         )
-        places = []
+        slices = []
         for block in blocks:
-            for start in range(0, block.n_rows, piece):
-                end = min(start + piece, block.n_rows)
-                places.append((block, slice(start, end)))
+            for start in range(0, block.n_rows, piece_rows):
+                end = min(start + piece_rows, block.n_rows)
+                slices.append((block, slice(start, end)))
         n_rows = sum(block.n_rows for block in blocks)
-        order = rng.permutation(len(places))[: -(-most * len(places) // max(1, n_rows))]
-        chosen = [places[which] for which in order]
-        parts = [block.select_rows(place, self.floor) for block, place in chosen]
+        order = rng.permutation(len(slices))[
+            : -(-n_sampled * len(slices) // max(1, n_rows))
+        ]
+        chosen = [slices[index] for index in order]
+        parts = [
+            block.select_rows(row_slice, self.floor) for block, row_slice in chosen
+        ]
         # If the floor matters for a row of the sample, the pieces are read again with
         # the floor of the sample.
         if parts and min(part[2] for part in parts) < self.floor:
             self.floor = reduce(operator.add, (part[1] for part in parts)).floor
-            parts = [block.select_rows(place, self.floor) for block, place in chosen]
+            parts = [
+                block.select_rows(row_slice, self.floor) for block, row_slice in chosen
+            ]
         # Pieces without a row of positive weight are empty.
         rows = [part[0] for part in parts if len(part[0][0])]
         return [self._join_sample_parts(rows)] if rows else []
@@ -451,12 +465,14 @@ class Blocks:
 
 
 def _get_max_sample_rows(blocks):
-    columns = max((len(block.classes) for block in blocks), default=2)
-    most = int(
-        np.clip(_MAX_SAMPLE_ENTRIES // columns, _MIN_SAMPLE_ROWS, 10 * _MIN_SAMPLE_ROWS)
+    n_classes = max((len(block.classes) for block in blocks), default=2)
+    max_rows = int(
+        np.clip(
+            _MAX_SAMPLE_ENTRIES // n_classes, _MIN_SAMPLE_ROWS, 10 * _MIN_SAMPLE_ROWS
+        )
     )
     return (
-        most
-        if columns <= _MANY_CLASSES_LIMIT
-        else max(1, min(most, _MAX_ENTRIES_MANY_CLASSES // columns))
+        max_rows
+        if n_classes <= _MANY_CLASSES_LIMIT
+        else max(1, min(max_rows, _MAX_ENTRIES_MANY_CLASSES // n_classes))
     )

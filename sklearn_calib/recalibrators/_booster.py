@@ -158,10 +158,10 @@ class BoostedCorrection:
         self,
         track: _RoundTracker,
         options: BoosterOptions,
-        least: float,
+        min_leaf_weight: float,
         followers: Sequence[_RoundTracker] = (),
     ) -> None:
-        """Grow one more step on the training rows, with leaves of at least `least`."""
+        """Grow one more step on the training rows, with leaves of at least `min_leaf_weight`."""
         from .._kernels._offset_trees import boost_trees
 
         s = options
@@ -174,8 +174,8 @@ class BoostedCorrection:
             if s.use_score:
                 edges = compute_bin_edges(track.margin, rows.weight, s.n_bins)
             self.rounds.append(BoosterRound(edges, [], []))
-            for each_track in (track, *followers):
-                each_track.begin_round(edges)
+            for other_track in (track, *followers):
+                other_track.begin_round(edges)
         block, track.raised, gains = boost_trees(
             track.codes,
             rows.target,
@@ -186,7 +186,7 @@ class BoostedCorrection:
             n_trees=n_trees,
             learning_rate=s.learning_rate,
             max_leaves=s.max_leaves,
-            min_weight=least,
+            min_weight=min_leaf_weight,
             l2=s.l2,
             min_gain=s.min_gain,
             rising=track.codes.shape[1] - 1 if s.monotone else -1,
@@ -196,8 +196,8 @@ class BoostedCorrection:
         last.lines.append(_fit_line(track.raised, rows, s))
         self.gains.append(gains)
         track.margin = last.map_margin(track.raised)
-        for each_track in followers:
-            each_track.follow_round(last, block)
+        for other_track in followers:
+            other_track.follow_round(last, block)
 
     def keep_first_steps(self, n_steps: int) -> Self:
         """Return the same correction with its first steps only."""
@@ -232,12 +232,12 @@ def _fit_line(score, rows, options):
     As strongly as a leaf is drawn towards 0, so that they are finite if the score
     separates the classes.
     """
-    one = np.zeros(len(score), np.intp)
+    single_group = np.zeros(len(score), np.intp)
     spread = compute_weighted_deviation(score, rows.weight)
 
     def fit_shrunken(z):
         return fit_shrunken_lines(
-            z, rows.target, rows.weight, one, 1, (0.0, 1.0), options.l2, spread
+            z, rows.target, rows.weight, single_group, 1, (0.0, 1.0), options.l2, spread
         )[0]
 
     intercept, slope = fit_shrunken(score)
@@ -261,47 +261,51 @@ def sum_losses(margin: FloatArray, rows: BoosterRows) -> float:
 
 def cross_validate_steps(
     rows: BoosterRows,
-    before: FloatArray,
+    start_margin: FloatArray,
     folds: list[Any],
     options: BoosterOptions,
-    least: float,
+    min_leaf_weight: float,
 ) -> tuple[int, FloatArray, list[BoostedCorrection]]:
     """Return the number of steps with the smallest held-out loss, and all losses.
 
-    Also the folds' corrections, of so many steps. 0 steps leave the log-odds `before`.
+    Also the folds' corrections, of so many steps. 0 steps leave the log-odds `start_margin`.
     All folds advance together, until the steps of `patience` rounds have not lowered
     the loss.
     """
     if not folds:
-        return 0, np.array([sum_losses(before, rows) / rows.weight.sum()]), []
+        return 0, np.array([sum_losses(start_margin, rows) / rows.weight.sum()]), []
     corrections = [
         BoostedCorrection(rows.take_rows(train), options.n_bins) for train, _ in folds
     ]
     # For each fold, a track of the rows that are learned from and one of those that
     # judge.
     tracks = [
-        [_RoundTracker(rows.take_rows(part), correction.coding) for part in parts]
-        for correction, parts in zip(corrections, folds, strict=True)
+        [
+            _RoundTracker(rows.take_rows(fold_rows), correction.coding)
+            for fold_rows in fold
+        ]
+        for correction, fold in zip(corrections, folds, strict=True)
     ]
     mass = sum(held.rows.weight.sum() for _, held in tracks)
     n_steps, _ = options._count_steps()
     losses = [
-        sum(sum_losses(before[test], rows.take_rows(test)) for _, test in folds) / mass
+        sum(sum_losses(start_margin[test], rows.take_rows(test)) for _, test in folds)
+        / mass
     ]
-    best = 0
+    best_step = 0
     for number in range(1, options.n_rounds * n_steps + 1):
         for correction, (train, held) in zip(corrections, tracks, strict=True):
-            correction.grow_step(train, options, least, [held])
+            correction.grow_step(train, options, min_leaf_weight, [held])
         losses.append(
             sum(sum_losses(held.margin, held.rows) for _, held in tracks) / mass
         )
         # The first of nearly equal numbers of steps is kept.
-        if losses[number] < losses[best] - MIN_LOSS_GAIN_NATS:
-            best = number
-        elif number - best >= options.patience * n_steps:
+        if losses[number] < losses[best_step] - MIN_LOSS_GAIN_NATS:
+            best_step = number
+        elif number - best_step >= options.patience * n_steps:
             break
     return (
-        best,
+        best_step,
         np.array(losses),
-        [correction.keep_first_steps(best) for correction in corrections],
+        [correction.keep_first_steps(best_step) for correction in corrections],
     )

@@ -107,12 +107,12 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
         """Fit to validated rows and the columns of groups, one class against the rest if needed."""
         self.classes_ = rows.classes
         self.group_names_ = list(columns)
-        given_rows = np.arange(len(columns[self.group_names_[0]]))
+        item_rows = np.arange(len(columns[self.group_names_[0]]))
         rows = rows._replace(
             # Penalties and leaf sizes are counted in rows, so weights are scaled to
             # that unit.
             weight=rows.weight * get_rows_per_weight(rows.weight),
-            items=given_rows[rows.items],
+            items=item_rows[rows.items],
             group_columns={
                 name: column[rows.items] for name, column in columns.items()
             },
@@ -132,15 +132,15 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
         )
         self.one_vs_rest_ = []
         for number, pair in enumerate(iter_one_vs_rest(rows.proba)):
-            part = clone(self)
+            fitted_copy = clone(self)
             # The parts are fitted by `_fit` alone, so the attributes that `fit` would
             # set are set here.
-            part.classes_ = np.arange(2)
-            part.n_features_in_ = 2
-            part.group_names_ = self.group_names_
+            fitted_copy.classes_ = np.arange(2)
+            fitted_copy.n_features_in_ = 2
+            fitted_copy.group_names_ = self.group_names_
             is_class = (rows.y_encoded == number).astype(np.intp)
-            part._fit(rows._replace(proba=pair, y_encoded=is_class))
-            self.one_vs_rest_.append(part)
+            fitted_copy._fit(rows._replace(proba=pair, y_encoded=is_class))
+            self.one_vs_rest_.append(fitted_copy)
 
     def predict_proba(self, X: ArrayLike, groups: object = None) -> FloatArray:
         """Predict corrected probabilities.
@@ -170,7 +170,7 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
         return combine_one_vs_rest(
             self.one_vs_rest_,
             proba,
-            lambda part, pair: part._predict_second(pair, columns),
+            lambda fitted, pair: fitted._predict_second(pair, columns),
         )
 
     def predict(self, X: ArrayLike, groups: object = None) -> AnyArray:

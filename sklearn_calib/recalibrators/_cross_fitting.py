@@ -181,13 +181,13 @@ def make_folds(
                 got=f"{n_groups}",
                 hint="Pass fewer folds as cv, or groups that are finer",
             )
-        kind = StratifiedKFold if groups is None else FastStratifiedGroupKFold
-        cv = kind(int(cv), shuffle=True, random_state=random_state)
+        splitter_class = StratifiedKFold if groups is None else FastStratifiedGroupKFold
+        cv = splitter_class(int(cv), shuffle=True, random_state=random_state)
     try:
         # All folds are made before the first fit, so that a wrong splitter fails at
         # once.
-        parts = [*check_cv(cv, codes, classifier=True).split(codes, codes, groups)]
-        for _, test in parts:
+        splits = [*check_cv(cv, codes, classifier=True).split(codes, codes, groups)]
+        for _, test in splits:
             codes[test]
     except (TypeError, ValueError, IndexError) as error:
         if isinstance(cv, StratifiedKFold | FastStratifiedGroupKFold):
@@ -198,16 +198,16 @@ def make_folds(
             got=repr(cv)[:60],
             hint=f"Pass for instance cv=5 ({_shorten_error_message(error)})",
         ) from error
-    check_cv_pairs(parts)
-    return iter(parts)
+    check_cv_pairs(splits)
+    return iter(splits)
 
 
 def check_fold_count(cv: int, codes: IntArray) -> None:
     """Reject numbers of stratified folds that some class cannot be split into."""
-    most = int(np.bincount(codes).max())
-    if isinstance(cv, bool) or not 2 <= cv <= most:
+    max_folds = int(np.bincount(codes).max())
+    if isinstance(cv, bool) or not 2 <= cv <= max_folds:
         raise invalid_input(
-            expected=f"2 to {most} folds as cv, for the {most} rows of the largest class",
+            expected=f"2 to {max_folds} folds as cv, for the {max_folds} rows of the largest class",
             got=repr(cv)[:60],
             hint="Pass for instance cv=5, or more rows",
         )

@@ -30,9 +30,9 @@ class DeviceMap:
     """
 
     def __init__(
-        self, found: CalibrationMap, scores: DeviceScores, n_classes: int
+        self, calibration_map: CalibrationMap, scores: DeviceScores, n_classes: int
     ) -> None:
-        self._map = found
+        self._map = calibration_map
         self._scores = scores
         self._k = n_classes
         self._xp = scores.xp

@@ -99,5 +99,7 @@ class CombinedRecalibrator(Recalibrator):
         )
 
     def _predicts_by_map(self) -> bool:
-        own = type(self)._predict_proba is CombinedRecalibrator._predict_proba
-        return own and self._parts_predict_by_map()
+        inherits_prediction = (
+            type(self)._predict_proba is CombinedRecalibrator._predict_proba
+        )
+        return inherits_prediction and self._parts_predict_by_map()

@@ -80,14 +80,14 @@ def _convert_group_table(groups, what):
 
 def _is_mask(value):
     # The names of the types of numpy, pandas and polars.
-    kind = str(getattr(value, "dtype", "")).lower()
-    return kind in ("bool", "boolean") and np.ndim(value) == 1
+    dtype_name = str(getattr(value, "dtype", "")).lower()
+    return dtype_name in ("bool", "boolean") and np.ndim(value) == 1
 
 
 def _convert_column(column, name):
     """Convert a column to an array: float64 for numbers and dates, else objects."""
     # The dtype of a categorical column of pandas.
-    named = getattr(getattr(column, "dtype", None), "name", "") == "category"
+    is_categorical = getattr(getattr(column, "dtype", None), "name", "") == "category"
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
     values = to_numpy_dates(
@@ -97,7 +97,7 @@ def _convert_column(column, name):
         missing = np.isnat(values)
         # Dates become numbers, so that trees can cut them into periods.
         values = np.where(missing, np.nan, values.astype(np.int64).astype(float))
-    if values.dtype.kind in "biuf" and not named:
+    if values.dtype.kind in "biuf" and not is_categorical:
         return values.astype(np.float64)
     if values.dtype.kind == "c":
         raise invalid_input(
@@ -106,19 +106,22 @@ def _convert_column(column, name):
             hint="Pass two columns",
         )
     values = values.astype(object)
-    kinds = set(map(type, values.ravel()))
-    if unhashable := [kind for kind in kinds if kind.__hash__ is None]:
+    value_types = set(map(type, values.ravel()))
+    if unhashable := [
+        value_type for value_type in value_types if value_type.__hash__ is None
+    ]:
         raise invalid_input(
             expected="single values as groups",
             got=f"{unhashable[0].__name__} in column {quote_text(name)}",
             hint="Pass text or numbers",
             error=TypeError,
         )
-    numbers = all(
-        issubclass(kind, _NUMBER_TYPES) or is_missing_type(kind) for kind in kinds
+    are_numbers = all(
+        issubclass(value_type, _NUMBER_TYPES) or is_missing_type(value_type)
+        for value_type in value_types
     )
     # Objects that are all numbers, such as Decimals or integers with None, are numbers.
-    if numbers and not named and values.size:
+    if are_numbers and not is_categorical and values.size:
         return np.array([np.nan if is_missing(v) else float(v) for v in values.ravel()])
     return values
 
@@ -304,15 +307,23 @@ def compute_bin_edges(
 ) -> FloatArray:
     """Return inner edges of at most `n_bins` bins of about equal weight."""
     is_present = ~np.isnan(values)
-    different, place = np.unique(values[is_present], return_inverse=True)
-    if len(different) < 2:
+    distinct, distinct_index = np.unique(values[is_present], return_inverse=True)
+    if len(distinct) < 2:
         return np.empty(0)
-    below = np.cumsum(np.bincount(place, weight[is_present], minlength=len(different)))
-    at = np.arange(len(different) - 1)
-    if len(different) > n_bins:
-        wanted = below[-1] * ((np.arange(1, n_bins) - BIN_EDGE_TOLERANCE) / n_bins)
-        at = np.unique(np.minimum(np.searchsorted(below, wanted), len(different) - 2))
-    return 0.5 * (different[at] + different[at + 1])
+    cumulative_weight = np.cumsum(
+        np.bincount(distinct_index, weight[is_present], minlength=len(distinct))
+    )
+    last_indices = np.arange(len(distinct) - 1)
+    if len(distinct) > n_bins:
+        target_weights = cumulative_weight[-1] * (
+            (np.arange(1, n_bins) - BIN_EDGE_TOLERANCE) / n_bins
+        )
+        last_indices = np.unique(
+            np.minimum(
+                np.searchsorted(cumulative_weight, target_weights), len(distinct) - 2
+            )
+        )
+    return 0.5 * (distinct[last_indices] + distinct[last_indices + 1])
 
 
 def assign_bins(values: FloatArray, edges: FloatArray, out: AnyArray) -> None:

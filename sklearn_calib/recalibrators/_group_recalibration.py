@@ -186,17 +186,20 @@ class GroupRecalibration(BaseGroupRecalibrator):
         z = self._compute_score(base)
         group = self._find_group(keys)
         target = data.y_encoded.astype(float)
-        number = len(self.groups_)
+        n_groups = len(self.groups_)
         lines = fit_shrunken_lines(
-            z, target, data.weight, group, number, line, self.strength,
+            z, target, data.weight, group, n_groups, line, self.strength,
             compute_weighted_deviation(z, data.weight),
         )  # fmt: skip
         self.intercepts_ = lines[:, 0].copy()
         self.slopes_ = lines[:, 1].copy()
         # The columns of `to_frame`: rows, events and expected events.
-        parts = (np.ones(len(z)), target, np.asarray(data.proba)[:, 1])
+        row_values = (np.ones(len(z)), target, np.asarray(data.proba)[:, 1])
         self._sums = np.column_stack(
-            [np.bincount(group, data.weight * part, minlength=number) for part in parts]
+            [
+                np.bincount(group, data.weight * values, minlength=n_groups)
+                for values in row_values
+            ]
         )
 
     def _predict_second(

@@ -182,21 +182,23 @@ def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
     return False
 
 
-def _have_alternating_labels(count, hits, n_tests):
+def _have_alternating_labels(count, events, n_tests):
     """Return whether too many neighbouring scores have rows of opposite labels only."""
-    all_hit = hits == count
-    none = hits == 0
+    all_events = events == count
+    no_events = events == 0
     first = count[:-1]
     second = count[1:]
-    both = first + second
+    pair_count = first + second
     # The largest probability, over all event rates, that all labels of one score are
     # events and none of its neighbour's are.
-    most = np.exp(first * np.log(first / both) + second * np.log(second / both))
-    falls = all_hit[:-1] & none[1:]
-    rises = none[:-1] & all_hit[1:]
+    max_probability = np.exp(
+        first * np.log(first / pair_count) + second * np.log(second / pair_count)
+    )
+    falls = all_events[:-1] & no_events[1:]
+    rises = no_events[:-1] & all_events[1:]
     for start in (0, 1):
         observed = min(falls[start::2].sum(), rises[start::2].sum())
-        expected = most[start::2].sum()
+        expected = max_probability[start::2].sum()
         if observed > expected:
             # Chernoff's bound for a sum of independent indicators.
             bound = observed - expected + observed * np.log(expected / observed)
@@ -403,19 +405,19 @@ def warn_if_labels_harmed(
             continue
         if _targets_other_prior(method, y_encoded, weight[labelled], 2):
             continue
-        some = _select_evenly_spread_rows(labelled, _MAX_BASE_RATE_ROWS)
+        sampled = _select_evenly_spread_rows(labelled, _MAX_BASE_RATE_ROWS)
         lost = _find_lost_base_rate(
             method,
-            pairs[label][some],
-            y[some].astype(np.intp),
-            weight[some],
+            pairs[label][sampled],
+            y[sampled].astype(np.intp),
+            weight[sampled],
             np.arange(2),
             n_tests=n_labels,
         )
         if lost:
             losses.append((label, *lost[1:]))
     if losses:
-        label, mean, rate, errors = max(losses, key=lambda one: one[-1])
+        label, mean, rate, errors = max(losses, key=lambda difference: difference[-1])
         warn_calibration(
             expected=(
                 "calibrated probabilities of each label whose mean is the label's "
@@ -439,9 +441,9 @@ def warn_if_labels_harmed(
         return _sum_label_losses(predicted, table[rows[half]])
 
     before = _sum_label_losses([pair[rows] for pair in pairs], table[rows])
-    second = np.arange(len(rows)) % 2 == 1
+    is_second_half = np.arange(len(rows)) % 2 == 1
     after = _compute_left_out_losses(
-        second, lambda part: refit(rows[part]), compute_losses
+        is_second_half, lambda fit_half: refit(rows[fit_half]), compute_losses
     )
     _warn_larger_loss(after, before, weight[rows], ", summed over the labels")
 
@@ -527,8 +529,8 @@ def _warn_larger_loss(after, before, weight, how):
         )
 
 
-def _select_evenly_spread_rows(rows, most):
+def _select_evenly_spread_rows(rows, max_rows):
     """Return at most so many of the rows, evenly spread."""
-    if len(rows) <= most:
+    if len(rows) <= max_rows:
         return rows
-    return rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
+    return rows[np.linspace(0, len(rows) - 1, max_rows).astype(np.intp)]

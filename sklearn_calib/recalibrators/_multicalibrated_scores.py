@@ -184,25 +184,25 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
             data.y_encoded.astype(float),
             data.weight,
         )
-        least = self.min_samples_leaf
-        if least == "auto":
+        min_leaf_weight = self.min_samples_leaf
+        if min_leaf_weight == "auto":
             # By default a leaf has a fiftieth of the rows, within limits: smaller
             # leaves fit noise, larger ones miss small groups.
-            least = max(20.0, min(80.0, data.weight.sum() / 50))
-        best, self.cv_losses_, self._corrections = cross_validate_steps(
+            min_leaf_weight = max(20.0, min(80.0, data.weight.sum() / 50))
+        best_step, self.cv_losses_, self._corrections = cross_validate_steps(
             rows,
             _clip_log_odds(data.proba),
             self._list_fold_pairs(data),
             self,
-            float(least),
+            float(min_leaf_weight),
         )
         n_steps, n_trees = self._count_steps()
         # Rounded up, because the last round may be incomplete.
-        self.n_rounds_ = -(-best // n_steps)
-        self.n_trees_ = best * n_trees
+        self.n_rounds_ = -(-best_step // n_steps)
+        self.n_trees_ = best_step * n_trees
         gains = (
             np.sum([correction.gains for correction in self._corrections], axis=(0, 1))
-            if best
+            if best_step
             else []
         )
         names = [*self._schema.names, SCORE_FEATURE_NAME]

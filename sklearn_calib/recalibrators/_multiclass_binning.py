@@ -246,21 +246,23 @@ class MulticlassBinning(Recalibrator):
         proba = np.asarray(proba)
         self._set_tolerance_and_levels()
         rng = make_random_state(self.random_state)
-        chosen, rest = self._separate_choice_and_estimate_rows(len(proba), rng)
+        choice_rows, estimate_rows = self._separate_choice_and_estimate_rows(
+            len(proba), rng
+        )
         heavy, self.mass_in_bins_ = self._find_heavy_cells(
-            proba[chosen], weight[chosen]
+            proba[choice_rows], weight[choice_rows]
         )
         self.bins_ = heavy
         k = proba.shape[1]
         # One pool for each size 2^i of a group of cells: |B| cells need ceil(log2 |B|)
         # + 1 of them (section 3.1 of the paper).
         n_pools = 1 if self.pools is None else max(1, len(heavy).bit_length())
-        parts = np.array_split(rest, n_pools)
+        pool_rows = np.array_split(estimate_rows, n_pools)
         absent = np.setdiff1d(np.arange(k), codes)
         sums = []
-        for part in parts:
+        for pool in pool_rows:
             completed = add_absent_class_rows(
-                proba[part], codes[part], weight[part], absent
+                proba[pool], codes[pool], weight[pool], absent
             )
             sums.append(self._compute_sums(*completed))
         labels, first, size = sums[0]
@@ -269,11 +271,13 @@ class MulticlassBinning(Recalibrator):
         # rounding.
         if not self.keep:
             first = round_to_simplex(heavy, self.n_levels_)
-        least = max(self.beta_, 1e-12)
+        beta = max(self.beta_, 1e-12)
         # The number of iterations is O(1 / beta^2) by lemma 14; this is its bound with
         # the constants of the proof.
-        proved = 4 * (2 + 4 / self.n_levels_ * np.log2(6 / least)) / least**2
-        most = int(min(proved, 100_000) if self.max_iter is None else self.max_iter)
+        proved_bound = 4 * (2 + 4 / self.n_levels_ * np.log2(6 / beta)) / beta**2
+        max_iter = int(
+            min(proved_bound, 100_000) if self.max_iter is None else self.max_iter
+        )
         rule = MergeRule(
             self.n_levels_,
             self.tol_,
@@ -281,7 +285,7 @@ class MulticlassBinning(Recalibrator):
             float(self.z),
             self.update == "vector",
             float(self.shrink),
-            most,
+            max_iter,
         )
         merged = calibrate_cells(
             heavy, labels, first, rule, self._make_estimates(sums, k, rng)
@@ -290,12 +294,14 @@ class MulticlassBinning(Recalibrator):
         self.n_merges_ = merged.n_merges
         self._store_merged_cells(merged)
         self._warn_small_cells(merged, len(proba))
-        self.error_bound_ = self._bound_error(merged, size, weight[chosen].sum(), k)
+        self.error_bound_ = self._bound_error(
+            merged, size, weight[choice_rows].sum(), k
+        )
         share = weight / weight.sum() / (2 if k == 2 else 1)
         target = np.eye(k)[codes]
         self.brier_before_ = float(share @ ((proba - target) ** 2).sum(axis=1))
-        after = self._make_map()(proba)
-        self.brier_after_ = float(share @ ((after - target) ** 2).sum(axis=1))
+        recalibrated = self._make_map()(proba)
+        self.brier_after_ = float(share @ ((recalibrated - target) ** 2).sum(axis=1))
 
     def _set_tolerance_and_levels(self):
         """Set beta, the tolerance of errors, and the number of levels."""
@@ -340,8 +346,8 @@ class MulticlassBinning(Recalibrator):
         total = weight.sum()
         # Algorithm 2 keeps cells whose estimated mass is at least beta / 6; rounding
         # must not drop a cell of exactly that mass.
-        least = max(self.min_count, self.beta_ / 6 * total * (1 - 1e-12))
-        kept = np.flatnonzero(counts >= least)
+        min_mass = max(self.min_count, self.beta_ / 6 * total * (1 - 1e-12))
+        kept = np.flatnonzero(counts >= min_mass)
         cells = compute_levels(proba[order[starts[kept]]], self.n_levels_)
         # The order of the cells must not depend on hashes, since ties between errors go
         # to the lowest cell.
@@ -426,7 +432,7 @@ class MulticlassBinning(Recalibrator):
                 estimator=self,
             )
 
-    def _bound_error(self, merged, size, size_of_choice, k):
+    def _bound_error(self, merged, size, choice_weight, k):
         """Convert the largest error of a cell on new rows to a bound of the l_p error."""
         if not self.split or self.pools is not None:
             return float("nan")
@@ -439,16 +445,19 @@ class MulticlassBinning(Recalibrator):
                 np.sqrt(np.log(4 * b * k / self.delta) / (2 * size)) / self.n_levels_
             )
         labels, prediction = (
-            a[np.unique(merged.group)] for a in (merged.labels, merged.prediction)
+            values[np.unique(merged.group)]
+            for values in (merged.labels, merged.prediction)
         )
         gaps = labels.sum(axis=1, keepdims=True) * prediction - labels
-        least = max(self.min_count / size_of_choice, self.beta_ / 6)
-        outside = _find_mass_bound(least, size_of_choice, self.delta)
-        cell = float(np.abs(gaps).max(initial=0)) + alpha + outside
+        min_mass_fraction = max(self.min_count / choice_weight, self.beta_ / 6)
+        mass_bound = _find_mass_bound(min_mass_fraction, choice_weight, self.delta)
+        cell_bound = float(np.abs(gaps).max(initial=0)) + alpha + mass_bound
         p = float(self.p)
         # If no cell has an error above e, the p-th powers sum to at most e^(p - 1)
         # times the sum of the errors, which is at most 2.
-        return float(cell if np.isinf(p) else (2 * cell ** (p - 1)) ** (1 / p))
+        return float(
+            cell_bound if np.isinf(p) else (2 * cell_bound ** (p - 1)) ** (1 / p)
+        )
 
     def _make_map(self):
         kept = np.flatnonzero(self._touched[self._group]) if self.keep else slice(None)

@@ -358,9 +358,10 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         return scores.match_labels(X, vars(self).get("_names"), fitted)
 
     def _recalibrate_pairs(self, scores):
-        parts = zip(self.recalibrators_, scores.pairs, strict=True)
+        label_pairs = zip(self.recalibrators_, scores.pairs, strict=True)
         return [
-            predict_proba_aligned(part, pair, BINARY_CLASSES) for part, pair in parts
+            predict_proba_aligned(recalibrator, pair, BINARY_CLASSES)
+            for recalibrator, pair in label_pairs
         ]
 
 

@@ -110,11 +110,19 @@ class OneVsRest(CombinedRecalibrator):
             return predict_proba_aligned(
                 self.recalibrators_[0], pair_with_rest(proba, 1), [0, 1]
             )
-        parts = self.recalibrators_ * (k if self.shared else 1)
+        recalibrators = self.recalibrators_ * (k if self.shared else 1)
         return combine_one_vs_rest(
-            parts, proba, lambda part, pair: predict_proba_aligned(part, pair, [0, 1])
+            recalibrators,
+            proba,
+            lambda recalibrator, pair: predict_proba_aligned(
+                recalibrator, pair, [0, 1]
+            ),
         )
 
     def _make_map(self):
-        parts = [get_map(part) for part in self.recalibrators_]
-        return parts[0] if len(self.classes_) == 2 else maps.OneVsRest(parts=parts)
+        class_maps = [get_map(recalibrator) for recalibrator in self.recalibrators_]
+        return (
+            class_maps[0]
+            if len(self.classes_) == 2
+            else maps.OneVsRest(parts=class_maps)
+        )

@@ -183,8 +183,8 @@ class OnlineCalibration(Recalibrator):
             self.log_weights_ = FINE_LINE_GRID.log_prior.copy()
             return
         self.one_vs_rest_ = [type(self)(self.share) for _ in range(n_classes)]
-        for part in self.one_vs_rest_:
-            part._begin_learning(2)
+        for binary in self.one_vs_rest_:
+            binary._begin_learning(2)
 
     def _fit(self, proba, codes, weight):
         self._begin_learning(2)
@@ -218,16 +218,16 @@ class OnlineCalibration(Recalibrator):
 
     def _make_map(self):
         """Make the mixture of the maps of all pairs by their present weights."""
-        parts = []
+        line_maps = []
         for slope, shift in zip(
             FINE_LINE_GRID.slope, FINE_LINE_GRID.shift, strict=True
         ):
-            part = maps.SoftmaxAffine(
+            line_map = maps.SoftmaxAffine(
                 coef=slope,
                 intercept=[0.0, shift],
                 centred=True,
                 least=-MAX_ABS_LOG_ODDS,
             )
-            parts.append(part)
+            line_maps.append(line_map)
         weight = np.exp(self.log_weights_)
-        return maps.make_mixture(weight / weight.sum(), parts)
+        return maps.make_mixture(weight / weight.sum(), line_maps)

@@ -20,12 +20,12 @@ def pool_equal_log_odds(
     return knots, mass, share
 
 
-def select_evenly_by_rank(values: AnyArray, most: int) -> AnyArray:
-    """Select at most `most` values, evenly by rank, with both ends."""
-    if len(values) <= most:
+def select_evenly_by_rank(values: AnyArray, max_values: int) -> AnyArray:
+    """Select at most `max_values` values, evenly by rank, with both ends."""
+    if len(values) <= max_values:
         return values
     return values[
-        np.unique(np.round(np.linspace(0, len(values) - 1, most)).astype(int))
+        np.unique(np.round(np.linspace(0, len(values) - 1, max_values)).astype(int))
     ]
 
 

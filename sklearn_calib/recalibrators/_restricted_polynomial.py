@@ -209,7 +209,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         points = (
             knots
             if constraints is None
-            else np.union1d(knots, self._compute_score_at(constraints.at))
+            else np.union1d(knots, self._compute_score_at(constraints.probability))
         )
         self.domain_ = points[[0, -1]]
         degrees, bounds = self._list_candidates()
@@ -219,7 +219,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             )
             return
         x = self._to_polynomial_domain(knots)
-        own = (
+        moved_constraints = (
             None
             if constraints is None
             else self._move_constraints_to_domain(constraints)
@@ -228,7 +228,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         bound = bounds[0]
         if len(degrees) * len(bounds) > 1:
             self.degree_, bound = self._choose_candidate(
-                x, share, mass, degrees, bounds, own
+                x, share, mass, degrees, bounds, moved_constraints
             )
         # A polynomial of a higher degree than the number of points less 1 is not
         # determined.
@@ -237,7 +237,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         # within ties.
         mean_t, mean_y, _ = compute_chebyshev_moments(x, share, mass, self.degree_)
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
-        [[fit]] = self._fit_candidates(data, self.degree_, [bound], own)
+        [[fit]] = self._fit_candidates(data, self.degree_, [bound], moved_constraints)
         if fit is None:
             raise self._impossible_constraints_error(
                 constraints, f"a rising polynomial of degree {self.degree_}"
@@ -246,7 +246,9 @@ class RestrictedPolynomialRegression(Recalibrator):
         self.l1_ = fit.l1
         self.optimality_gap_ = float(fit.gap)
         self.constraint_gap_ = (
-            0.0 if constraints is None else self._measure_violation(constraints, own)
+            0.0
+            if constraints is None
+            else self._measure_violation(constraints, moved_constraints)
         )
         if self.optimality_gap_ > _MAX_OPTIMALITY_GAP:
             warn_calibration(
@@ -328,12 +330,12 @@ class RestrictedPolynomialRegression(Recalibrator):
             )
         return degrees.tolist(), bounds.tolist()
 
-    def _fit_candidates(self, data, degree, bounds, own, tol=1e-10):
+    def _fit_candidates(self, data, degree, bounds, moved_constraints, tol=1e-10):
         """Fit each part of the data for each bound.
 
         None if constraints cannot be satisfied.
         """
-        if own is None and self.solver in ("auto", "ipm"):
+        if moved_constraints is None and self.solver in ("auto", "ipm"):
             from .._kernels._monotone_program import fit_polynomials
 
             return fit_polynomials(data, degree, bounds, tol)
@@ -341,21 +343,26 @@ class RestrictedPolynomialRegression(Recalibrator):
 
         name = None if self.solver == "cvxpy" else "CLARABEL"
         return [
-            [fit_program(*part, degree, bound, name, own) for bound in bounds]
-            for part in data
+            [
+                fit_program(*moments, degree, bound, name, moved_constraints)
+                for bound in bounds
+            ]
+            for moments in data
         ]
 
-    def _choose_candidate(self, x, share, mass, degrees, bounds, own):
+    def _choose_candidate(self, x, share, mass, degrees, bounds, moved_constraints):
         """Choose the degree and the bound with the smallest held-out error."""
         from .._kernels._monotone_program import compute_chebyshev_moments
 
         # The points are sorted, so every fold covers the whole range of scores.
         fold = np.arange(len(x)) % self.cv
         # The first fold is the largest, so fits without it have the fewest rows.
-        smallest = len(x) - -(-len(x) // self.cv) - 1
-        degrees = [degree for degree in degrees if degree <= smallest]
+        max_degree = len(x) - -(-len(x) // self.cv) - 1
+        degrees = [degree for degree in degrees if degree <= max_degree]
         if len(x) < 2 * self.cv or not degrees:
-            return self._smallest_degree(x, share, mass, bounds[-1], own), bounds[-1]
+            return self._smallest_degree(
+                x, share, mass, bounds[-1], moved_constraints
+            ), bounds[-1]
         sums = []
         for f in range(self.cv):
             rows = fold == f
@@ -366,16 +373,18 @@ class RestrictedPolynomialRegression(Recalibrator):
             # Moments are sums over rows: those of all folds but one are a difference,
             # and no fold is read twice.
             sums.append((total * mean_t, total * mean_y, total))
-        whole = [sum(parts) for parts in zip(*sums, strict=True)]
-        rests = []
+        all_sums = [sum(parts) for parts in zip(*sums, strict=True)]
+        fit_moments = []
         for held in sums:
-            mean_t, mean_y, total = (w - h for w, h in zip(whole, held, strict=True))
-            rests.append((mean_t / total, mean_y / total, 0.0))
+            mean_t, mean_y, total = (w - h for w, h in zip(all_sums, held, strict=True))
+            fit_moments.append((mean_t / total, mean_y / total, 0.0))
         losses = np.zeros((len(degrees), len(bounds)))
         for i, degree in enumerate(degrees):
             # A looser tolerance is enough to compare candidates.
             for f, fits in enumerate(
-                self._fit_candidates(rests, degree, bounds, own, 1e-8)
+                self._fit_candidates(
+                    fit_moments, degree, bounds, moved_constraints, 1e-8
+                )
             ):
                 rows = fold == f
                 held = x[rows], share[rows], mass[rows]
@@ -392,13 +401,18 @@ class RestrictedPolynomialRegression(Recalibrator):
             return degrees[-1], bounds[-1]
         return degrees[i], bounds[j]
 
-    def _smallest_degree(self, x, share, mass, bound, own):
+    def _smallest_degree(self, x, share, mass, bound, moved_constraints):
         """Return the smallest degree that satisfies the constraints; 1 without any."""
         from .._kernels._monotone_program import compute_chebyshev_moments
 
-        for degree in range(1, 1 if own is None else len(x) + len(own.x)):
+        for degree in range(
+            1, 1 if moved_constraints is None else len(x) + len(moved_constraints.x)
+        ):
             data = [compute_chebyshev_moments(x, share, mass, degree)]
-            if self._fit_candidates(data, degree, [bound], own)[0][0] is not None:
+            if (
+                self._fit_candidates(data, degree, [bound], moved_constraints)[0][0]
+                is not None
+            ):
                 return degree
         return 1
 
@@ -429,8 +443,13 @@ class RestrictedPolynomialRegression(Recalibrator):
             same = constraints.slope[i] == constraints.slope[j]
             # The values increase, so a lower bound also applies to all points behind
             # it.
-            ahead = constraints.at[i] <= constraints.at[j] and not constraints.slope[i]
-            if same and (ahead or constraints.at[i] == constraints.at[j]):
+            ahead = (
+                constraints.probability[i] <= constraints.probability[j]
+                and not constraints.slope[i]
+            )
+            if same and (
+                ahead or constraints.probability[i] == constraints.probability[j]
+            ):
                 raise invalid_input(
                     expected="constraints that a map that rises can fulfil",
                     got=f"{constraints.text[i]} and {constraints.text[j]}",
@@ -438,15 +457,15 @@ class RestrictedPolynomialRegression(Recalibrator):
                 )
         return constraints
 
-    def _compute_score_at(self, at):
-        return self._round_score(np.column_stack([1 - at, at]))
+    def _compute_score_at(self, p):
+        return self._round_score(np.column_stack([1 - p, p]))
 
-    def _compute_domain_slope(self, at):
+    def _compute_domain_slope(self, p):
         """Compute how fast the domain moved to [-1, 1] passes at probabilities."""
         # d x / d p, for x linear in the score, which is p or its log-odds.
-        pace = 2 / (self.domain_[1] - self.domain_[0])
+        slope = 2 / (self.domain_[1] - self.domain_[0])
         return (
-            pace / (at * (1 - at)) if self.scale == "logit" else np.full(len(at), pace)
+            slope / (p * (1 - p)) if self.scale == "logit" else np.full(len(p), slope)
         )
 
     def _move_constraints_to_domain(self, constraints):
@@ -454,21 +473,21 @@ class RestrictedPolynomialRegression(Recalibrator):
         from .._kernels._monotone_program import LinearConstraints
 
         pace = np.where(
-            constraints.slope, self._compute_domain_slope(constraints.at), 1.0
+            constraints.slope, self._compute_domain_slope(constraints.probability), 1.0
         )
-        x = self._to_polynomial_domain(self._compute_score_at(constraints.at))
+        x = self._to_polynomial_domain(self._compute_score_at(constraints.probability))
         return LinearConstraints(
             x, constraints.slope, constraints.low / pace, constraints.high / pace
         )
 
-    def _measure_violation(self, constraints, own):
+    def _measure_violation(self, constraints, moved_constraints):
         """Compute by how much the map misses its constraints, in their own units."""
         pace = np.where(
-            constraints.slope, self._compute_domain_slope(constraints.at), 1.0
+            constraints.slope, self._compute_domain_slope(constraints.probability), 1.0
         )
-        reached = own.make_matrix(self.degree_) @ self.coef_ * pace
+        values = moved_constraints.make_matrix(self.degree_) @ self.coef_ * pace
         return float(
-            np.maximum(constraints.low - reached, reached - constraints.high).max(
+            np.maximum(constraints.low - values, values - constraints.high).max(
                 initial=0.0
             )
         )
@@ -484,9 +503,9 @@ class RestrictedPolynomialRegression(Recalibrator):
 
 
 class _ProbabilityConstraints(NamedTuple):
-    """Constraints by the probability: `low` <= P or its slope at `at` <= `high`."""
+    """Constraints by the probability: `low` <= P or its slope at `probability` <= `high`."""
 
-    at: FloatArray
+    probability: FloatArray
     slope: AnyArray
     low: FloatArray
     high: FloatArray
@@ -500,41 +519,49 @@ def _parse_constraint(entry, scale):
     got = repr(entry)[:80]
     if isinstance(entry, str) or not isinstance(entry, Sequence) or len(entry) != 4:
         raise invalid_input(expected=expected, got=got, hint=hint)
-    quantity, at, relation, bound = entry
+    quantity, probability, relation, bound = entry
     if quantity not in ("value", "slope") or relation not in ("<=", ">=", "=="):
         expected += ", quantity 'value' or 'slope', relation '<=', '>=' or '=='"
         raise invalid_input(expected=expected, got=got, hint=hint)
-    numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in (at, bound))
-    if not numbers or not 0 <= at <= 1 or (scale == "logit" and at in (0, 1)):
-        between = (
+    are_numbers = all(
+        isinstance(v, Real) and not isinstance(v, bool) for v in (probability, bound)
+    )
+    if (
+        not are_numbers
+        or not 0 <= probability <= 1
+        or (scale == "logit" and probability in (0, 1))
+    ):
+        allowed_range = (
             "strictly between 0 and 1 on the log-odds"
             if scale == "logit"
             else "from 0 to 1"
         )
         raise invalid_input(
             "constraints",
-            expected=f"constraints at probabilities {between}",
+            expected=f"constraints at probabilities {allowed_range}",
             got=got,
             hint=hint,
         )
     if not 0 <= bound <= (1 if quantity == "value" else np.finfo(float).max):
-        what = "values from 0 to 1" if quantity == "value" else "slopes of at least 0"
+        allowed_bounds = (
+            "values from 0 to 1" if quantity == "value" else "slopes of at least 0"
+        )
         raise invalid_input(
             "constraints",
-            expected=f"constraints with bounds on {what}",
+            expected=f"constraints with bounds on {allowed_bounds}",
             got=got,
             hint=hint,
         )
-    slope = quantity == "slope"
-    name = "P'" if slope else "P"
+    is_slope = quantity == "slope"
+    name = "P'" if is_slope else "P"
     low = -np.inf if relation == "<=" else float(bound)
     high = np.inf if relation == ">=" else float(bound)
     return (
-        float(at),
-        slope,
+        float(probability),
+        is_slope,
         low,
         high,
-        f"{name}({float(at):g}) {relation} {float(bound):g}",
+        f"{name}({float(probability):g}) {relation} {float(bound):g}",
     )
 
 

@@ -53,21 +53,21 @@ def name_chains(recalibrators: object) -> Chains:
         )
     chains: Chains = {}
     for name, method in pairs:
-        whole = resolve_recalibrator(method)
+        recalibrator = resolve_recalibrator(method)
         # Equal names are made different by primes.
         while name in chains:
             name += "'"
-        parts = (
+        steps = (
             [step for _, step in method.steps] if isinstance(method, Pipeline) else []
         )
-        are_recalibrators = parts and all(
-            isinstance(part, Recalibrator) for part in parts
+        are_recalibrators = steps and all(
+            isinstance(step, Recalibrator) for step in steps
         )
         if are_recalibrators:
             # The parts are not copied, so that shared ones can be recognised.
-            chains[name] = tuple(parts)
+            chains[name] = tuple(steps)
         else:
-            chains[name] = (whole if isinstance(method, str) else method,)
+            chains[name] = (recalibrator if isinstance(method, str) else method,)
     return chains
 
 
@@ -76,7 +76,7 @@ def compute_fold_weights(
     codes: IntArray,
     weight: FloatArray,
     cv: CV,
-    most: int,
+    max_rows: int,
     groups: IntArray | None = None,
 ) -> list[tuple[FloatArray, FloatArray]]:
     """Return, for each fold, the weights of the fitted rows and of those left out.
@@ -84,7 +84,7 @@ def compute_fold_weights(
     An int makes stratified folds from the rows' own digits: as good as random, but the
     order of the rows and of the classes does not matter. A weight that is a whole
     number counts as so many rows, which may fall into different folds. Of more rows
-    than `most` a sample of so many is taken. A group, numbered from 0, stays in one
+    than `max_rows` a sample of so many is taken. A group, numbered from 0, stays in one
     fold.
     """
     if not isinstance(cv, int | np.integer):
@@ -94,10 +94,12 @@ def compute_fold_weights(
             (np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests
         ]
     is_count = are_counts(weight)
-    key, place = _hash_rows(proba, codes, weight if is_count else np.ones(len(codes)))
+    key, column_key = _hash_rows(
+        proba, codes, weight if is_count else np.ones(len(codes))
+    )
     # Equal rows become neighbours.
-    order = np.lexsort((weight, place, key, codes))
-    count, unit = _count_copies(weight[order], is_count, most)
+    order = np.lexsort((weight, column_key, key, codes))
+    count, copy_weight = _count_copies(weight[order], is_count, max_rows)
     # The index into `order` of each copy.
     copies = np.repeat(np.arange(len(order)), count.astype(np.intp))
     label = codes[order][copies]
@@ -112,16 +114,20 @@ def compute_fold_weights(
             )
         fold = _deal_rows(key, label, n_folds)
     else:
-        own = groups[order][copies]
-        n_folds = min(n_folds, len(np.unique(own)))
-        fold = assign_group_folds(own, label, key, n_folds)[own]
+        copy_groups = groups[order][copies]
+        n_folds = min(n_folds, len(np.unique(copy_groups)))
+        fold = assign_group_folds(copy_groups, label, key, n_folds)[copy_groups]
     folds = []
     for fold_number in range(n_folds):
-        is_left = fold == fold_number
-        kept, left = np.zeros((2, len(codes)))
-        left[order] = unit * np.bincount(copies[is_left], minlength=len(order))
-        kept[order] = unit * np.bincount(copies[~is_left], minlength=len(order))
-        folds.append((kept, left))
+        is_held_out = fold == fold_number
+        fit_weight, held_out_weight = np.zeros((2, len(codes)))
+        held_out_weight[order] = copy_weight * np.bincount(
+            copies[is_held_out], minlength=len(order)
+        )
+        fit_weight[order] = copy_weight * np.bincount(
+            copies[~is_held_out], minlength=len(order)
+        )
+        folds.append((fit_weight, held_out_weight))
     return folds
 
 
@@ -158,23 +164,25 @@ def assign_group_folds(
 _MAX_GROUPS_DEALT_SINGLY = 5000
 
 
-def _count_copies(weight, is_count, most):
+def _count_copies(weight, is_count, max_copies):
     """Return how many copies of each row are divided, and the weight of one copy.
 
-    There are at most `most` copies in all.
+    There are at most `max_copies` copies in all.
     """
     n = len(weight)
     count = weight if is_count else np.ones(n)
-    unit = np.ones(n) if is_count else weight
-    if n > most or count.sum() > most:
+    copy_weight = np.ones(n) if is_count else weight
+    if n > max_copies or count.sum() > max_copies:
         # A systematic sample: rows at equal distances along the cumulated weight.
-        end = np.cumsum(weight)
-        points = (np.arange(most) + 0.5 - BIN_EDGE_TOLERANCE) * (end[-1] / most)
-        drawn = np.minimum(np.searchsorted(end, points), n - 1)
+        cumulative_weight = np.cumsum(weight)
+        points = (np.arange(max_copies) + 0.5 - BIN_EDGE_TOLERANCE) * (
+            cumulative_weight[-1] / max_copies
+        )
+        drawn = np.minimum(np.searchsorted(cumulative_weight, points), n - 1)
         count = np.bincount(drawn, minlength=n).astype(float)
         if not is_count:
-            unit = np.full(n, end[-1] / most)
-    return count, unit
+            copy_weight = np.full(n, cumulative_weight[-1] / max_copies)
+    return count, copy_weight
 
 
 def _make_distinct_keys(key, label):
@@ -207,14 +215,14 @@ def _hash_rows(proba, codes, count):
     # Rounding noise does not change the whole number.
     digits = np.rint(np.asarray(proba) * 2.0**36).astype(np.uint64)
     count = count.astype(np.uint64)
-    key, place = np.zeros((2, len(proba)), dtype=np.uint64)
+    key, column_key = np.zeros((2, len(proba)), dtype=np.uint64)
     for column in digits.T:
-        part = mix_bits(column * GOLDEN_RATIO_INCREMENT)
-        key += part
-        place += part * mix_bits((part * count).sum(keepdims=True))
+        digit_hash = mix_bits(column * GOLDEN_RATIO_INCREMENT)
+        key += digit_hash
+        column_key += digit_hash * mix_bits((digit_hash * count).sum(keepdims=True))
     return mix_bits(
         key + digits[np.arange(len(codes)), codes] * GOLDEN_RATIO_INCREMENT
-    ), place
+    ), column_key
 
 
 def fit_chains(
@@ -241,7 +249,7 @@ def fit_chains(
     failed: Failures = {}
     for name, steps in chains.items():
         key: tuple[int, ...] = ()
-        parts = []
+        fitted_steps = []
         try:
             for step in steps:
                 scores = fit_by_steps[key][1]
@@ -249,15 +257,17 @@ def fit_chains(
                 if key not in fit_by_steps:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
-                        part = fit_validated(
+                        fitted_step = fit_validated(
                             clone(step), scores, codes, classes, sample_weight=weight
                         )
-                        after = (
-                            read_proba(part.transform(scores)) if key in inner else None
+                        transformed = (
+                            read_proba(fitted_step.transform(scores))
+                            if key in inner
+                            else None
                         )
-                        fit_by_steps[key] = part, after
-                parts.append(fit_by_steps[key][0])
-            fitted[name] = tuple(parts)
+                        fit_by_steps[key] = fitted_step, transformed
+                fitted_steps.append(fit_by_steps[key][0])
+            fitted[name] = tuple(fitted_steps)
         except Exception as error:
             # A candidate may raise any exception.
             failed[name] = error

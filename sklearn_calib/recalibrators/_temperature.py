@@ -158,16 +158,16 @@ class TemperatureScaling(Recalibrator):
         if self.criterion != "log_loss":
             return False
         kind = "proba"
-        least = _MAX_MEMORY_MAP_ENTRIES
-        if (held := read_device_scores(X, kind, read_proba)) is not None:
-            X = held
-            kind = held.kind
-            least = _MAX_DEVICE_ENTRIES
+        max_memory_entries = _MAX_MEMORY_MAP_ENTRIES
+        if (device_scores := read_device_scores(X, kind, read_proba)) is not None:
+            X = device_scores
+            kind = device_scores.kind
+            max_memory_entries = _MAX_DEVICE_ENTRIES
         # Other arrays are in memory already, so passes over them would save nothing.
         elif not isinstance(X, np.memmap):
             return False
         # Small tables are faster in memory.
-        if X.ndim != 2 or X.shape[0] * X.shape[1] <= least:
+        if X.ndim != 2 or X.shape[0] * X.shape[1] <= max_memory_entries:
             return False
         named_classes, _ = read_labels(y, classes=classes, input_name="y")
         if classes is None:

@@ -104,11 +104,11 @@ class Threshold(RenderableMixin):
         return [Section(sentences=[rule], notes=[_NOTE_BY_INPUT[self.input]])]
 
 
-def make_thresholds_section(found: Sequence[Threshold]) -> Section:
+def make_thresholds_section(thresholds: Sequence[Threshold]) -> Section:
     """Build the table of thresholds for reports and the command line."""
-    rows = [(f"{threshold.target:.6g}", threshold.rule) for threshold in found]
+    rows = [(f"{threshold.target:.6g}", threshold.rule) for threshold in thresholds]
     sentence = (
-        f"{_NOTE_BY_INPUT[found[0].input]} Each rule holds if and only if the calibrated "
+        f"{_NOTE_BY_INPUT[thresholds[0].input]} Each rule holds if and only if the calibrated "
         "probability is at least the target."
     )
     return Section(

@@ -134,11 +134,11 @@ class TopLabel(CombinedRecalibrator):
         top, groups = self._group_rows(proba)
         out = np.array(proba)
         for key, rows in groups.items():
-            part = self.recalibrators_.get(key)
-            if part is None:
+            recalibrator = self.recalibrators_.get(key)
+            if recalibrator is None:
                 continue
             pair = predict_proba_aligned(
-                part, pair_top_with_rest(proba[rows], top[rows]), [0, 1]
+                recalibrator, pair_top_with_rest(proba[rows], top[rows]), [0, 1]
             )
             out[rows] = maps.distribute_rest(
                 pair, proba[rows], top[rows], self.rest_inverse_temperature_
@@ -149,11 +149,14 @@ class TopLabel(CombinedRecalibrator):
         """Make the map of the parts; with two classes the part is the map."""
         k = len(self.classes_)
         keys = range(k) if self.per_class and k > 2 else [-1]
-        parts_by_class = map(self.recalibrators_.get, keys)
-        parts = [None if part is None else get_map(part) for part in parts_by_class]
+        recalibrators = map(self.recalibrators_.get, keys)
+        class_maps = [
+            None if recalibrator is None else get_map(recalibrator)
+            for recalibrator in recalibrators
+        ]
         if k == 2:
-            return parts[0]
-        return maps.TopLabel(parts=parts, rest=self.rest_inverse_temperature_)
+            return class_maps[0]
+        return maps.TopLabel(parts=class_maps, rest=self.rest_inverse_temperature_)
 
     def _group_rows(self, proba):
         """Return the predicted class of each row, and the rows of each part by its key."""

@@ -204,20 +204,20 @@ def iter_fits(
 def _make_points(score, codes, weight):
     """Return scores, frequencies and weights of the fitted points."""
     step = np.rint(score / _SCORE_RESOLUTION).astype(np.intp)
-    present = np.flatnonzero(np.bincount(step))
+    used_steps = np.flatnonzero(np.bincount(step))
 
     def sum_by_step(values):
-        return np.bincount(step, weights=values)[present]
+        return np.bincount(step, weights=values)[used_steps]
 
     mass = sum_by_step(weight)
-    first = sum_by_step(weight * score)
-    second = sum_by_step(weight * codes)
-    if len(present) > MAX_UNJOINED_POINTS:
-        cell = _find_cell_starts(first / mass, mass)
-        mass, first, second = (
-            np.add.reduceat(part, cell) for part in (mass, first, second)
+    score_sum = sum_by_step(weight * score)
+    event_sum = sum_by_step(weight * codes)
+    if len(used_steps) > MAX_UNJOINED_POINTS:
+        cell = _find_cell_starts(score_sum / mass, mass)
+        mass, score_sum, event_sum = (
+            np.add.reduceat(column, cell) for column in (mass, score_sum, event_sum)
         )
-    return first / mass, second / mass, mass
+    return score_sum / mass, event_sum / mass, mass
 
 
 def _find_cell_starts(x, mass):

@@ -85,8 +85,10 @@ class VennAbers(Recalibrator):
         proba = self._check_predict(X)
         if not hasattr(self, "one_vs_rest_"):
             return self._compute_interval(proba)
-        parts = zip(self.one_vs_rest_, iter_one_vs_rest(proba), strict=True)
-        return np.stack([part._compute_interval(pair) for part, pair in parts], axis=1)
+        class_pairs = zip(self.one_vs_rest_, iter_one_vs_rest(proba), strict=True)
+        return np.stack(
+            [fitted._compute_interval(pair) for fitted, pair in class_pairs], axis=1
+        )
 
     def _fit(self, proba, codes, weight):
         from .._kernels._venn_abers import compute_venn_abers_table

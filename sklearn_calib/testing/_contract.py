@@ -86,26 +86,26 @@ def contract_checks(
     >>> contract_checks(brier_loss)[0][0]
     'check_value[2]'
     """
-    kind, numbers = _find_checks_and_class_counts(thing)
-    module = import_module(f"{__package__}._{kind}")
+    module_name, numbers = _find_checks_and_class_counts(thing)
+    module = import_module(f"{__package__}._{module_name}")
     # The checks are the private functions of that module with this name.
     checks = {
-        name[1:]: one
-        for name, one in vars(module).items()
+        name[1:]: check
+        for name, check in vars(module).items()
         if name.startswith("_check_")
     }
-    if kind == "displays":
-        return [(name, partial(one, copy(thing))) for name, one in checks.items()]
+    if module_name == "displays":
+        return [(name, partial(check, copy(thing))) for name, check in checks.items()]
     return [
-        (f"{name}[{k}]", partial(_run_check, one, thing, k, module.make_rows))
-        for name, one in checks.items()
+        (f"{name}[{k}]", partial(_run_check, check, thing, k, module.make_rows))
+        for name, check in checks.items()
         for k in n_classes or numbers
     ]
 
 
-def _run_check(check, thing, k, given):
+def _run_check(check, thing, k, make_rows):
     """Run a check with a number of classes on rows of its own."""
-    check(thing, k, *given(k))
+    check(thing, k, *make_rows(k))
 
 
 def _find_checks_and_class_counts(thing):

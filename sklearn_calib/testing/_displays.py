@@ -106,11 +106,11 @@ def _assert_axes_show_panels(axes, panels):
         drawn = list(_iter_drawn_numbers(ax))
         for series in panel:
             series = [np.asarray(values, dtype=float) for values in series]
-            if any(_are_equal(series, found) for found in drawn):
+            if any(_are_equal(series, numbers) for numbers in drawn):
                 continue
             swapped = any(
-                _are_equal([series[1], series[0], *series[2:]], found)
-                for found in drawn
+                _are_equal([series[1], series[0], *series[2:]], numbers)
+                for numbers in drawn
             )
             raise AssertionError(
                 f"panel {number} has x and y swapped"
@@ -185,11 +185,11 @@ def _check_attributes(display):
     for name in ("figure_", "axes_", "ax_"):
         vars(mine).pop(name, None)
     _plot_display(mine, axes)
-    found = _get_axes(mine)
-    assert len(found) == len(axes), (
-        f"{len(found)} axes after plot, {len(axes)} were given"
+    drawn_axes = _get_axes(mine)
+    assert len(drawn_axes) == len(axes), (
+        f"{len(drawn_axes)} axes after plot, {len(axes)} were given"
     )
-    assert all(a is b for a, b in zip(found, axes, strict=True)), (
+    assert all(a is b for a, b in zip(drawn_axes, axes, strict=True)), (
         "not the axes that were given"
     )
     assert getattr(mine, "figure_", None) is axes[0].figure, (
@@ -207,13 +207,13 @@ def _check_given_axes_only(display):
         n = _count_panels(display)
         _, current = plt.subplots()
         *axes, neighbour = _make_axes_without_pyplot(n + 1)
-        others = plt.get_fignums()
+        figure_numbers = plt.get_fignums()
         _plot_display(display, axes)
         assert not any(_is_empty(ax) for ax in axes), "axes that were given are empty"
         assert _is_empty(current), "draws on pyplot's current axes"
         assert len(current.figure.axes) == 1, "adds axes to pyplot's current figure"
         assert _is_empty(neighbour), "draws on axes that were not given"
-        assert plt.get_fignums() == others, (
+        assert plt.get_fignums() == figure_numbers, (
             "opens or closes a figure although it was given axes"
         )
 
@@ -263,12 +263,12 @@ def _check_settings_untouched(display):
         backend = plt.get_backend()
         figure = import_optional("matplotlib.figure", "plot").Figure
         with (
-            mock.patch.object(plt, "show") as window,
-            mock.patch.object(figure, "show") as own,
+            mock.patch.object(plt, "show") as pyplot_show,
+            mock.patch.object(figure, "show") as figure_show,
         ):
             display.plot()
             display.figure_.canvas.draw()
-        assert not (window.called or own.called), "opens a window"
+        assert not (pyplot_show.called or figure_show.called), "opens a window"
         assert dict(plt.rcParams) == settings, "changes rcParams"
         assert plt.get_backend() == backend, "changes the backend"
 
@@ -292,13 +292,13 @@ def _check_names(display):
 
 def _find_visible_texts(figure):
     """Return the visible texts of a picture."""
-    text = import_optional("matplotlib.text", "plot").Text
-    seen = [found for found in figure.findobj(text) if found.get_visible()]
+    text_class = import_optional("matplotlib.text", "plot").Text
+    seen = [text for text in figure.findobj(text_class) if text.get_visible()]
     formulas = import_optional("matplotlib.cbook", "plot").is_math_text
     return [
-        found.get_text().replace(r"\$", "$").strip()
-        for found in seen
-        if not (found.get_parse_math() and formulas(found.get_text()))
+        text.get_text().replace(r"\$", "$").strip()
+        for text in seen
+        if not (text.get_parse_math() and formulas(text.get_text()))
     ]
 
 
@@ -314,9 +314,9 @@ def _is_record(thing):
 
 def _collect_input_texts(display):
     """Return all texts in the inputs of a display."""
-    found = []
-    _change_inputs(display, found.append)
-    return {leaf for leaf in found if isinstance(leaf, str) and leaf}
+    leaves = []
+    _change_inputs(display, leaves.append)
+    return {leaf for leaf in leaves if isinstance(leaf, str) and leaf}
 
 
 def _rename_text(leaf, name):
@@ -343,9 +343,9 @@ def _map_leaves(thing, change):
     if isinstance(thing, dict):
         return {change(key): _map_leaves(value, change) for key, value in thing.items()}
     if hasattr(thing, "_fields"):
-        return type(thing)(*(_map_leaves(part, change) for part in thing))
+        return type(thing)(*(_map_leaves(item, change) for item in thing))
     if isinstance(thing, list | tuple):
-        return type(thing)(_map_leaves(part, change) for part in thing)
+        return type(thing)(_map_leaves(item, change) for item in thing)
     if _is_record(thing):
         twin = copy.copy(thing)
         for key, value in vars(thing).items():

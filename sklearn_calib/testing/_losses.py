@@ -90,12 +90,12 @@ def _check_properness(loss, k, proba, truths):
     """
     rng = np.random.default_rng(4)
     for truth in truths:
-        others = [
+        candidates = [
             *rng.dirichlet(np.ones(k), 20),
             *(0.9 * truth + 0.1 * np.eye(k)),
             *truths,
         ]
-        proba = np.array(others)
+        proba = np.array(candidates)
         excess = (
             loss.compute_label_losses(proba) @ truth
             - loss.compute_label_losses(truth[None]) @ truth

@@ -77,15 +77,18 @@ def _check_proper(metric, k, *_):
     rng = np.random.default_rng(8)
     codes = np.arange(k)
     for truth in rng.dirichlet(np.ones(k), size=20):
-        others = [*rng.dirichlet(np.ones(k), size=10), *(0.9 * truth + 0.1 * np.eye(k))]
+        candidates = [
+            *rng.dirichlet(np.ones(k), size=10),
+            *(0.9 * truth + 0.1 * np.eye(k)),
+        ]
 
         def compute_expected(p, truth=truth):
             value = metric(codes, np.tile(p, (k, 1)), sample_weight=truth, labels=codes)
             return -value if metric.spec.greater_is_better else value
 
-        least = compute_expected(truth)
-        for p in others:
-            assert compute_expected(p) > least, (
+        truth_value = compute_expected(truth)
+        for p in candidates:
+            assert compute_expected(p) > truth_value, (
                 f"{np.round(p, 3)} beats the truth {np.round(truth, 3)}"
             )
 

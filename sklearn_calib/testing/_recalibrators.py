@@ -21,9 +21,13 @@ from ._contract import assert_refused, assert_same, assert_simplex, fit_quietly
 make_rows = make_overconfident
 
 
+def _assert_predicts_simplex(fitted, proba):
+    assert_simplex(fitted.predict_proba(proba), proba.shape)
+
+
 def _check_simplex(recalibrator, k, proba, y):
     fitted = fit_quietly(recalibrator, proba, y)
-    assert_simplex(fitted.predict_proba(proba), proba.shape)
+    _assert_predicts_simplex(fitted, proba)
     assert np.array_equal(fitted.transform(proba), fitted.predict_proba(proba))
     assert np.array_equal(
         fitted.predict(proba), fitted.predict_proba(proba).argmax(axis=1)
@@ -102,7 +106,7 @@ def _check_missing_class(recalibrator, k, proba, y):
     kept = y != k - 1
     fitted = fit_quietly(recalibrator, proba[kept], y[kept], classes=range(k))
     assert fitted.classes_.tolist() == list(range(k))
-    assert_simplex(fitted.predict_proba(proba), proba.shape)
+    _assert_predicts_simplex(fitted, proba)
     if kept.any():
         assert_refused(
             lambda: fit_quietly(recalibrator, proba[kept], y[kept]), "classes="
@@ -118,8 +122,8 @@ def _check_zeros_and_ones(recalibrator, k, proba, y):
         fit_quietly(recalibrator, with_zeros, labels),
         fit_quietly(recalibrator, proba, y),
     ):
-        assert_simplex(fitted.predict_proba(hard), (k, k))
-        assert_simplex(fitted.predict_proba(near), (k, k))
+        _assert_predicts_simplex(fitted, hard)
+        _assert_predicts_simplex(fitted, near)
 
 
 def _check_constant_scores(recalibrator, k, *_):
@@ -129,7 +133,7 @@ def _check_constant_scores(recalibrator, k, *_):
         warnings.simplefilter("always")
         fitted = clone(recalibrator).fit(proba, y)
     assert any("different rows" in str(w.message) for w in caught), "no warning"
-    assert_simplex(fitted.predict_proba(make_overconfident(k)[0]), (158, k))
+    _assert_predicts_simplex(fitted, make_overconfident(k)[0])
 
 
 def _check_one_class(recalibrator, k, proba, y):
@@ -137,23 +141,21 @@ def _check_one_class(recalibrator, k, proba, y):
     assert_refused(
         lambda: fit_quietly(recalibrator, proba, y), "two classes", "classes="
     )
-    assert_simplex(
-        fit_quietly(recalibrator, proba, y, classes=range(k)).predict_proba(proba),
-        proba.shape,
-    )
+    fitted = fit_quietly(recalibrator, proba, y, classes=range(k))
+    _assert_predicts_simplex(fitted, proba)
 
 
 def _check_tiny(recalibrator, k, proba, y):
     for n in (k, k + 1):
         fitted = fit_quietly(recalibrator, proba[:n], np.arange(n) % k)
-        assert_simplex(fitted.predict_proba(proba), proba.shape)
+        _assert_predicts_simplex(fitted, proba)
     fitted = fit_quietly(recalibrator, proba[:1], [0], classes=range(k))
-    assert_simplex(fitted.predict_proba(proba), proba.shape)
+    _assert_predicts_simplex(fitted, proba)
 
 
 def _check_separable(recalibrator, k, proba, y):
     fitted = fit_quietly(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
-    assert_simplex(fitted.predict_proba(proba), proba.shape)
+    _assert_predicts_simplex(fitted, proba)
 
 
 def _check_extreme_logits(recalibrator, k, *_):
@@ -163,7 +165,7 @@ def _check_extreme_logits(recalibrator, k, *_):
         fitted = fit_quietly(
             recalibrator, logits, rng.integers(0, k, 80), classes=range(k)
         )
-        assert_simplex(fitted.predict_proba(logits), (80, k))
+        _assert_predicts_simplex(fitted, logits)
 
 
 def _check_dtypes(recalibrator, k, proba, y):
@@ -311,13 +313,13 @@ def _check_bad_input(recalibrator, k, proba, y):
 def _check_constructor(recalibrator, k, *_):
     """Check that the constructor stores its arguments untouched, and that each has a constraint."""
     cls = type(recalibrator)
-    given = recalibrator.get_params(deep=False)
-    built = cls(**given)
-    for name, value in given.items():
+    params = recalibrator.get_params(deep=False)
+    built = cls(**params)
+    for name, value in params.items():
         assert vars(built).get(name) is value, f"the constructor changed {name}"
-    extra = sorted(set(vars(built)) - set(given))
+    extra = sorted(set(vars(built)) - set(params))
     assert not extra, f"the constructor sets {extra}, which are no parameters"
-    unchecked = sorted(set(given) - set(cls._parameter_constraints))
+    unchecked = sorted(set(params) - set(cls._parameter_constraints))
     assert not unchecked, f"parameters without a constraint: {unchecked}"
 
 
@@ -326,8 +328,11 @@ def _check_documented(recalibrator, k, *_):
     text = inspect.getdoc(type(recalibrator)) or ""
     fitted = _fit_default(recalibrator, k)
     public = [name for name in vars(fitted) if name[0] != "_" and name.endswith("_")]
-    ours = {"feature_names_in_", "n_features_in_", "classes_", "one_vs_rest_"}
-    for name in [*recalibrator.get_params(deep=False), *sorted(set(public) - ours)]:
+    inherited = {"feature_names_in_", "n_features_in_", "classes_", "one_vs_rest_"}
+    for name in [
+        *recalibrator.get_params(deep=False),
+        *sorted(set(public) - inherited),
+    ]:
         entry = rf"(?m)^(\w+, )*{re.escape(name)}(, \w+)*( :|$)"
         assert re.search(entry, text), f"{name} has no entry in the docstring"
 
@@ -464,9 +469,9 @@ def _find_largest_jump(fitted):
         return fitted.predict_proba(s)[:, 1]
 
     grid = np.linspace(0.001, 0.999, 4001)
-    at = int(np.abs(np.diff(compute_curve(grid))).argmax())
-    low = grid[at]
-    high = grid[at + 1]
+    jump_index = int(np.abs(np.diff(compute_curve(grid))).argmax())
+    low = grid[jump_index]
+    high = grid[jump_index + 1]
     for _ in range(40):
         middle = (low + high) / 2
         left, center, right = compute_curve(np.array([low, middle, high]))

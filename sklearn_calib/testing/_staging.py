@@ -50,9 +50,9 @@ def _compute_stage_scores(staging, model, X):
             f"kind {kind!r}, neither 'proba' nor 'logits'"
         )
         scores.append(canonical_proba(values, kind=kind, n_classes=k))
-    own = staging.staged_proba(model, X)
-    return scores, scores if own is None else [
-        canonical_proba(p, n_classes=k) for p in own
+    staged_proba = staging.staged_proba(model, X)
+    return scores, scores if staged_proba is None else [
+        canonical_proba(p, n_classes=k) for p in staged_proba
     ]
 
 
@@ -91,26 +91,26 @@ def _check_unit_and_number(estimator, k, X, y):
     assert n_stages >= 3, (
         f"{n_stages} stages are too few to check; pass a learner with more"
     )
-    scores, own = _compute_stage_scores(staging, model, X)
+    scores, staged_proba = _compute_stage_scores(staging, model, X)
     assert len(scores) == n_stages, (
         f"{len(scores)} arrays of scores for {n_stages} stages"
     )
-    assert len(own) == n_stages, (
-        f"{len(own)} arrays of staged_proba for {n_stages} stages"
+    assert len(staged_proba) == n_stages, (
+        f"{len(staged_proba)} arrays of staged_proba for {n_stages} stages"
     )
-    for values in (*scores, *own):
+    for values in (*scores, *staged_proba):
         assert values.shape == (len(X), k), f"scores of shape {values.shape}"
 
 
 def _check_last_stage_is_the_model(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X[:160], y[:160])
-    scores, own = _compute_stage_scores(staging, model, X)
-    _assert_predicts(model, X, scores[-1], own[-1])
+    scores, staged_proba = _compute_stage_scores(staging, model, X)
+    _assert_predicts(model, X, scores[-1], staged_proba[-1])
 
 
 def _check_stages_are_truncations(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X[:160], y[:160])
-    scores, own = _compute_stage_scores(staging, model, X)
+    scores, staged_proba = _compute_stage_scores(staging, model, X)
     for stage in _select_stages(len(scores)):
         short = staging.truncate_to_stage(model, stage)
         if find_staging(short) is not None:  # some (epochs) know their last stage only
@@ -118,7 +118,7 @@ def _check_stages_are_truncations(estimator, k, X, y):
             assert len(again) == stage, (
                 f"truncated to {stage} stages, it has {len(again)}"
             )
-        _assert_predicts(short, X, scores[stage - 1], own[stage - 1])
+        _assert_predicts(short, X, scores[stage - 1], staged_proba[stage - 1])
 
 
 def _check_stages_differ(estimator, k, X, y):
@@ -130,10 +130,10 @@ def _check_stages_differ(estimator, k, X, y):
 def _check_fit_with_so_many_stages(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X, y)
     _, twin = _fit_learner(estimator, X, y)
-    ours = _compute_stage_scores(staging, model, X)[0]
-    theirs = _compute_stage_scores(staging, twin, X)[0]
-    repeatable = np.abs(ours[-1] - theirs[-1]).max() <= PROBA_TOLERANCE
-    stage = (len(ours) + 1) // 2
+    model_scores = _compute_stage_scores(staging, model, X)[0]
+    twin_scores = _compute_stage_scores(staging, twin, X)[0]
+    repeatable = np.abs(model_scores[-1] - twin_scores[-1]).max() <= PROBA_TOLERANCE
+    stage = (len(model_scores) + 1) // 2
     limited = clone(
         staging.with_max_stages(staging.with_recording(clone(estimator)), stage)
     )
@@ -142,7 +142,7 @@ def _check_fit_with_so_many_stages(estimator, k, X, y):
     assert reached >= stage, f"limited to stage {stage}, the fit reached {reached}"
     short = _compute_stage_scores(staging, limited, X)[0][stage - 1]
     if repeatable:
-        assert_same(short, ours[stage - 1])
+        assert_same(short, model_scores[stage - 1])
 
 
 def _check_truncation_leaves_the_model_alone(estimator, k, X, y):
@@ -199,8 +199,8 @@ def _check_rows_alone(estimator, k, X, y):
     staging, model = _fit_learner(estimator, X, y)
     scores = _compute_stage_scores(staging, model, X)[0]
     some = _compute_stage_scores(staging, model, X[:3])[0]
-    for whole, part in zip(scores, some, strict=True):
-        assert_same(whole[:3], part)
+    for all_rows, some_rows in zip(scores, some, strict=True):
+        assert_same(all_rows[:3], some_rows)
 
 
 def _check_tables_and_pipelines(estimator, k, X, y):
@@ -220,7 +220,7 @@ def _check_tables_and_pipelines(estimator, k, X, y):
         staging, model = _fit_learner(learner, features, y)
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # names of columns that got lost
-            scores, own = _compute_stage_scores(staging, model, features)
+            scores, staged_proba = _compute_stage_scores(staging, model, features)
         assert len(scores) == staging.n_stages(model)
         if _predict_model_proba(model, features) is not None:
-            assert_same(own[-1], _predict_model_proba(model, features))
+            assert_same(staged_proba[-1], _predict_model_proba(model, features))
