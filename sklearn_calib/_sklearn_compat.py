@@ -1,5 +1,6 @@
 """The only file that imports private names of scikit-learn."""
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils._array_api import (
     _max_precision_float_dtype,
     get_namespace,
 )
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import (
     _check_feature_names as check_feature_names,
@@ -28,6 +30,13 @@ except ImportError:  # pragma: no cover - a later scikit-learn may move it
     def routing_enabled() -> bool:
         return get_config().get("enable_metadata_routing", False)
 
+
+#: Constraints of parameters, for ``_parameter_constraints``.
+NONNEGATIVE_REAL = Interval(Real, 0, None, closed="left")
+POSITIVE_REAL = Interval(Real, 0, None, closed="neither")
+OPEN_UNIT_INTERVAL = Interval(Real, 0, 1, closed="neither")
+NONNEGATIVE_INTEGER = Interval(Integral, 0, None, closed="left")
+POSITIVE_INTEGER = Interval(Integral, 1, None, closed="left")
 
 #: Parameters for an evaluation set of a learner, and for columns of its rows.
 _EVAL_SET_PARAMETERS = (

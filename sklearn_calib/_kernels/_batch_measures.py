@@ -56,11 +56,11 @@ class SortedPredictions:
             return None
         index = np.arange(self.p.shape[1])
         edge = np.ones((len(new), 1), dtype=bool)
-        first = np.maximum.accumulate(
-            np.where(np.hstack([edge, new]), index, 0), axis=1
-        )
+        first = np.where(np.hstack([edge, new]), index, 0)
+        first = np.maximum.accumulate(first, axis=1)
         last = np.where(np.hstack([new, edge]), index, index[-1])
-        return first, np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+        last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+        return first, last
 
     @cached_property
     def _log_losses(self):
@@ -231,30 +231,28 @@ class SortedPredictions:
     def _fit_line_safely(self, model):
         """Fit the line of one model by a method that always converges."""
         used = self.weight[model] > 0
-        log_odds, outcome, weight = (
-            x[model, used] for x in (self._log_odds, self.outcome, self.weight)
-        )
+        log_odds = self._log_odds[model, used]
+        outcome = self.outcome[model, used]
+        weight = self.weight[model, used]
         # The likelihood has no finite maximum for one class, and no slope for one
         # score.
         if (outcome == outcome[0]).all() or (log_odds == log_odds[0]).all():
             return np.nan, np.nan
         (a, b), _ = fit_line(log_odds, outcome, weight)
-        return (
-            (np.nan, np.sign(b) * np.inf)
-            if threshold_separates(log_odds, outcome)
-            else (a, b)
-        )
+        if threshold_separates(log_odds, outcome):
+            return np.nan, np.sign(b) * np.inf
+        return a, b
 
     def fit_log_odds_shift(self):
         """Return a of logit P = a + z."""
         shifts = np.full(len(self.p), np.nan)
         for model in np.flatnonzero(self.has_both):
             log_odds = self._log_odds[model]
+            constant = np.ones_like(log_odds)
             outcome = self.outcome[model]
             weight = self.weight[model]
-            shifts[model] = fit_single_coefficient(
-                log_odds, np.ones_like(log_odds), outcome, weight
-            )[0]
+            fit = fit_single_coefficient(log_odds, constant, outcome, weight)
+            shifts[model] = fit[0]
         return shifts
 
     # -- the smoothed curve ------------------------------------------------------------------
@@ -275,11 +273,11 @@ class SortedPredictions:
         n = self.p.shape[1]
         # Cells hold equal numbers of rows, not equal weights: the same cells then serve
         # all bootstrap weights of a model, and the sort is not repeated.
-        starts = np.arange(min(MAX_CURVE_CELLS, n)) * n // min(MAX_CURVE_CELLS, n)
+        n_cells = min(MAX_CURVE_CELLS, n)
+        starts = np.arange(n_cells) * n // n_cells
         mass = np.add.reduceat(self.weight, starts, axis=1)
-        plain_mean = np.add.reduceat(self.p, starts, axis=1) / np.diff(
-            np.append(starts, n)
-        )
+        counts = np.diff(np.append(starts, n))
+        plain_mean = np.add.reduceat(self.p, starts, axis=1) / counts
         score = np.add.reduceat(self.weight * self.p, starts, axis=1)
         score = np.divide(score, mass, out=plain_mean, where=mass > 0)
         events = self.weight * self.outcome
@@ -298,11 +296,8 @@ class SortedPredictions:
         # Smoothing the excess over the diagonal instead of the frequency has no bias
         # for a calibrated model, even at the ends where a local fit is one-sided.
         excess = np.add.reduceat(events, starts, axis=1) - mass * score
-        return (
-            score,
-            np.clip(score + _fit_local_parabolas(score, mass, excess), 0, 1),
-            mass,
-        )
+        smoothed = score + _fit_local_parabolas(score, mass, excess)
+        return score, np.clip(smoothed, 0, 1), mass
 
 
 #: Names of quantities, and what computes them.
@@ -427,17 +422,18 @@ def _find_span_bounds(x, mass):
     last = x.shape[1] - 1
     first = max(1, int((goal <= middle[:, -1:]).sum(axis=1).max()))
     goal = goal[:, :first]
-    right = np.clip(
-        (middle[:, None, :] < goal[:, :, None]).sum(axis=2), min(1, last), last
-    )
+    n_below = (middle[:, None, :] < goal[:, :, None]).sum(axis=2)
+    right = np.clip(n_below, min(1, last), last)
     left = np.maximum(right - 1, 0)
     # Each span ends between two cells, at scores `low` and `high`, up to which the
     # cells hold the mass `before` and `after`.
-    low, high = (np.take_along_axis(x, i, axis=1) for i in (left, right))
-    before, after = (np.take_along_axis(middle, i, axis=1) for i in (left, right))
+    low = np.take_along_axis(x, left, axis=1)
+    high = np.take_along_axis(x, right, axis=1)
+    before = np.take_along_axis(middle, left, axis=1)
+    after = np.take_along_axis(middle, right, axis=1)
     gain = after - before
     fraction = np.divide(goal - before, gain, out=np.ones_like(gain), where=gain > 0)
-    end = np.where(
-        goal <= middle[:, -1:], low + np.clip(fraction, 0, 1) * (high - low), np.inf
-    )
+    end = low + np.clip(fraction, 0, 1) * (high - low)
+    # A span for which the mass does not suffice has no end.
+    end = np.where(goal <= middle[:, -1:], end, np.inf)
     return x[:, :first], end

@@ -75,7 +75,9 @@ def compute_binned_chi_square(score, rows, events, n_bins):
     certain = (rows > 0) & (variance <= 0)
     used = variance > 0
     statistic = float((gap[used] / variance[used]).sum())
-    return np.inf if (gap[certain] > 0).any() else statistic, rows[used], mean[used]
+    if (gap[certain] > 0).any():
+        statistic = np.inf
+    return statistic, rows[used], mean[used]
 
 
 def run_cox_test(score, complement, rows, events):
@@ -89,12 +91,10 @@ def run_cox_test(score, complement, rows, events):
     # so the gain in likelihood is that over calibrated predictions.
     columns = np.column_stack([label_log_odds, np.ones_like(label_log_odds)])
     fitted = fit_logistic(columns, outcome, weight, (), [1, 0])
-    initial = (
-        weight
-        @ np.logaddexp(0.0, np.where(outcome == 1, -label_log_odds, label_log_odds))
-        / weight.sum()
-    )
-    statistic = float(max(2 * weight.sum() * (initial - fitted.loss), 0.0))
+    total = weight.sum()
+    margin = np.where(outcome == 1, -label_log_odds, label_log_odds)
+    initial_loss = weight @ np.logaddexp(0.0, margin) / total
+    statistic = float(max(2 * total * (initial_loss - fitted.loss), 0.0))
     return statistic, float(stats.chi2.sf(statistic, 2))
 
 
@@ -104,7 +104,8 @@ def run_cumulative_test(score, residual, variance, statistic):
     `variance` is that of their total.
     """
     value = compute_path_statistic(score, residual, variance, statistic)
-    return value, SURVIVAL_FUNCTIONS[statistic](value) if np.isfinite(value) else 0.0
+    pvalue = SURVIVAL_FUNCTIONS[statistic](value) if np.isfinite(value) else 0.0
+    return value, pvalue
 
 
 def compute_path_statistic(score, residual, variance, statistic):
@@ -132,7 +133,8 @@ def compute_range_survival(x: float) -> float:
     # underflow.
     k = np.arange(1, int(45 / x) + 2)
     signs = np.where(k % 2 == 1, 1.0, -1.0)
-    return float(np.clip(8 * (signs * k * stats.norm.sf(k * x)).sum(), 0.0, 1.0))
+    terms = signs * k * stats.norm.sf(k * x)
+    return float(np.clip(8 * terms.sum(), 0.0, 1.0))
 
 
 def compute_maximum_survival(x: float) -> float:
@@ -142,14 +144,14 @@ def compute_maximum_survival(x: float) -> float:
     # The other series converges fast in the tail and keeps its digits there.
     if x > 2:
         k = np.arange(0, 10)
-        return float(
-            np.clip(4 * (((-1.0) ** k) * stats.norm.sf((2 * k + 1) * x)).sum(), 0, 1)
-        )
+        terms = (-1.0) ** k * stats.norm.sf((2 * k + 1) * x)
+        return float(np.clip(4 * terms.sum(), 0, 1))
     k = 2 * np.arange(0, 40) + 1
     signs = np.where(k % 4 == 1, 1.0, -1.0)
     # The series of the distribution function converges fast for small x, the one of the
     # reflection principle above for large x.
-    inside = 4 / np.pi * (signs / k * np.exp(-((k * np.pi) ** 2) / (8 * x**2))).sum()
+    terms = signs / k * np.exp(-((k * np.pi) ** 2) / (8 * x**2))
+    inside = 4 / np.pi * terms.sum()
     return float(np.clip(1 - inside, 0.0, 1.0))
 
 

@@ -97,11 +97,8 @@ def _make_grid(centre):
     steps = np.arange(MIN_GRID_STEPS + 1) / MIN_GRID_STEPS
     ends = np.concatenate([[0.0], centre, [1.0]])
     after = np.searchsorted(centre, steps) + 1
-    steps = steps[
-        (ends[after] - ends[after - 1] > 1 / MIN_GRID_STEPS)
-        | (steps == 0)
-        | (steps == 1)
-    ]
+    is_in_gap = ends[after] - ends[after - 1] > 1 / MIN_GRID_STEPS
+    steps = steps[is_in_gap | (steps == 0) | (steps == 1)]
     points = np.concatenate([centre, steps])
     order = np.argsort(points)
     new = np.diff(points[order], prepend=-1.0) > POINT_TOLERANCE
@@ -112,13 +109,15 @@ def _make_grid(centre):
 
 def make_uniform_program(score, ones, zeros, n_cells):
     """Return the program on the multiples of 1 / n_cells, each score at the nearest."""
+    grid = np.linspace(0, 1, n_cells + 1)
     indices = np.rint(score * n_cells).astype(np.intp)
-    return _place_on_grid(score, ones, zeros, np.linspace(0, 1, n_cells + 1), indices)
+    return _place_on_grid(score, ones, zeros, grid, indices)
 
 
 def _place_on_grid(score, ones, zeros, grid, indices):
     mean_move = float((ones + zeros) @ np.abs(score - grid[indices]))
-    ones, zeros = (np.bincount(indices, mass, len(grid)) for mass in (ones, zeros))
+    ones = np.bincount(indices, ones, len(grid))
+    zeros = np.bincount(indices, zeros, len(grid))
     return DistanceProgram(grid, ones, zeros, mean_move)
 
 
@@ -138,15 +137,14 @@ def solve_distance_program(program):
         # remaining problems. All three solve the same program; the order is one of
         # speed.
         if dual is None:
-            mirrored = _solve_interior_point(
-                (1 - grid)[::-1].copy(), masses[::-1, ::-1].copy()
-            )
-            dual = (
-                None
-                if mirrored is None
-                else (mirrored[0][::-1, ::-1], mirrored[1][::-1])
-            )
-        prices, distribution = _solve_highs(grid, masses) if dual is None else dual
+            mirrored_grid = (1 - grid)[::-1].copy()
+            mirrored_masses = masses[::-1, ::-1].copy()
+            mirrored = _solve_interior_point(mirrored_grid, mirrored_masses)
+            if mirrored is None:
+                dual = _solve_highs(grid, masses)
+            else:
+                dual = mirrored[0][::-1, ::-1], mirrored[1][::-1]
+        prices, distribution = dual
     else:
         # With one label alone, every mass has its best place at that label's end.
         sign, end = (1, -1) if masses[0].any() else (-1, 0)
@@ -155,9 +153,8 @@ def solve_distance_program(program):
         distribution[end] = 1.0
     # The value is that of a primal solution that is moved exactly, hence an upper
     # bound, also if the solver stopped early.
-    return DistanceSolution(
-        _compute_move_cost(program, distribution), distribution, prices
-    )
+    value = _compute_move_cost(program, distribution)
+    return DistanceSolution(value, distribution, prices)
 
 
 def _compute_move_cost(program, distribution):
@@ -166,12 +163,11 @@ def _compute_move_cost(program, distribution):
     What rounding leaves of the totals moves by 1.
     """
     grid = program.grid
-    imbalance = np.stack(
-        [grid * distribution - program.ones, (1 - grid) * distribution - program.zeros]
-    )
-    return float(
-        (np.abs(imbalance.cumsum(axis=1)) @ np.append(np.diff(grid), 1.0)).sum()
-    )
+    ones_imbalance = grid * distribution - program.ones
+    zeros_imbalance = (1 - grid) * distribution - program.zeros
+    surplus = np.stack([ones_imbalance, zeros_imbalance]).cumsum(axis=1)
+    distances = np.append(np.diff(grid), 1.0)
+    return float((np.abs(surplus) @ distances).sum())
 
 
 def _solve_interior_point(grid, masses):
@@ -187,8 +183,9 @@ def _solve_interior_point(grid, masses):
     slack = np.ones((n, 5))
     primal[:, 0] = 1 / n
     slack[:, 0] = depth
-    primal[:-1, 1::2] = np.maximum(flow, 0) + depth / (n * gaps)
-    primal[:-1, 2::2] = np.maximum(-flow, 0) + depth / (n * gaps)
+    margin = depth / (n * gaps)
+    primal[:-1, 1::2] = np.maximum(flow, 0) + margin
+    primal[:-1, 2::2] = np.maximum(-flow, 0) + margin
     slack[:-1, 1:] = gaps
     prices = np.full((2, n), -depth)
     work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 7))]
@@ -246,14 +243,11 @@ def bound_grid_excess(program, solution):
     right = slack[1:]
     bend = np.maximum(np.diff(z - x) * np.diff(grid), 1e-300)
     position = np.clip(0.5 + (left - right) / (2 * bend), 0.0, 1.0)
-    above = float(
-        (
-            bend * position * (1 - position) - left * (1 - position) - right * position
-        ).max()
-    )
-    return max(
-        solution.value - float(program.ones @ x + program.zeros @ z) + above, 0.0
-    )
+    rest = 1 - position
+    violation = bend * position * rest - left * rest - right * position
+    above = float(violation.max())
+    dual_value = float(program.ones @ x + program.zeros @ z)
+    return max(solution.value - dual_value + above, 0.0)
 
 
 def bracket_distance(
@@ -349,12 +343,11 @@ class _CouplingProblem(NamedTuple):
             # Testing it allows far longer steps than the global Lipschitz constant.
             gain = ((new_slope_x - slope_x) * (half_x - new_x)).sum()
             gain -= (new_slope_l - slope_l) @ (half_l - new_l)
-            distance = (new_x * (new_log - half_log)).sum() + (
-                half_x * (half_log - log_x)
-            ).sum()
-            distance += (((new_l - half_l) ** 2).sum() + ((half_l - m) ** 2).sum()) / (
-                2 * self.ratio
-            )
+            # Entropic in the coupling, Euclidean in the multipliers.
+            distance = (new_x * (new_log - half_log)).sum()
+            distance += (half_x * (half_log - log_x)).sum()
+            square = ((new_l - half_l) ** 2).sum() + ((half_l - m) ** 2).sum()
+            distance += square / (2 * self.ratio)
             if gain * step <= distance + 1e-15 or step < 1e-6:
                 return step, half_x, half_l, new_log, new_x, new_l
             step /= 2

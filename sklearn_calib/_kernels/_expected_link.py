@@ -169,11 +169,8 @@ def log_average_logistic(mu, tau):
     low = mu < -(tau**2) / 2
     # Beyond the upper limit the mean is 1 in float64.
     mirrored = np.minimum(np.where(low, -mu - tau**2, mu), 60.0 + 8 * tau)
-    value, by_mu, by_tau = average_logistic(mirrored, tau)
-    value = np.maximum(value, 1e-300)
-    by_mu = by_mu / value
-    by_tau = by_tau / value
-    log = np.log(value) + np.where(low, mu + tau**2 / 2, 0.0)
+    log, by_mu, by_tau = _take_log_with_derivatives(average_logistic, mirrored, tau)
+    log = log + np.where(low, mu + tau**2 / 2, 0.0)
     by_tau = np.where(low, tau + by_tau - 2 * tau * by_mu, by_tau)
     return log, np.where(low, 1 - by_mu, by_mu), by_tau
 
@@ -232,5 +229,7 @@ def compute_label_proba(link, mu, tau):
         value = np.clip(make_numerical_average(link)(mu, tau)[0], 0, 1)
         return 1 - value, value
     high = mu > SYMMETRY_CENTRE_BY_LINK[link]
-    smaller = np.exp(np.minimum(compute_log_likelihood(link, mu, tau, ~high)[0], 0.0))
-    return np.where(high, smaller, 1 - smaller), np.where(high, 1 - smaller, smaller)
+    log = compute_log_likelihood(link, mu, tau, ~high)[0]
+    smaller = np.exp(np.minimum(log, 0.0))
+    larger = 1 - smaller
+    return np.where(high, smaller, larger), np.where(high, larger, smaller)

@@ -10,9 +10,8 @@ def compute_mean_moments(proba, values, weight_fraction):
     """
     expected = (proba * values).sum(axis=1)
     variance = (proba * (values - expected[:, None]) ** 2).sum(axis=1)
-    return float(weight_fraction @ expected), float(
-        np.sqrt(weight_fraction**2 @ variance)
-    )
+    deviation = np.sqrt(weight_fraction**2 @ variance)
+    return float(weight_fraction @ expected), float(deviation)
 
 
 def compute_precision_moments(p, acts, weight_fraction):
@@ -21,9 +20,8 @@ def compute_precision_moments(p, acts, weight_fraction):
     total = acted_fraction.sum()
     if total == 0:
         return np.nan, np.nan
-    return float(acted_fraction @ p / total), float(
-        np.sqrt(acted_fraction**2 @ (p * (1 - p))) / total
-    )
+    deviation = np.sqrt(acted_fraction**2 @ (p * (1 - p))) / total
+    return float(acted_fraction @ p / total), float(deviation)
 
 
 def compute_recall_moments(p, acts, weight_fraction):
@@ -35,7 +33,8 @@ def compute_recall_moments(p, acts, weight_fraction):
     # A ratio of two sums of independent labels: the delta method replaces it by its
     # linear part.
     influence = weight_fraction * (acts - value) / total
-    return float(value), float(np.sqrt(influence**2 @ (p * (1 - p))))
+    deviation = np.sqrt(influence**2 @ (p * (1 - p)))
+    return float(value), float(deviation)
 
 
 def compute_auc_moments(score, p, weight_fraction):
@@ -63,7 +62,8 @@ def compute_auc_moments(score, p, weight_fraction):
     change_in_wins = nonevents_below - row_nonevent / 2 - (events_above - row_event / 2)
     change_in_pairs = (nonevents.sum() - row_nonevent) - (events.sum() - row_event)
     influence = weight_fraction * (change_in_wins - value * change_in_pairs) / pairs
-    return float(value), float(np.sqrt(influence**2 @ (p * (1 - p))))
+    deviation = np.sqrt(influence**2 @ (p * (1 - p)))
+    return float(value), float(deviation)
 
 
 def compute_expected_costs(proba, costs):

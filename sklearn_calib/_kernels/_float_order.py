@@ -116,14 +116,16 @@ def keep_largest_per_key(
     """
     is_float = values.dtype.kind == "f"
     # Adding 0.0 turns -0.0, which has another key, into 0.0.
-    keys = (
-        encode_floats(values + 0.0, "float64") if is_float else values.astype(np.int64)
-    )
+    if is_float:
+        keys = encode_floats(values + 0.0, "float64")
+    else:
+        keys = values.astype(np.int64)
     while True:
         cells = keys >> keys.dtype.type(shift)
         # The largest value of each cell is kept, with all counts up to it, so the kept
         # values have exact cumulative counts.
-        last = np.flatnonzero(np.append(cells[1:] != cells[:-1], True)[: len(cells)])
+        is_last = np.append(cells[1:] != cells[:-1], True)[: len(cells)]
+        last = np.flatnonzero(is_last)
         if len(last) <= MAX_DISTINCT_VALUES:
             break
         shift += 1

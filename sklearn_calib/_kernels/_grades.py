@@ -28,17 +28,15 @@ def compute_binomial_p(events, rows, probability):
     # P(X >= k) is an incomplete beta function for k >= 1; for k = 0 it is 1, and its
     # first argument would be 0.
     at_least_one = np.maximum(events, 1)
-    return np.where(
-        events > 0, betainc(at_least_one, rows - at_least_one + 1, probability), 1.0
-    )
+    tail = betainc(at_least_one, rows - at_least_one + 1, probability)
+    return np.where(events > 0, tail, 1.0)
 
 
 def compute_two_sided_p(events, rows, probability):
     """Return twice the smaller of P(X >= k) and P(X <= k), at most 1."""
+    above = compute_binomial_p(events, rows, probability)
     below = binom.cdf(events, rows, probability)
-    return np.minimum(
-        1.0, 2 * np.minimum(compute_binomial_p(events, rows, probability), below)
-    )
+    return np.minimum(1.0, 2 * np.minimum(above, below))
 
 
 def compute_portfolio_p(events, rows, probability):
@@ -74,7 +72,8 @@ def compute_joint_p(events, rows, probability):
         return 1.0
     below = binom.cdf(binom.ppf(half, rows, probability) - 1, rows, probability)
     above = binom.sf(binom.isf(half, rows, probability), rows, probability)
-    return float(abs(np.expm1(np.log1p(-below - above).sum())))
+    log_none = np.log1p(-below - above).sum()
+    return float(abs(np.expm1(log_none)))
 
 
 def compute_prudent_rates(events, rows, level):
@@ -107,9 +106,8 @@ def fit_isotonic_rates(events, rows):
     for s in range(k):
         lowest = np.inf
         for t in range(k - 1, s - 1, -1):
-            lowest = np.minimum(
-                lowest, (total[..., t + 1] - total[..., s]) / (size[t + 1] - size[s])
-            )
+            events_between = total[..., t + 1] - total[..., s]
+            lowest = np.minimum(lowest, events_between / (size[t + 1] - size[s]))
             # The max-min formula of isotonic regression; for a few grades and many
             # draws it is faster than pooling adjacent violators draw by draw.
             best[t] = np.maximum(best[t], lowest)
@@ -143,10 +141,8 @@ def compute_order_p(events, rows, n_resamples, rng):
     # hypergeometric distribution. This is the least favourable case of increasing
     # rates.
     drawn = draw_event_counts(integer_rows, int(events.sum()), n_resamples, rng)
-    larger = np.count_nonzero(
-        compute_order_likelihood_ratio(drawn.astype(float), rows)
-        >= observed * (1 - 1e-9) - 1e-12
-    )
+    ratios = compute_order_likelihood_ratio(drawn.astype(float), rows)
+    larger = np.count_nonzero(ratios >= observed * (1 - 1e-9) - 1e-12)
     return float((1 + larger) / (1 + n_resamples))
 
 
@@ -188,12 +184,10 @@ def _draw_hypergeometric(n, n_others, events, rng):
         # binomial probability of the remaining events.
         probability = k / (n + n_others)
         drawn = rng.binomial(n, probability)
-        best = np.clip(
-            np.floor((n_others + 1) * probability), 0, np.minimum(n_others, k)
-        )
-        chance = binom.pmf(k - drawn, n_others, probability) / binom.pmf(
-            best, n_others, probability
-        )
+        mode = np.floor((n_others + 1) * probability)
+        mode = np.clip(mode, 0, np.minimum(n_others, k))
+        chance = binom.pmf(k - drawn, n_others, probability)
+        chance /= binom.pmf(mode, n_others, probability)
         good = rng.random(len(k)) < chance
         drawn_events[waiting[good]] = drawn[good]
         waiting = waiting[~good]

@@ -13,10 +13,7 @@ from scipy.special import gammaincinv, logit, logsumexp, ndtri
 # The parts of the path have equal variance.
 _N_PATH_PARTS = 4
 # The tilts of a part of the path, in its standard deviations.
-_TILT_DEVIATIONS = (
-    3.5,
-    6.0,
-)
+_TILT_DEVIATIONS = (3.5, 6.0)
 # A block of draws has at most so many entries.
 _MAX_BLOCK_ENTRIES = 1 << 20
 # Relative tolerance of a width.
@@ -68,12 +65,10 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
     for start in range(0, n_draws, step):
         chosen = rng.integers(len(tilts), size=min(step, n_draws - start))
         if (n == 1).all():
-            counts = (rng.random((len(chosen), len(p))) < drawn_from[chosen]).astype(
-                float
-            )
+            counts = rng.random((len(chosen), len(p))) < drawn_from[chosen]
         else:
-            counts = rng.binomial(n, drawn_from[chosen]).astype(float)
-        ratio, widths = weigh_paths(counts)
+            counts = rng.binomial(n, drawn_from[chosen])
+        ratio, widths = weigh_paths(counts.astype(float))
         total += ratio[widths >= width * (1 - _WIDTH_TOLERANCE)].sum()
     return min(float(total) / (n_draws + 1), 1.0)
 
@@ -81,9 +76,8 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
 def _make_log_odds_tilts(p, n, w, ends):
     """Return the shifts of the log-odds per unit of weight; the first one is 0."""
     variance = np.cumsum(n * w * w * p * (1 - p))
-    indices = np.searchsorted(
-        variance[ends], variance[-1] * np.arange(1, _N_PATH_PARTS) / _N_PATH_PARTS
-    )
+    targets = variance[-1] * np.arange(1, _N_PATH_PARTS) / _N_PATH_PARTS
+    indices = np.searchsorted(variance[ends], targets)
     edges = np.unique(np.concatenate([[0], ends[indices] + 1, [len(p)]]))
     tilts = [np.zeros(len(p))]
     for first, low in enumerate(edges[:-1]):

@@ -36,9 +36,8 @@ def get_integer_snap_width(n_levels):
 
 def compute_levels(proba, n_levels):
     """Return integer level vectors of rows on the simplex."""
-    return np.floor(
-        np.asarray(proba) * float(n_levels) + get_integer_snap_width(n_levels)
-    ).astype(np.int64)
+    scaled = np.asarray(proba) * float(n_levels)
+    return np.floor(scaled + get_integer_snap_width(n_levels)).astype(np.int64)
 
 
 def round_to_simplex(level, n_levels):
@@ -108,10 +107,11 @@ def find_cells(table, n_levels, cells, slack=None, seed=0):
         return find_cells(table, n_levels, cells, slack, seed + 1)
     size = float(n_levels)
     slack = get_integer_snap_width(n_levels) if slack is None else slack
-    wanted = hash_rows(table, size, slack, multipliers)
-    candidate = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
+    row_keys = hash_rows(table, size, slack, multipliers)
+    position = np.searchsorted(keys[order], row_keys)
+    candidate = order[np.minimum(position, len(keys) - 1)]
     # Equal hashes are only candidates; the levels themselves are compared below.
-    candidate[keys[candidate] != wanted] = -1
+    candidate[keys[candidate] != row_keys] = -1
     confirm_candidate_cells(table, size, slack, cells, candidate, index)
     return index
 

@@ -100,10 +100,11 @@ def _fit_smoothing_operator(score, mass):
     while (n_new := min(MAX_SUPPORT_POINTS - len(points), len(points))) > 0:
         low = points[:-1]
         high = points[1:]
-        chosen = np.argsort(np.where(high - low > 1, -gains, 0.0), kind="stable")[
-            :n_new
-        ]
-        chosen = np.sort(chosen[(high - low)[chosen] > 1])
+        # Neighbours without a score between them cannot be halved.
+        is_divisible = high - low > 1
+        chosen = np.argsort(np.where(is_divisible, -gains, 0.0), kind="stable")
+        chosen = chosen[:n_new]
+        chosen = np.sort(chosen[is_divisible[chosen]])
         # The fit is linear between all neighbours.
         if not len(chosen):
             break
@@ -139,11 +140,11 @@ def _find_cell_starts(score, mass):
         return None
     half = MAX_SCORE_CELLS // 2
     position = (score - score[0]) / (score[-1] - score[0])
-    number = np.vstack(
-        [find_mass_midpoints(mass) * half + BIN_EDGE_TOLERANCE, position * half]
-    ).astype(np.intp)
+    by_mass = find_mass_midpoints(mass) * half + BIN_EDGE_TOLERANCE
+    number = np.vstack([by_mass, position * half]).astype(np.intp)
     number = np.minimum(number, half - 1)
-    return np.flatnonzero(np.append(True, (np.diff(number) > 0).any(axis=0)))
+    is_new = (np.diff(number) > 0).any(axis=0)
+    return np.flatnonzero(np.append(True, is_new))
 
 
 def _pool_scores(score, mass, starts):
@@ -160,14 +161,13 @@ def _find_windows(score, mass):
     scores.
     """
     cumulated = np.append(0.0, np.cumsum(mass))
-    near = LOESS_SPAN * cumulated[-1]
-    near = max(np.floor(near + BIN_EDGE_TOLERANCE), 1.0) if are_counts(mass) else near
-    n_starts = np.searchsorted(
-        cumulated, cumulated[-1] - near * (1 - BIN_EDGE_TOLERANCE), side="right"
-    )
-    ends = np.searchsorted(
-        cumulated, cumulated[:n_starts] + near * (1 - BIN_EDGE_TOLERANCE)
-    )
+    total = cumulated[-1]
+    window_mass = LOESS_SPAN * total
+    if are_counts(mass):
+        window_mass = max(np.floor(window_mass + BIN_EDGE_TOLERANCE), 1.0)
+    window_mass *= 1 - BIN_EDGE_TOLERANCE
+    n_starts = np.searchsorted(cumulated, total - window_mass, side="right")
+    ends = np.searchsorted(cumulated, cumulated[:n_starts] + window_mass)
     return score[:n_starts], score[np.minimum(ends, len(score)) - 1]
 
 
@@ -186,8 +186,10 @@ def _find_window_widths(score, windows, points):
         reach = np.maximum(x0 - first[near], last_inside[near] - x0)
         width = np.minimum(width, reach)
     last = len(score) - 1
-    right = np.where(points < last, score[np.minimum(points + 1, last)] - x0, np.inf)
-    left = np.where(points > 0, x0 - score[np.maximum(points - 1, 0)], np.inf)
+    right = score[np.minimum(points + 1, last)] - x0
+    right = np.where(points < last, right, np.inf)
+    left = x0 - score[np.maximum(points - 1, 0)]
+    left = np.where(points > 0, left, np.inf)
     return np.where(width > 0, width, np.minimum(right, left))
 
 
@@ -223,10 +225,10 @@ def compute_weighted_quantile(values, mass, q):
     if not are_counts(mass):
         index = np.searchsorted(cumulated, q * cumulated[-1] * (1 - BIN_EDGE_TOLERANCE))
         return float(values[min(index, len(values) - 1)])
-    rank = q * (cumulated[-1] - 1)
+    last = cumulated[-1] - 1
+    rank = q * last
     below = np.floor(rank + BIN_EDGE_TOLERANCE)
-    indices = np.searchsorted(
-        cumulated, [below, min(below + 1, cumulated[-1] - 1)], side="right"
-    )
+    above = min(below + 1, last)
+    indices = np.searchsorted(cumulated, [below, above], side="right")
     low, high = values[indices]
     return float(low + max(rank - below, 0.0) * (high - low))

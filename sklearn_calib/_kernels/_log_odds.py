@@ -126,6 +126,6 @@ def compute_map_input(proba: FloatArray, score: str) -> FloatArray:
     """Return what a map reads of each row of two classes: "proba", "logit" or "rank"."""
     if score == "proba":
         return np.asarray(proba)[:, 1]
-    return (
-        compute_log_odds(proba) if score == "logit" else compute_exact_rank_score(proba)
-    )
+    if score == "logit":
+        return compute_log_odds(proba)
+    return compute_exact_rank_score(proba)

@@ -33,9 +33,9 @@ def make_normal_grid(slopes, shifts, spread):
 
     The shift is standard normal, the logarithm of the slope normal with `spread`.
     """
-    slope, shift = (
-        table.ravel() for table in np.meshgrid(slopes, shifts, indexing="ij")
-    )
+    slope, shift = np.meshgrid(slopes, shifts, indexing="ij")
+    slope = slope.ravel()
+    shift = shift.ravel()
     # Slopes are log-normal around 1, because halving and doubling are equally plausible
     # errors.
     log = -((np.log(slope) / spread) ** 2) / 2 - shift**2 / 2
@@ -114,13 +114,13 @@ def compute_soft_log_ratios(
         Some share has what had probability 0.
     """
     ones = np.ones(len(soft_label), dtype=bool)
-    (yes, never), (no, surely) = (
-        compute_log_ratios(log_pair, is_event, grid) for is_event in (ones, ~ones)
-    )
-    impossible = (never & (soft_label > 0)) | (surely & (soft_label < 1))
+    event_gain, is_never = compute_log_ratios(log_pair, ones, grid)
+    other_gain, is_sure = compute_log_ratios(log_pair, ~ones, grid)
+    impossible = (is_never & (soft_label > 0)) | (is_sure & (soft_label < 1))
     # By Jensen's inequality the exponential of a weighted mean of gains is at most the
     # weighted mean of the exponentials, so the process remains a supermartingale.
-    gain = soft_label[:, None] * yes + (1.0 - soft_label)[:, None] * no
+    gain = soft_label[:, None] * event_gain
+    gain += (1.0 - soft_label)[:, None] * other_gain
     gain[impossible] = 0.0
     return gain, impossible
 

@@ -68,9 +68,8 @@ def make_cone_frame(degree):
     blocks = []
     for g, size in factors:
         if size:
-            scaled = np.sqrt(weights * g)[:, None] * chebyshev.chebvander(
-                nodes, size - 1
-            )
+            vandermonde = chebyshev.chebvander(nodes, size - 1)
+            scaled = np.sqrt(weights * g)[:, None] * vandermonde
             blocks.append(np.linalg.qr(scaled)[0])
     # f' interpolates f'(t_i) = theta_{1+i} / w_i. Integrating from -1 and adding f(-1)
     # gives f.
@@ -90,9 +89,8 @@ def make_cone_frame(degree):
     # The bound on the coefficients is one on monomials, eq. (18d) of Wang, Li, Dang
     # (2019), in the variable scaled to [-1, 1].
     from_monomial[0] = (-1.0) ** powers
-    from_monomial[1:] = (
-        weights[:, None] * powers * nodes[:, None] ** np.maximum(powers - 1, 0)
-    )
+    slope_powers = nodes[:, None] ** np.maximum(powers - 1, 0)
+    from_monomial[1:] = weights[:, None] * powers * slope_powers
     to_monomial = np.zeros((degree + 1, degree + 1))
     for j in range(degree + 1):
         poly = chebyshev.cheb2poly(np.eye(degree + 1)[j])
@@ -135,15 +133,22 @@ def compute_gram(mean_t, size):
 def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
     """Return a fit for each data set, given by moments, and bound on coefficients."""
     basis = make_cone_frame(degree)
-    Q = np.array(
-        [
-            basis.to_coef.T @ compute_gram(t, degree + 1) @ basis.to_coef
-            for t, _, _ in data
-        ]
-    )
-    h = np.array([basis.to_coef.T @ mean_y[: degree + 1] for _, mean_y, _ in data])
+    grams = []
+    targets = []
+    for mean_t, mean_y, _ in data:
+        gram = compute_gram(mean_t, degree + 1)
+        grams.append(basis.to_coef.T @ gram @ basis.to_coef)
+        targets.append(basis.to_coef.T @ mean_y[: degree + 1])
+    Q = np.array(grams)
+    h = np.array(targets)
     free = QuadraticProgram(
-        basis.rows, basis.starts, basis.L, basis.from_monomial, Q, h, None
+        basis.rows,
+        basis.starts,
+        basis.L,
+        basis.from_monomial,
+        Q,
+        h,
+        None,
     )
 
     def make_fit(d, theta, gap, size):
@@ -165,9 +170,8 @@ def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
     if tight:
         which = [d for d, _ in tight]
         bounds = np.array([float(l1s[b]) for _, b in tight])
-        solved = solve_spectraplex_program(
-            free._replace(Q=Q[which], h=h[which], bound=bounds), tol, max_iter
-        )
+        bounded = free._replace(Q=Q[which], h=h[which], bound=bounds)
+        solved = solve_spectraplex_program(bounded, tol, max_iter)
         for (d, b), theta, gap, size in zip(tight, *solved, strict=True):
             fits[d][b] = make_fit(d, theta, gap, float(size))
     return fits
@@ -212,10 +216,9 @@ def fit_program(
     squares = [cp.Variable((P.shape[1], P.shape[1]), PSD=True) for P in basis.blocks]
     # f(-1) is at least 0.
     start = cp.Variable(nonneg=True)
-    slopes = sum(
-        cp.sum(cp.multiply(P @ U, P), axis=1)
-        for P, U in zip(basis.blocks, squares, strict=True)
-    )
+    slopes = 0
+    for P, U in zip(basis.blocks, squares, strict=True):
+        slopes = slopes + cp.sum(cp.multiply(P @ U, P), axis=1)
     theta = cp.hstack([start, slopes])
     coef = basis.to_coef @ theta
     # f(1) is at most 1.
@@ -228,21 +231,20 @@ def fit_program(
         [] if constraints is None else _make_inequalities(constraints, basis, theta)
     )
     conditions += [constraint for constraint, _, _ in inequalities]
-    error = cp.sum_squares(root @ coef) - 2 * mean_y[: degree + 1] @ coef
+    target = mean_y[: degree + 1]
+    error = cp.sum_squares(root @ coef) - 2 * target @ coef
     problem = cp.Problem(cp.Minimize(error), conditions)
     _solve_quietly(problem, solver, tight=constraints is not None)
     if start.value is None or problem.status not in ("optimal", "optimal_inaccurate"):
         return None
-    blocks = zip(basis.blocks, squares, strict=True)
-    slopes = sum(
-        ((P @ _project_to_positive(U.value)) * P).sum(axis=1) for P, U in blocks
-    )
+    slopes = 0
+    for P, U in zip(basis.blocks, squares, strict=True):
+        square_root = P @ _project_to_positive(U.value)
+        slopes = slopes + (square_root * P).sum(axis=1)
     theta = np.r_[max(float(start.value), 0.0), slopes]
     coefficients = basis.to_coef @ theta
-    loss = (
-        coefficients @ products @ coefficients - 2 * mean_y[: degree + 1] @ coefficients
-    )
-    gradient = basis.to_coef.T @ (2 * (products @ coefficients - mean_y[: degree + 1]))
+    loss = coefficients @ products @ coefficients - 2 * target @ coefficients
+    gradient = basis.to_coef.T @ (2 * (products @ coefficients - target))
     # The multipliers of the bound's equation may have either sign.
     multipliers = [np.zeros(degree + 1)]
     if np.isfinite(bound):
@@ -298,11 +300,9 @@ def _solve_quietly(problem, solver, tight):
     """Solve without the solvers' warnings, since the certificate covers them."""
     import cvxpy as cp
 
+    options = _TIGHT_SOLVER_TOLERANCES if tight and solver == "CLARABEL" else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
         # A solver that fails leaves a problem without a value.
         with contextlib.suppress(cp.SolverError):
-            problem.solve(
-                solver=solver,
-                **(_TIGHT_SOLVER_TOLERANCES if tight and solver == "CLARABEL" else {}),
-            )
+            problem.solve(solver=solver, **options)

@@ -86,7 +86,7 @@ class NetBenefit:
             for values, class_sums in zip((self.mass, self.squares), sums, strict=True):
                 by_class = _split_by_class(values[block], self.has_event[block])
                 class_sums += by_class @ (change > 0), by_class @ (change < 0)
-        of_class = _split_by_class(self.mass, self.has_event).sum(axis=1)[:, None]
+        class_mass = _split_by_class(self.mass, self.has_event).sum(axis=1)[:, None]
         unit = np.stack(
             [-self.odds * self.factors[0], np.full_like(self.odds, self.factors[1])]
         )
@@ -94,19 +94,17 @@ class NetBenefit:
         mean = means.sum(axis=0)
         # If the prevalence is given, the numbers of rows of both classes are fixed, so
         # the variance is that within the classes.
-        centre = means / of_class if self.by_class else np.stack([mean, mean])
+        centre = means / class_mass if self.by_class else np.stack([mean, mean])
         covariance = np.zeros((len(mean), len(mean)))
         for block in blocks:
             label = self.has_event[block].astype(int)
-            rows = (
-                self._compute_action_change(first, second, block) * unit[label]
-                - centre[label]
-            )
+            change = self._compute_action_change(first, second, block)
+            rows = change * unit[label] - centre[label]
             covariance += (rows * self.squares[block, None]).T @ rows
         return NetBenefitComparison(
             mean,
             covariance,
-            *self._compute_fractions(sums, unit, of_class),
+            *self._compute_fractions(sums, unit, class_mass),
             self.by_class,
         )
 
@@ -123,12 +121,12 @@ class NetBenefit:
             return np.ones((len(self.mass[block]), len(self.odds)), dtype=bool)
         return self._reach[model][block, None] > np.arange(len(self.odds))
 
-    def _compute_fractions(self, sums, unit, of_class):
+    def _compute_fractions(self, sums, unit, class_mass):
         """Return values, fractions and effective row counts of the kinds of change."""
         total = 1.0
         squares = self.squares.sum()
         if self.by_class:
-            total = of_class
+            total = class_mass
             squares = _split_by_class(self.squares, self.has_event).sum(axis=1)[:, None]
         fraction = np.minimum(sums[0] / total, 1.0)
         squared = sums[1] / total**2
@@ -175,17 +173,17 @@ class NetBenefitComparison(NamedTuple):
         s = self.row_fraction
         n = self.rows
         level = 2 * ndtr(z) - 1
-        low, high = (
-            compute_exact_interval(s * n, n, level)
-            if exact
-            else compute_wilson_interval(s, n, level)
-        )
+        if exact:
+            low, high = compute_exact_interval(s * n, n, level)
+        else:
+            low, high = compute_wilson_interval(s, n, level)
         below = s - low
         above = high - s
-        return (
-            self.mean - self._combine_distances(np.where(self.value > 0, below, above)),
-            self.mean + self._combine_distances(np.where(self.value > 0, above, below)),
-        )
+        # The net benefit falls with the fraction of a kind that has a negative value.
+        is_gain = self.value > 0
+        fall = self._combine_distances(np.where(is_gain, below, above))
+        rise = self._combine_distances(np.where(is_gain, above, below))
+        return self.mean - fall, self.mean + rise
 
     def _combine_distances(self, distance):
         """Return the root of sum_kl e_k e_l rho_kl for e = value * distance.
@@ -198,10 +196,11 @@ class NetBenefitComparison(NamedTuple):
         # t))) as in a multinomial distribution.
         ratio = np.sqrt(np.divide(s, 1 - s, out=np.zeros_like(s), where=s < 1))
         axis = 0 if self.by_class else (0, 1)
-        square = (e**2 * (1 + ratio**2)).sum(axis=axis) - (e * ratio).sum(
-            axis=axis
-        ) ** 2
-        return np.sqrt(np.maximum(square.sum(axis=0) if self.by_class else square, 0))
+        square = (e**2 * (1 + ratio**2)).sum(axis=axis)
+        square = square - (e * ratio).sum(axis=axis) ** 2
+        if self.by_class:
+            square = square.sum(axis=0)
+        return np.sqrt(np.maximum(square, 0))
 
 
 def _split_by_class(values, outcome):
@@ -220,17 +219,15 @@ def draw_critical_value(covariance, level, n_draws, rng):
     """
     deviation = np.sqrt(np.diag(covariance))
     has_variance = deviation > 1e-9 * deviation.max(initial=0.0)
-    scaled = covariance[np.ix_(has_variance, has_variance)] / np.outer(
-        deviation[has_variance], deviation[has_variance]
-    )
-    values, vectors = np.linalg.eigh(scaled)
+    positive = deviation[has_variance]
+    scaled = covariance[np.ix_(has_variance, has_variance)]
+    values, vectors = np.linalg.eigh(scaled / np.outer(positive, positive))
     # A root by eigenvalues: neighbouring thresholds have nearly equal columns, on which
     # Cholesky fails. The symmetric root does not depend on the signs of eigenvectors,
     # which differ between processors, so that a seed draws the same everywhere.
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    largest = np.abs(rng.normal(size=(n_draws, len(values))) @ root).max(
-        axis=1, initial=0.0
-    )
+    draws = rng.normal(size=(n_draws, len(values))) @ root
+    largest = np.abs(draws).max(axis=1, initial=0.0)
     if not has_variance.all():
         largest = np.maximum(largest, np.abs(rng.normal(size=n_draws)))
     return float(np.quantile(largest, level))
@@ -254,9 +251,9 @@ def compute_regret_pieces(score, better, outcome, weight):
     # The weights above each break: first of the events, then of all rows.
     above = []
     for values in (weight_fraction * outcome, weight_fraction):
-        change = np.bincount(index[n : 2 * n], values, count) - np.bincount(
-            index[:n], values, count
-        )
+        gained = np.bincount(index[n : 2 * n], values, count)
+        lost = np.bincount(index[:n], values, count)
+        change = gained - lost
         above.append(np.cumsum(change[::-1])[::-1][1:])
     return breaks, above[0], -above[1]
 

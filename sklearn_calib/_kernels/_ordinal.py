@@ -52,9 +52,8 @@ def compute_cumulative_log_odds(log_proba):
     middle = log_proba[:, 1:-1]
     # The logarithms of G_{c-1} / G_c and F_c / F_{c-1}: each ratio is 1 + p_c / the
     # smaller sum.
-    gap = np.logaddexp(0, middle - above[:, 1:]) + np.logaddexp(
-        0, middle - below[:, :-1]
-    )
+    gap = np.logaddexp(0, middle - above[:, 1:])
+    gap += np.logaddexp(0, middle - below[:, :-1])
     return CumulativeLogOdds(above - below, np.maximum(gap, _MIN_WIDTH))
 
 
@@ -81,12 +80,9 @@ def fit_ordinal(cumulative, target):
     """
     count = cumulative.log_odds.shape[1]
     spread = np.sqrt(target.sum(axis=1) @ (cumulative.log_odds**2).mean(axis=1))
-    theta = np.concatenate(
-        [
-            [_MAX_START_SCALE / max(spread, _MAX_START_SCALE), 0.0],
-            np.full(count - 1, _START_GAP),
-        ]
-    )
+    start_slope = _MAX_START_SCALE / max(spread, _MAX_START_SCALE)
+    gaps = np.full(count - 1, _START_GAP)
+    theta = np.concatenate([[start_slope, 0.0], gaps])
     lowest = np.where(np.arange(len(theta)) == 1, -np.inf, 0.0)
     # A matrix that turns (a_0, d) into a.
     sums = -np.tri(count)
@@ -108,9 +104,8 @@ def fit_ordinal(cumulative, target):
 
         Its weight may be tiny, and the decrement tinier.
         """
-        change = np.abs(step[0] * cumulative.gap + step[2:]) / _compute_class_widths(
-            cumulative, theta
-        )
+        change = np.abs(step[0] * cumulative.gap + step[2:])
+        change /= _compute_class_widths(cumulative, theta)
         return (change <= 0.1).all() or (target[:, 1:-1] * change).sum() <= 1e-14
 
     theta, value, decrement, _ = minimise_by_newton(
@@ -126,16 +121,12 @@ def _compute_class_widths(cumulative, theta):
 def _compute_value(cumulative, target, theta, sums):
     """Return the weighted log loss at theta = (slope, a_0, d)."""
     eta = theta[0] * cumulative.log_odds + sums @ theta[1:]
-    inner = (target[:, 1:] * log_expit(eta)).sum() + (
-        target[:, :-1] * log_expit(-eta)
-    ).sum()
-    return (
-        -inner
-        - (
-            target[:, 1:-1]
-            * np.log(-np.expm1(-_compute_class_widths(cumulative, theta)))
-        ).sum()
-    )
+    above = (target[:, 1:] * log_expit(eta)).sum()
+    below = (target[:, :-1] * log_expit(-eta)).sum()
+    width = _compute_class_widths(cumulative, theta)
+    # The factor 1 - exp(-w) of the probability of a class in the middle.
+    middle = (target[:, 1:-1] * np.log(-np.expm1(-width))).sum()
+    return -(above + below) - middle
 
 
 def _compute_derivatives(cumulative, target, theta, sums):

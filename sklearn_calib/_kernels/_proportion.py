@@ -50,7 +50,8 @@ def find_beta_quantiles(a, b, p):
     # Bootstrap intervals of many cells need the same quantiles again and again. On log
     # and logit scales they are smooth enough for a spline of degree 5.
     table = logit(betaincinv(*np.exp(np.meshgrid(*nodes, indexing="ij")), p))
-    quantiles = expit(RectBivariateSpline(*nodes, table, kx=5, ky=5).ev(*logs))
+    spline = RectBivariateSpline(*nodes, table, kx=5, ky=5)
+    quantiles = expit(spline.ev(*logs))
     small = np.minimum(a, b) < 1
     quantiles[small] = betaincinv(a[small], b[small], p)
     return quantiles
@@ -59,9 +60,9 @@ def find_beta_quantiles(a, b, p):
 def compute_exact_interval(events, rows, level):
     """Return both bounds, together right with probability `level`."""
     tail = (1 - level) / 2
-    return compute_lower_bound(events, rows, tail), compute_upper_bound(
-        events, rows, tail
-    )
+    low = compute_lower_bound(events, rows, tail)
+    high = compute_upper_bound(events, rows, tail)
+    return low, high
 
 
 def compute_wilson_interval(fraction, rows, level):

@@ -119,9 +119,8 @@ class WindowEstimator:
         p = expit(score)
         complement = expit(-score)
         # Distances that agree to 10 digits are treated as equal.
-        radius = (
-            radius + _DISTANCE_TOLERANCE * (np.minimum(p, complement) + radius) + 1e-300
-        )
+        slack = _DISTANCE_TOLERANCE * (np.minimum(p, complement) + radius)
+        radius = radius + slack + 1e-300
         # The number of cells that lie before. The smaller of p and 1 - p decides,
         # because it has all its digits.
         low = self._low
@@ -156,27 +155,24 @@ class WindowEstimator:
             last = len(self.log_odds) - 1
             right = np.minimum(np.searchsorted(self.log_odds, lonely), last)
             left = np.maximum(right - 1, 0)
-            before, after = (self.log_odds[i] for i in (left, right))
+            before = self.log_odds[left]
+            after = self.log_odds[right]
             below = subtract_probabilities(np.minimum(before, lonely), lonely)
             above = subtract_probabilities(lonely, np.maximum(after, lonely))
-            start[empty] = np.where(
-                below <= above * (1 + _DISTANCE_TOLERANCE), left, right
-            )
-            end[empty] = (
-                np.where(above <= below * (1 + _DISTANCE_TOLERANCE), right, left) + 1
-            )
+            takes_left = below <= above * (1 + _DISTANCE_TOLERANCE)
+            takes_right = above <= below * (1 + _DISTANCE_TOLERANCE)
+            start[empty] = np.where(takes_left, left, right)
+            end[empty] = np.where(takes_right, right, left) + 1
         zeros, ones = self._sums.sum_between(start, end)
         total = zeros + ones + self._invented
-        return (
-            ones + self._invented * blend_with_base_rate(expit(score), self._base)
-        ) / total
+        pseudo_label = blend_with_base_rate(expit(score), self._base)
+        return (ones + self._invented * pseudo_label) / total
 
     def _find_smallest_windows(self, mass, weight_fraction):
         """Return the first and last scores of the windows, and the windows' middles."""
         before = np.append(0.0, np.cumsum(mass))
-        wanted = min(weight_fraction * before[-1], before[-1]) * (
-            1 - BIN_EDGE_TOLERANCE
-        )
+        total = before[-1]
+        wanted = min(weight_fraction * total, total) * (1 - BIN_EDGE_TOLERANCE)
         last = np.searchsorted(before, before[:-1] + wanted, side="left") - 1
         first = np.flatnonzero(last < len(mass))
         ends = self.log_odds[first], self.log_odds[last[first]]

@@ -77,20 +77,19 @@ def solve_spectraplex_program(problem, tol, max_iter):
         smallest = np.minimum(0.0, _find_smallest_eigenvalue(S, problem.starts))
         gap = (z * theta).sum(axis=1) - smallest
         mismatch = np.zeros_like(theta)
+        difference = point.p - point.n
+        l1_norm = np.abs(difference).sum(axis=1)
         if problem.bound is not None:
-            mismatch = theta - (point.p - point.n) @ problem.T.T
-            gap += problem.bound * np.abs(point.v).max(axis=1) + np.abs(mismatch).max(
-                axis=1
-            )
-            gap += np.maximum(
-                0.0, np.abs(point.p - point.n).sum(axis=1) - problem.bound
-            )
+            mismatch = theta - difference @ problem.T.T
+            bound_price = problem.bound * np.abs(point.v).max(axis=1)
+            gap += bound_price + np.abs(mismatch).max(axis=1)
+            gap += np.maximum(0.0, l1_norm - problem.bound)
         better = gap < best_gap[active]
         which = active[better]
         best[which] = theta[better]
         best_gap[which] = gap[better]
         best_at[which] = iteration
-        best_size[which] = np.abs(point.p - point.n)[better].sum(axis=1)
+        best_size[which] = l1_norm[better]
         if iteration == 0:
             e = np.maximum(1e-2, np.abs(z).max(axis=1))
             point = point._replace(e=e, y=smallest - e)
@@ -197,23 +196,23 @@ def _make_system(problem, point, R):
     if bound is not None:
         ratio_p, ratio_n = _compute_ratios(point)
         difference = (ratio_p - ratio_n) @ T.T
+        ratio_sum = ratio_p + ratio_n
         last = size - 1
-        matrix[:, :m, m + 1 : last] = hadamard
-        matrix[:, m, m + 1 : last] = -toward
-        matrix[:, m + 1 : last, :m] = np.eye(m)
-        matrix[:, m + 1 : last, m + 1 : last] = -(
-            (T * (ratio_p + ratio_n)[:, None]) @ T.T
-        )
-        matrix[:, m + 1 : last, last] = difference
-        matrix[:, last, m + 1 : last] = difference
-        matrix[:, last, last] = -(ratio_p + ratio_n).sum(axis=1) - point.s / point.e
+        # The rows and columns of dw.
+        w = slice(m + 1, last)
+        matrix[:, :m, w] = hadamard
+        matrix[:, m, w] = -toward
+        matrix[:, w, :m] = np.eye(m)
+        matrix[:, w, w] = -((T * ratio_sum[:, None]) @ T.T)
+        matrix[:, w, last] = difference
+        matrix[:, last, w] = difference
+        matrix[:, last, last] = -ratio_sum.sum(axis=1) - point.s / point.e
     return matrix
 
 
 def _compute_ratios(point):
-    return point.p / (point.e[:, None] - point.v), point.n / (
-        point.e[:, None] + point.v
-    )
+    e = point.e[:, None]
+    return point.p / (e - point.v), point.n / (e + point.v)
 
 
 def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
@@ -231,9 +230,8 @@ def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
     right[:, m] = -np.trace(aims.X, axis1=1, axis2=2)
     if bound is not None:
         right[:, m + 1 : -1] = (aims.p - aims.n) @ T.T - mismatch
-        right[:, -1] = (
-            bound - (point.p + point.n + aims.p + aims.n).sum(axis=1) - point.s - aims.s
-        )
+        total = (point.p + point.n + aims.p + aims.n).sum(axis=1)
+        right[:, -1] = bound - total - point.s - aims.s
     _solve_factored(matrix, pivots, right)
     dw = np.zeros_like(point.w)
     de = np.zeros_like(point.e)
@@ -259,9 +257,8 @@ def _sum_complementarity(point, limited):
     total = (point.X * point.S).sum(axis=(1, 2))
     if limited:
         e = point.e[:, None]
-        total += (point.p * (e - point.v) + point.n * (e + point.v)).sum(
-            axis=1
-        ) + point.s * point.e
+        bounded = point.p * (e - point.v) + point.n * (e + point.v)
+        total += bounded.sum(axis=1) + point.s * point.e
     return total
 
 
@@ -334,9 +331,8 @@ def _make_hadamard_maps(rows, starts, X, R):
     out = np.zeros((len(X), len(rows), len(rows)))
     for low, high in pairwise(starts):
         block_rows = rows[:, low:high]
-        left, right = (
-            block_rows @ A[:, low:high, low:high] @ block_rows.T for A in (X, R)
-        )
+        left = block_rows @ X[:, low:high, low:high] @ block_rows.T
+        right = block_rows @ R[:, low:high, low:high] @ block_rows.T
         out += left * right
     return out
 

@@ -104,9 +104,9 @@ def make_natural_basis(knots):
     ones = np.ones_like(knots)
     count = len(knots) - 2
     if count == 0:
-        return SplineCurve(
-            knots, np.column_stack([ones, knots]), np.column_stack([0 * ones, ones])
-        )
+        values = np.column_stack([ones, knots])
+        slopes = np.column_stack([0 * ones, ones])
+        return SplineCurve(knots, values, slopes)
     R = np.stack([(gaps[:-1] + gaps[1:]) / 3, np.append(gaps[1:-1], 0.0) / 6])
     factor = cholesky_banded(R, lower=True, check_finite=False)
     # C: changes of the secants
@@ -126,11 +126,10 @@ def make_natural_basis(knots):
     wide = gaps[:, None]
     slopes = secants - wide * (2 * second[:-1] + second[1:]) / 6
     last = secants[-1] + gaps[-1] * second[-2] / 6
-    return SplineCurve(
-        knots,
-        np.column_stack([ones, knots, values]),
-        np.column_stack([0 * ones, ones, np.vstack([slopes, last])]),
-    )
+    slopes = np.vstack([slopes, last])
+    values = np.column_stack([ones, knots, values])
+    slopes = np.column_stack([0 * ones, ones, slopes])
+    return SplineCurve(knots, values, slopes)
 
 
 def make_cells(score, y_encoded, weight):
@@ -146,12 +145,8 @@ def make_cells(score, y_encoded, weight):
     mass = np.bincount(index, weight, size)
     unit_weight = np.ones(size)
     if not are_counts(weight):
-        np.divide(
-            np.bincount(index, weight * weight, size),
-            mass,
-            out=unit_weight,
-            where=mass > 0,
-        )
+        squares = np.bincount(index, weight * weight, size)
+        np.divide(squares, mass, out=unit_weight, where=mass > 0)
     mass = mass.reshape(-1, 2).T
     unit_weight = unit_weight.reshape(-1, 2).T
     return SplineCells(values, mass, mass, unit_weight)
@@ -164,9 +159,8 @@ def coarsen_cells(cells, max_cells):
     total = cells.mass.sum(axis=0)
     number = bin_distinct_values(cells.x, total, max_cells, "quantile")
     starts = np.flatnonzero(np.diff(number, prepend=-1))
-    mass, scored_weight = (
-        np.add.reduceat(table, starts, axis=1) for table in cells[1:3]
-    )
+    mass = np.add.reduceat(cells.mass, starts, axis=1)
+    scored_weight = np.add.reduceat(cells.scored_weight, starts, axis=1)
     square = np.add.reduceat(cells.unit_weight * cells.mass, starts, axis=1)
     unit_weight = np.divide(square, mass, out=np.ones_like(mass), where=mass > 0)
     x = np.add.reduceat(cells.x * total, starts) / mass.sum(axis=0)
@@ -252,10 +246,9 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None, coarse_cells=None):
         # The integral of f''^2 has the unit of 1 / x^3, so penalties are stated
         # relative to the range of the scores.
         scale = (knots[-1] - knots[0]) ** 3 / len(knots)
-        penalties = [
-            scale * penalty
-            for penalty in _DEFAULT_PENALTIES[: None if len(knots) > 2 else 1]
-        ]
+        # Two knots make a line, whatever the penalty.
+        n_penalties = None if len(knots) > 2 else 1
+        penalties = [scale * penalty for penalty in _DEFAULT_PENALTIES[:n_penalties]]
     basis = make_natural_basis(knots)
     theta = np.zeros(len(knots))
     theta[1] = 1.0
@@ -299,22 +292,18 @@ class _SplineTask:
             theta[:free], loss, tables = self.find_minimum(
                 ridge, theta[:free], precision
             )
-            leave_one_out_loss = (
-                sum_left_out_losses(
-                    self.cells.scored_weight, self.cells.unit_weight, tables
-                )
-                / self.scored_weight
+            cells = self.cells
+            loss_sum = sum_left_out_losses(
+                cells.scored_weight, cells.unit_weight, tables
             )
-            if (
-                best is None
-                or leave_one_out_loss < best.leave_one_out_loss - _MIN_LOSS_GAIN
-            ):
+            left_out_loss = loss_sum / self.scored_weight
+            if best is None or left_out_loss < best.leave_one_out_loss - _MIN_LOSS_GAIN:
                 # The trace of the smoother matrix.
                 edf = float(self.mass @ (tables[3] * tables[2]))
                 values = self.basis.values @ theta
                 slopes = self.basis.slopes @ theta
                 curve = SplineCurve(self.basis.knots, values, slopes)
-                best = SplineFit(curve, float(penalty), edf, leave_one_out_loss, loss)
+                best = SplineFit(curve, float(penalty), edf, left_out_loss, loss)
         return best
 
     def find_minimum(self, ridge, start, precision):

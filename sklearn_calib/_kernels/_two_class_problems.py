@@ -32,12 +32,16 @@ def make_two_class_problems(
     one of two classes, and of more the predicted one, as "confidence" does; "top_label"
     does so for the rows of each predicted class, "classwise" for every class.
     """
-    everything = slice(None)
+    all_rows = slice(None)
     if kind == "auto" and plain.shape[1] <= 2:
-        return [TwoClasses(positive, everything, plain[:, positive - 2], positive)]
+        score = plain[:, positive - 2]
+        return [TwoClasses(positive, all_rows, score, positive)]
+    problems = []
     if kind == "classwise":
-        columns = (np.ascontiguousarray(plain[:, c]) for c in range(plain.shape[1]))
-        return [TwoClasses(c, everything, score, c) for c, score in enumerate(columns)]
+        for c in range(plain.shape[1]):
+            score = np.ascontiguousarray(plain[:, c])
+            problems.append(TwoClasses(c, all_rows, score, c))
+        return problems
     # The maximum of two columns is faster than that along rows.
     if plain.shape[1] == 2:
         top = (plain[:, 1] > plain[:, 0]).astype(np.intp)
@@ -46,9 +50,11 @@ def make_two_class_problems(
         top = plain.argmax(axis=1)
         score = plain[np.arange(len(plain)), top]
     if kind != "top_label":
-        return [TwoClasses(0, everything, score, top)]
-    predicted = ((int(c), np.flatnonzero(top == c)) for c in np.unique(top))
-    return [TwoClasses(c, rows, score[rows], c) for c, rows in predicted]
+        return [TwoClasses(0, all_rows, score, top)]
+    for c in np.unique(top).tolist():
+        rows = np.flatnonzero(top == c)
+        problems.append(TwoClasses(c, rows, score[rows], c))
+    return problems
 
 
 def iter_two_class_pairs(
@@ -59,10 +65,9 @@ def iter_two_class_pairs(
     if kind == "classwise":
         yield from zip(problems, iter_one_vs_rest(proba), strict=True)
     elif kind == "auto" and proba.shape[1] == 2:
-        yield (
-            problems[0],
-            proba if positive == 1 else take_columns(proba, np.array([1, 0])),
-        )
+        if positive == 0:
+            proba = take_columns(proba, np.array([1, 0]))
+        yield problems[0], proba
     else:
         yield problems[0], pair_top_with_rest(proba, problems[0].target)
 
@@ -71,7 +76,8 @@ def name_problem(kind: Multiclass, classes: AnyArray, number: int) -> str:
     """Return the name of a problem: "class x", "confidence" or "predicted x"."""
     if kind == "confidence" or (kind == "auto" and len(classes) > 2):
         return "confidence"
-    return f"{'predicted' if kind == 'top_label' else 'class'} {classes[number]}"
+    word = "predicted" if kind == "top_label" else "class"
+    return f"{word} {classes[number]}"
 
 
 def pair_with_rest(proba: FloatArray, column: int) -> FloatArray:

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from .._atomic import atomic_fit
 from .._random import make_random_state
+from .._sklearn_compat import POSITIVE_REAL
 from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Self
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -124,7 +125,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
     _parameter_constraints: ClassVar = {
         "estimator": [HasMethods(["fit", "decision_function"])],
         "link": [StrOptions({"logit", "probit", "clipped_relu"}), callable],
-        "link_slope": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "link_slope": [POSITIVE_REAL, StrOptions({"auto"})],
         "link_intercept": [
             Interval(Real, None, None, closed="neither"),
             StrOptions({"auto"}),

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import FitFailedWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid, ParameterSampler
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +19,7 @@ from .._atomic import atomic_fit
 from .._callbacks import make_task_contexts, report_fit, report_task, with_callbacks
 from .._random import make_random_state
 from .._simplex_array import stack_rows
+from .._sklearn_compat import POSITIVE_INTEGER
 from .._typing import (
     CV,
     ArrayLike,
@@ -201,7 +202,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     _parameter_constraints: ClassVar = {
         "estimator": ESTIMATOR_CONSTRAINTS,
         "param_grid": [dict, list, None],
-        "n_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "n_iter": [POSITIVE_INTEGER, None],
         "stages": [StrOptions({"auto"}), "array-like", None],
         "recalibrator": "no_validation",
         "refinement": "no_validation",

@@ -90,9 +90,7 @@ class Chain(CalibrationMap):
         return rows
 
     def lower(self, rows: Any) -> Any:
-        for part in self.parts:
-            rows = rows.apply_map(part)
-        return rows
+        return self.apply(rows)
 
     def direction(self) -> int | None:
         signs = [part.direction() for part in self.parts]

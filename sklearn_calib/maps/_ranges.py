@@ -82,15 +82,13 @@ class Ranges:
         ends = np.append(self.starts, self._last)
         jump_keys = self.starts[jump_indices]
         max_steps = _MAX_JUMP_STEPS_BY_DTYPE[self.dtype]
-        low = jump_keys - np.minimum(
-            (jump_keys - ends[jump_indices - 1]) // np.uint64(2), max_steps
-        )
-        high = jump_keys + np.minimum(
-            (ends[jump_indices + 1] - jump_keys) // np.uint64(2), max_steps
-        )
-        left, right = value(decode_floats(np.append(low, high), self.dtype)).reshape(
-            2, -1
-        )
+        # Half the way to the neighbours, so that no two searches meet.
+        half_below = (jump_keys - ends[jump_indices - 1]) // np.uint64(2)
+        half_above = (ends[jump_indices + 1] - jump_keys) // np.uint64(2)
+        low = jump_keys - np.minimum(half_below, max_steps)
+        high = jump_keys + np.minimum(half_above, max_steps)
+        x = decode_floats(np.append(low, high), self.dtype)
+        left, right = value(x).reshape(2, -1)
         jump = np.abs(right - left) > _MIN_JUMP
         level = (left + right)[jump] / 2
         rises = right[jump] >= level
@@ -120,15 +118,18 @@ class Ranges:
         """Return keys of each range, in even steps and in even steps of log-odds."""
         starts = self.starts[:, None]
         stops = self.stops[:, None]
-        low, high = (decode_floats(ends, self.dtype) for ends in (starts, stops))
+        low = decode_floats(starts, self.dtype)
+        high = decode_floats(stops, self.dtype)
         share = np.linspace(0.0, 1.0, number)
         even = low + share * (high - low)
         if low.min() >= 0 and high.max() <= 1:
-            with np.errstate(divide="ignore"):
-                logits = [
-                    np.clip(np.log(x) - np.log1p(-x), -700.0, 40.0) for x in (low, high)
-                ]
-            other = 1 / (1 + np.exp(-(logits[0] + share * (logits[1] - logits[0]))))
+            logits = []
+            for x in (low, high):
+                with np.errstate(divide="ignore"):
+                    logit = np.log(x) - np.log1p(-x)
+                logits.append(np.clip(logit, -700.0, 40.0))
+            even_logits = logits[0] + share * (logits[1] - logits[0])
+            other = 1 / (1 + np.exp(-even_logits))
         else:
             near = [np.clip(x, -745.0, 745.0) for x in (low, high)]
             other = near[0] + share * (near[1] - near[0])

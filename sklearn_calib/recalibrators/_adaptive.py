@@ -13,6 +13,7 @@ from .._kernels._binning import pool_equal_scores
 from .._kernels._log_odds import compute_rank_score, interpolate_in_probability
 from .._kernels._logistic import compute_model_covariance, compute_standard_error
 from .._simplex_array import compute_log_odds
+from .._sklearn_compat import NONNEGATIVE_REAL, OPEN_UNIT_INTERVAL
 from .._typing import ArrayLike, FloatArray, Self
 from .._validation import check_same_index, get_rows_per_weight
 from ..exceptions import invalid_input
@@ -107,8 +108,8 @@ class AdaptiveCalibration(Recalibrator):
     _parameter_constraints: ClassVar = {
         "neighborhood": [StrOptions({"nearest", "interval"})],
         "share": [Interval(Real, 0, 1, closed="right")],
-        "level": [Interval(Real, 0, 1, closed="neither")],
-        "prior_weight": [Interval(Real, 0, None, closed="left")],
+        "level": [OPEN_UNIT_INTERVAL],
+        "prior_weight": [NONNEGATIVE_REAL],
     }
 
     def __init__(

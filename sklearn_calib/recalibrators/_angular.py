@@ -17,6 +17,7 @@ from .._kernels._expected_link import (
 )
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex_array import compute_log_odds
+from .._sklearn_compat import POSITIVE_REAL
 from .._typing import Link
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
@@ -125,10 +126,10 @@ class AngularCalibration(Recalibrator):
     )
     _parameter_constraints: ClassVar = {
         "cos_theta": [Interval(Real, -1, 1, closed="both"), None],
-        "norm": [Interval(Real, 0, None, closed="neither"), None],
+        "norm": [POSITIVE_REAL, None],
         "center": [Interval(Real, None, None, closed="neither"), None],
         "link": [StrOptions({"logit", "probit", "clipped_relu"}), callable],
-        "link_slope": [Interval(Real, 0, None, closed="neither"), None],
+        "link_slope": [POSITIVE_REAL, None],
         "link_intercept": [Interval(Real, None, None, closed="neither"), None],
     }
 

@@ -2,12 +2,11 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._argument_checks import import_optional, is_scalar_equal
@@ -27,6 +26,7 @@ from .._simplex_array import (
     convert_log_odds,
     get_absent_mask,
 )
+from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
 from .._validation import canonical_weight, get_rows_per_weight
 from .._warnings import warn_calibration
@@ -201,7 +201,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         "recalibrators": "no_validation",
         "cv": ["cv_object"],
         "monotone": ["boolean"],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [NONNEGATIVE_REAL],
         "n_jobs": [Integral, None],
     }
 

@@ -9,6 +9,12 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._ridge_logistic_groups import fit_shrunken_lines
+from .._sklearn_compat import (
+    NONNEGATIVE_INTEGER,
+    NONNEGATIVE_REAL,
+    POSITIVE_INTEGER,
+    POSITIVE_REAL,
+)
 from .._typing import CV, AnyArray, FloatArray, IntArray, Self
 from ._group_columns import (
     MAX_COLUMN_BINS,
@@ -30,19 +36,19 @@ class BoosterOptions:
     """Base of the estimators that are corrected by rounds of trees: their parameters."""
 
     _parameter_constraints: ClassVar = {
-        "n_rounds": [Interval(Integral, 0, None, closed="left")],
-        "n_trees": [Interval(Integral, 1, None, closed="left")],
+        "n_rounds": [NONNEGATIVE_INTEGER],
+        "n_trees": [POSITIVE_INTEGER],
         "learning_rate": [Interval(Real, 0, 1, closed="right")],
         "max_leaves": [Interval(Integral, 2, 256, closed="both")],
         "min_samples_leaf": [
             Interval(Real, 1, None, closed="left"),
             StrOptions({"auto"}),
         ],
-        "l2": [Interval(Real, 0, None, closed="neither")],
-        "min_gain": [Interval(Real, 0, None, closed="left")],
+        "l2": [POSITIVE_REAL],
+        "min_gain": [NONNEGATIVE_REAL],
         "n_bins": [Interval(Integral, 2, MAX_COLUMN_BINS, closed="both")],
         "cv": ["cv_object"],
-        "patience": [Interval(Integral, 1, None, closed="left")],
+        "patience": [POSITIVE_INTEGER],
         "monotone": ["boolean"],
         "use_score": ["boolean"],
     }

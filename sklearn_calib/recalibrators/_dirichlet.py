@@ -1,17 +1,17 @@
 """Dirichlet calibration."""
 
 from dataclasses import replace
-from numbers import Real
 from typing import ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._softmax_tuning import fit_tuned_softmax_regression
 from .._kernels._temperature import fit_temperature
 from .._simplex_array import log_proba
+from .._sklearn_compat import NONNEGATIVE_REAL
 from .._validation import get_rows_per_weight
 from ..exceptions import invalid_input
 from ._softmax_family import FittedSoftmax
@@ -96,8 +96,8 @@ class DirichletCalibration(FittedSoftmax):
 
     capabilities = replace(FittedSoftmax.capabilities, weights="rows", max_classes=100)
     _parameter_constraints: ClassVar = {
-        "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "intercept_penalty": [Interval(Real, 0, None, closed="left"), None],
+        "penalty": [StrOptions({"auto"}), NONNEGATIVE_REAL],
+        "intercept_penalty": [NONNEGATIVE_REAL, None],
     }
 
     def __init__(

@@ -5,12 +5,12 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
 from .._kernels._ridge_logistic_groups import fit_shrunken_lines
 from .._simplex_array import apply_sigmoid, compute_log_odds
+from .._sklearn_compat import POSITIVE_REAL
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -116,7 +116,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
 
     _parameter_constraints: ClassVar = {
         "recalibrator": "no_validation",
-        "strength": [Interval(Real, 0, None, closed="neither")],
+        "strength": [POSITIVE_REAL],
     }
 
     def __init__(

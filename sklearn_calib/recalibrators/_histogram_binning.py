@@ -1,11 +1,10 @@
 """Histogram binning."""
 
-from numbers import Integral, Real
 from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._binning import (
@@ -19,6 +18,7 @@ from .._kernels._binning import (
     sum_bins,
 )
 from .._kernels._log_odds import average_log_odds_as_probabilities, compute_rank_score
+from .._sklearn_compat import NONNEGATIVE_REAL, POSITIVE_INTEGER
 from .._typing import FloatArray, Strategy
 from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -108,9 +108,9 @@ class HistogramBinning(Recalibrator):
         nonparametric_shape=True, weights="rows", cost="O(k n log n)"
     )
     _parameter_constraints: ClassVar = {
-        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"bdeu"})],
+        "n_bins": [POSITIVE_INTEGER, StrOptions({"bdeu"})],
         "strategy": [StrOptions({"quantile", "uniform"})],
-        "prior_weight": [Interval(Real, 0, None, closed="left")],
+        "prior_weight": [NONNEGATIVE_REAL],
     }
 
     def __init__(

@@ -20,6 +20,7 @@ from .._kernels._level_sets import (
     round_to_simplex,
 )
 from .._random import make_random_state
+from .._sklearn_compat import NONNEGATIVE_INTEGER, NONNEGATIVE_REAL, OPEN_UNIT_INTERVAL
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -180,18 +181,18 @@ class MulticlassBinning(Recalibrator):
     )
     _parameter_constraints: ClassVar = {
         "p": [Interval(Real, 1, np.inf, closed="right")],
-        "epsilon": [Interval(Real, 0, 1, closed="neither")],
+        "epsilon": [OPEN_UNIT_INTERVAL],
         "n_levels": [Interval(Integral, 1, MAX_LEVELS, closed="both"), None],
         "keep": ["boolean"],
-        "min_count": [Interval(Real, 0, None, closed="left")],
-        "z": [Interval(Real, 0, None, closed="left")],
+        "min_count": [NONNEGATIVE_REAL],
+        "z": [NONNEGATIVE_REAL],
         "update": [StrOptions({"vector", "coordinate"})],
-        "shrink": [Interval(Real, 0, None, closed="left")],
+        "shrink": [NONNEGATIVE_REAL],
         "pools": [StrOptions({"paper"}), None],
         "noise": [StrOptions({"laplace"}), None],
         "split": ["boolean"],
-        "delta": [Interval(Real, 0, 1, closed="neither")],
-        "max_iter": [Interval(Integral, 0, None, closed="left"), None],
+        "delta": [OPEN_UNIT_INTERVAL],
+        "max_iter": [NONNEGATIVE_INTEGER, None],
         "random_state": ["random_state", np.random.Generator],
     }
 

@@ -224,8 +224,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def transform(self, X: ArrayLike | list[Any]) -> FloatArray | list[FloatArray]:
         """Transform as `predict_proba` does."""
-        scores = self._check_predict(X)
-        return scores.match_form(self._recalibrate_pairs(scores))
+        return self.predict_proba(X)
 
     def predict(self, X: ArrayLike | list[Any]) -> AnyArray:
         """Predict 1 for each label with a calibrated probability above 1/2, else 0."""

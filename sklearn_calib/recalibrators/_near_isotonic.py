@@ -1,14 +1,14 @@
 """Nearly-isotonic regression."""
 
-from numbers import Real
 from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._binning import compute_log_evidence
+from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import FloatArray
 from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -111,7 +111,7 @@ class NearIsotonicCalibration(LogOddsInterpolator):
     breakpoints_: FloatArray
 
     _parameter_constraints: ClassVar = {
-        "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "bdeu"})]
+        "penalty": [NONNEGATIVE_REAL, StrOptions({"bic", "bdeu"})]
     }
 
     def __init__(self, penalty: float | Literal["bic", "bdeu"] = "bic") -> None:

@@ -1,14 +1,13 @@
 """Recalibration of classes that have an order."""
 
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._kernels._ordinal import compute_cumulative_log_odds, fit_ordinal
 from .._simplex_array import log_proba, take_columns
+from .._sklearn_compat import POSITIVE_REAL
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import find_likely_order, has_unsorted_classes, order_scale_columns
 from .._warnings import warn_calibration
@@ -123,7 +122,7 @@ class OrdinalCalibration(Recalibrator):
         max_classes=500,
     )
     _parameter_constraints: ClassVar = {
-        "prior_weight": [Interval(Real, 0, None, closed="neither")],
+        "prior_weight": [POSITIVE_REAL],
         "order": ["array-like", None],
     }
 

@@ -24,9 +24,8 @@ def select_evenly_by_rank(values: AnyArray, max_values: int) -> AnyArray:
     """Select at most `max_values` values, evenly by rank, with both ends."""
     if len(values) <= max_values:
         return values
-    return values[
-        np.unique(np.round(np.linspace(0, len(values) - 1, max_values)).astype(int))
-    ]
+    ranks = np.round(np.linspace(0, len(values) - 1, max_values))
+    return values[np.unique(ranks.astype(int))]
 
 
 def number_runs(values: AnyArray) -> IntArray:
@@ -47,7 +46,8 @@ def compute_group_losses(
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute -2 log-likelihood of values on groups, and the groups' rows and positives."""
     zeros, ones = path.sum_groups(starts)
-    return -2 * (xlogy(ones, value) + xlogy(zeros, 1 - value)).sum(), zeros + ones, ones
+    log_likelihood = xlogy(ones, value) + xlogy(zeros, 1 - value)
+    return -2 * log_likelihood.sum(), zeros + ones, ones
 
 
 def compute_bic_penalty(total: float) -> float:

@@ -1,10 +1,9 @@
 """Platt scaling."""
 
-from numbers import Real
 from typing import ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._log_odds import compute_map_input
@@ -15,6 +14,7 @@ from .._kernels._logistic import (
     threshold_separates,
 )
 from .._simplex_array import compute_log_odds, convert_log_odds
+from .._sklearn_compat import NONNEGATIVE_REAL
 from ._base import (
     Capabilities,
     Recalibrator,
@@ -100,7 +100,7 @@ class PlattScaling(Recalibrator):
     _parameter_constraints: ClassVar = {
         "scale": [StrOptions({"logit", "proba"})],
         "smooth_targets": ["boolean"],
-        "prior_weight": [Interval(Real, 0, None, closed="left")],
+        "prior_weight": [NONNEGATIVE_REAL],
     }
 
     def __init__(

@@ -24,6 +24,7 @@ from .._kernels._label_shift import (
 from .._kernels._mean_offset import find_reachable_means, fit_mean_offset
 from .._kernels._mixture_proportions import compute_uncertainty, fit_proportions
 from .._simplex_array import SMALLEST_PROBABILITY, has_exact_log
+from .._sklearn_compat import NONNEGATIVE_REAL, OPEN_UNIT_INTERVAL
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import (
     canonical_weight,
@@ -332,12 +333,12 @@ class PriorShift(Recalibrator):
         "training_prior": [
             "array-like",
             dict,
-            Interval(Real, 0, 1, closed="neither"),
+            OPEN_UNIT_INTERVAL,
             None,
         ],
-        "strength": [Interval(Real, 0, None, closed="left")],
+        "strength": [NONNEGATIVE_REAL],
         "confusion": [StrOptions({"soft", "hard"})],
-        "penalty": [Interval(Real, 0, None, closed="left")],
+        "penalty": [NONNEGATIVE_REAL],
         "mean": ["array-like", dict, Real, None],
     }
 

@@ -12,6 +12,7 @@ from .. import maps
 from .._kernels._binning import bin_distinct_values, pool_equal_scores, sum_bins
 from .._kernels._log_odds import round_second_proba, round_to_36_bits
 from .._simplex_array import compute_log_odds
+from .._sklearn_compat import POSITIVE_REAL
 from .._typing import AnyArray, FloatArray, Self
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -158,7 +159,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             StrOptions({"cv"}),
             "array-like",
         ],
-        "l1": [Interval(Real, 0, None, closed="neither"), "array-like", None],
+        "l1": [POSITIVE_REAL, "array-like", None],
         "scale": [StrOptions({"proba", "logit"})],
         "selection": [StrOptions({"brier", "mce"})],
         "cv": [Interval(Integral, 2, None, closed="left")],

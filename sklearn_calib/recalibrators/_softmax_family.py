@@ -1,17 +1,16 @@
 """The bases of the recalibrators that are a softmax regression."""
 
 from dataclasses import replace
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._kernels._block_passes import MIN_SCALED_LOGIT, scale_inputs
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._temperature import mix_with_uniform, scale_proba
 from .._simplex_array import log_proba
+from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 from ._temperature import TemperatureScaling
@@ -57,9 +56,7 @@ class SoftmaxRegression(FittedSoftmax):
     # If true, the temperature-scaled probabilities are first mixed with the uniform
     # ones.
     _laplace = False
-    _parameter_constraints: ClassVar = {
-        "penalty": [Interval(Real, 0, None, closed="left")]
-    }
+    _parameter_constraints: ClassVar = {"penalty": [NONNEGATIVE_REAL]}
 
     def __init__(self, penalty: float = 1e-4) -> None:
         self.penalty = penalty

@@ -1,6 +1,6 @@
 """Natural cubic splines on the log-odds."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 from .. import maps
 from .._kernels._log_odds import round_to_36_bits
 from .._simplex_array import compute_log_odds
+from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 
@@ -124,7 +125,7 @@ class SplineCalibration(Recalibrator):
     )
     _parameter_constraints: ClassVar = {
         "n_knots": [Interval(Integral, 3, 500, closed="both")],
-        "prior": [Interval(Real, 0, None, closed="left")],
+        "prior": [NONNEGATIVE_REAL],
         "monotone": ["boolean"],
     }
 

@@ -1,16 +1,16 @@
 """Linear trend filtering as a recalibrator."""
 
 from collections.abc import Iterator
-from numbers import Real
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
 from .._kernels._log_odds import round_second_proba
+from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import FloatArray, IntArray
 from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -139,7 +139,7 @@ class TrendFiltering(Recalibrator):
     )
     _parameter_constraints: ClassVar = {
         "penalty": [
-            Interval(Real, 0, None, closed="left"),
+            NONNEGATIVE_REAL,
             StrOptions({"aicc", "bic"}),
         ],
     }

@@ -102,15 +102,19 @@ def _check_unit_and_number(estimator, k, X, y):
         assert values.shape == (len(X), k), f"scores of shape {values.shape}"
 
 
-def _check_last_stage_is_the_model(estimator, k, X, y):
+def _stage_first_rows(estimator, X, y):
+    """Fit the first rows, and compute `_compute_stage_scores` of all of them."""
     staging, model = _fit_learner(estimator, X[:160], y[:160])
-    scores, staged_proba = _compute_stage_scores(staging, model, X)
+    return staging, model, *_compute_stage_scores(staging, model, X)
+
+
+def _check_last_stage_is_the_model(estimator, k, X, y):
+    _, model, scores, staged_proba = _stage_first_rows(estimator, X, y)
     _assert_predicts(model, X, scores[-1], staged_proba[-1])
 
 
 def _check_stages_are_truncations(estimator, k, X, y):
-    staging, model = _fit_learner(estimator, X[:160], y[:160])
-    scores, staged_proba = _compute_stage_scores(staging, model, X)
+    staging, model, scores, staged_proba = _stage_first_rows(estimator, X, y)
     for stage in _select_stages(len(scores)):
         short = staging.truncate_to_stage(model, stage)
         if find_staging(short) is not None:  # some (epochs) know their last stage only
@@ -122,8 +126,7 @@ def _check_stages_are_truncations(estimator, k, X, y):
 
 
 def _check_stages_differ(estimator, k, X, y):
-    staging, model = _fit_learner(estimator, X[:160], y[:160])
-    scores, _ = _compute_stage_scores(staging, model, X)
+    _, _, scores, _ = _stage_first_rows(estimator, X, y)
     assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
 
 
