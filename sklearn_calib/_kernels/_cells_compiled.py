@@ -57,7 +57,7 @@ _LANE_MASK = np.uint64(7)
 _UNSIGNED_W0 = np.uint64(W0)
 _UNSIGNED_V0 = np.uint64(V0)
 # The cuts of the high side begin here.
-_HIGH_SIDE_START = np.uint64(CUT_KEYS.shape[1])
+_FIRST_HIGH_SIDE_CUT = np.uint64(CUT_KEYS.shape[1])
 _FLAT_CUT_KEYS = CUT_KEYS.astype(np.uint64).ravel()
 # So many of the totals depend on weights.
 _N_WEIGHTED_TOTALS = 7
@@ -83,7 +83,7 @@ def _find_cell_start_key(key, t, high, shift, tail, cuts):
     # guess at most one cut too high.
     j = (
         uint64(np.int64(t * N_PROBABILITY_CUTS + _CUT_TOLERANCE))
-        + high * _HIGH_SIDE_START
+        + high * _FIRST_HIGH_SIDE_CUT
     )
     j -= uint64(cuts[j] > key)
     dropped = tail if key < _UNSIGNED_TAIL_KEY else shift

@@ -21,7 +21,7 @@ _LOW_SCALE = 2.0**_LOW_BITS
 _ROUNDING_ADDEND = 1.5 * 2.0**52
 _ROUNDING_ADDEND_BITS = np.float64(_ROUNDING_ADDEND).view(np.int64)
 _MANTISSA_MASK = np.int64((1 << 52) - 1)
-_BITS_OF_ONE = np.float64(1.0).view(np.int64)
+_FLOAT_ONE_BITS = np.float64(1.0).view(np.int64)
 # Added to a mantissa, it carries into the exponent if the mantissa is above sqrt(2).
 _SQRT_2_CARRY = np.int64(0x95F64) << 32
 _WORD_MASK = np.int64(0xFFFFFFFF)
@@ -127,7 +127,7 @@ def fill_negative_logs(x, floor, out):
         mantissa = bits & _MANTISSA_MASK
         above = (mantissa + _SQRT_2_CARRY) & (_MANTISSA_MASK + 1)
         power = np.float64(np.int32((bits >> 52) - 1023 + (above >> 52)))
-        f = np.int64(mantissa | (above ^ _BITS_OF_ONE)).view(np.float64) - 1.0
+        f = np.int64(mantissa | (above ^ _FLOAT_ONE_BITS)).view(np.float64) - 1.0
         # The polynomial of FreeBSD's `log` (msun). A library's logarithm may differ in
         # the last bit between machines, and sums would then differ too.
         s = f / (2.0 + f)

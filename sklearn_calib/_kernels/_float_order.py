@@ -18,7 +18,7 @@ _FLOAT_TYPES: Any = {
 _MAX_BLOCK_CROSSINGS = 1 << 20
 MAX_DISTINCT_VALUES = 2**16
 
-Value = Callable[[Any], Any]
+ValueFunction = Callable[[Any], Any]
 
 
 def encode_floats(numbers: Any, dtype: str) -> Any:
@@ -42,7 +42,7 @@ def decode_floats(keys: Any, dtype: str) -> Any:
 
 
 def find_crossings(
-    value: Value, starts: Any, stops: Any, levels: Any, dtype: str
+    value: ValueFunction, starts: Any, stops: Any, levels: Any, dtype: str
 ) -> tuple[Any, ...]:
     """Find where a function passes levels, in ranges of keys on which it is monotone.
 
@@ -84,7 +84,7 @@ def find_crossings(
 
 
 def find_first_key_beyond(
-    value: Value, low: Any, high: Any, level: Any, side: Any, dtype: str
+    value: ValueFunction, low: Any, high: Any, level: Any, side: Any, dtype: str
 ) -> Any:
     """Return the first key on the side of `high` between each low and high key.
 

@@ -71,7 +71,7 @@ def round_to_36_bits(scores: FloatArray, least_exponent: int = -2000) -> FloatAr
     return np.ldexp(np.round(np.ldexp(scores, -last)), last)
 
 
-def invert_rounding(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
+def find_smallest_rounded_beyond(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
     """Return the smallest log-odds that `round_to_36_bits` moves above bounds, or onto them.
 
     Steps at such edges give to numbers as they are what steps at the bounds give to

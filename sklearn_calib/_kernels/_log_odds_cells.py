@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import chdtrc, expit, log_expit
 
 from .._typing import AnyArray, FloatArray, IntArray
-from ._logistic_grid import Grid
+from ._logistic_grid import LineGrid
 from ._newton import minimise_by_newton
 
 # Log-odds beyond this are counted here.
@@ -133,7 +133,7 @@ def compute_log_likelihood(
     return event_part + (log_expit(-pair) - log_expit(-counts.log_odds)) @ counts.rows
 
 
-def compute_map_gains(counts: BinnedCounts, grid: Grid) -> FloatArray:
+def compute_map_gains(counts: BinnedCounts, grid: LineGrid) -> FloatArray:
     """Return the log-likelihood gain of each pair of a grid, in nats."""
     return compute_log_likelihood(counts, grid.shift, grid.slope)
 

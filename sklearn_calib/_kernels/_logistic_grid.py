@@ -17,7 +17,7 @@ from .._typing import AnyArray, FloatArray, IntArray
 _BLOCK_ROWS = 32
 
 
-class Grid(NamedTuple):
+class LineGrid(NamedTuple):
     """Pairs of a slope and a shift, and the logarithms of their prior weights, with sum 1.
 
     All of shape (n_pairs,); the shifts vary fastest.
@@ -39,7 +39,7 @@ def make_normal_grid(slopes, shifts, spread):
     # Slopes are log-normal around 1, because halving and doubling are equally plausible
     # errors.
     log = -((np.log(slope) / spread) ** 2) / 2 - shift**2 / 2
-    return Grid(slope, shift, log - logsumexp(log))
+    return LineGrid(slope, shift, log - logsumexp(log))
 
 
 #: Of the monitor: few pairs, which differ by what is worth an alarm.
@@ -58,7 +58,7 @@ FINE_LINE_GRID = make_normal_grid(
 
 
 def compute_log_ratios(
-    log_pair: FloatArray, outcome: AnyArray, grid: Grid
+    log_pair: FloatArray, outcome: AnyArray, grid: LineGrid
 ) -> tuple[FloatArray, AnyArray]:
     """Return the log-likelihood gain of each pair over the prediction, for each label.
 
@@ -69,7 +69,7 @@ def compute_log_ratios(
         probability of 0.
     outcome : ndarray of shape (n,), bool
         Whether the event happened.
-    grid : Grid
+    grid : LineGrid
 
     Returns
     -------
@@ -91,7 +91,7 @@ def compute_log_ratios(
 
 
 def compute_soft_log_ratios(
-    log_pair: FloatArray, soft_label: FloatArray, grid: Grid
+    log_pair: FloatArray, soft_label: FloatArray, grid: LineGrid
 ) -> tuple[FloatArray, AnyArray]:
     """Return `compute_log_ratios` of both labels, weighted by the soft labels.
 
@@ -104,7 +104,7 @@ def compute_soft_log_ratios(
     log_pair : ndarray of shape (n, 2)
     soft_label : ndarray of shape (n,)
         From 0 to 1.
-    grid : Grid
+    grid : LineGrid
 
     Returns
     -------
@@ -157,7 +157,7 @@ def draw_class(soft_labels: FloatArray, number: IntArray) -> IntArray:
     return drawn.argmax(axis=1)
 
 
-def compute_log_mixture(total: FloatArray, grid: Grid) -> FloatArray:
+def compute_log_mixture(total: FloatArray, grid: LineGrid) -> FloatArray:
     """Return the logarithm of the mean over the pairs.
 
     Of sums of gains this is the evidence against calibration.
@@ -172,7 +172,7 @@ def detect_change(
     gain: FloatArray,
     certain: AnyArray,
     stream: IntArray,
-    grid: Grid,
+    grid: LineGrid,
     bound: float,
     start: int = 0,
 ) -> tuple[int, float]:
@@ -190,7 +190,7 @@ def detect_change(
         Rows that are an alarm for every value of the statistic.
     stream : ndarray of shape (n,)
         Which stream a row belongs to.
-    grid : Grid
+    grid : LineGrid
     bound : float
         The statistic that is an alarm: the sum over streams of the mean over the
         parallel ones.
@@ -257,7 +257,7 @@ def _detect_single_stream(state, gain, first, prior, bound, start):
 # -- online recalibration -------------------------------------------------------------------------
 
 
-def compute_pair_proba(sign: Any, log_odds: FloatArray, grid: Grid) -> FloatArray:
+def compute_pair_proba(sign: Any, log_odds: FloatArray, grid: LineGrid) -> FloatArray:
     """Return P(event) by each pair, or P(no event) if `sign` is -1; (n, n_pairs).
 
     The log-odds `log_odds`, of shape (n,), are within 30 of 0, so that none is 0.
@@ -273,7 +273,7 @@ def update_grid_weights(
     log_weight: FloatArray,
     likelihood: FloatArray,
     power: FloatArray | None,
-    grid: Grid,
+    grid: LineGrid,
     returned_fraction: float,
 ) -> FloatArray:
     """Return the weights of the pairs after some rows.
@@ -288,7 +288,7 @@ def update_grid_weights(
         Of the label of each row, not below 1e-100.
     power : ndarray of shape (n,), or None
         To which the likelihoods of each row are raised.
-    grid : Grid
+    grid : LineGrid
     returned_fraction : float from 0 to 1
 
     Returns

@@ -11,7 +11,7 @@ _VALUE_TOLERANCE = 1e-12
 _MIN_STEP_LENGTH = 1e-10
 
 
-class Minimum(NamedTuple):
+class NewtonMinimum(NamedTuple):
     """Where the search ended; half the decrement is the distance of the value, to second order."""
 
     theta: np.ndarray
@@ -47,7 +47,7 @@ def minimise_by_newton(
 
     Returns
     -------
-    end : Minimum
+    end : NewtonMinimum
     """
     value, extra = evaluate(theta)
     before = np.inf
@@ -76,10 +76,10 @@ def minimise_by_newton(
             length /= 2
             # No progress is possible in floating point.
             if length < _MIN_STEP_LENGTH:
-                return Minimum(theta, value, decrement, n_iter)
+                return NewtonMinimum(theta, value, decrement, n_iter)
         theta = candidate
         value = reached
-    return Minimum(theta, value, decrement, n_iter)
+    return NewtonMinimum(theta, value, decrement, n_iter)
 
 
 def solve_newton_step(hessian, gradient, lowest=-np.inf):

@@ -32,7 +32,7 @@ def choose_power_tuning(label_errors, gains):
     return lsq_linear(gains, label_errors, (0.0, 1.0), method="bvls").x
 
 
-def compute_variance(errors, n_effective, fitted):
+def compute_error_sum_variance(errors, n_effective, fitted):
     """Return the variance of the sum of errors, for `fitted` estimated numbers."""
     return float(errors @ errors) * n_effective / max(n_effective - fitted, 1.0)
 

@@ -39,14 +39,14 @@ class FloorStatistics:
     # The smallest positive value of each binary exponent; infinite if there is none.
     smallest: FloatArray
     # The least N for which all values are multiples of 1 / N; 0 if there is none.
-    levels: int
+    denominator: int
 
     def __add__(self, other: "FloorStatistics") -> "FloorStatistics":
-        levels = math.lcm(self.levels, other.levels)
+        denominator = math.lcm(self.denominator, other.denominator)
         return FloorStatistics(
             self.zeros or other.zeros,
             np.minimum(self.smallest, other.smallest),
-            levels if levels <= _MAX_DENOMINATOR else 0,
+            denominator if denominator <= _MAX_DENOMINATOR else 0,
         )
 
     @property
@@ -56,8 +56,8 @@ class FloorStatistics:
         If there are exact zeros, values far below all others are rounding noise, and
         zeros too.
         """
-        if self.levels:
-            return _halve_and_clip(1.0 / self.levels)
+        if self.denominator:
+            return _halve_and_clip(1.0 / self.denominator)
         used_exponents = np.flatnonzero(self.smallest < np.inf)
         if len(used_exponents) == 0:
             return _halve_and_clip(1.0)
@@ -85,7 +85,9 @@ def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorSta
         # something lies above the largest floor.
         smallest[-1] = min(smallest[-1], 1.0)
     return FloorStatistics(
-        bool((table == 0).any()), smallest, _find_denominators(table) if shares else 0
+        bool((table == 0).any()),
+        smallest,
+        _find_common_denominator(table) if shares else 0,
     )
 
 
@@ -139,7 +141,7 @@ def _may_share_denominator(table):
     return len(_keep_fitting_denominators(_ALL_DENOMINATORS, some)) > 0
 
 
-def _find_denominators(table):
+def _find_common_denominator(table):
     """Return the least N up to 1000 with all values multiples of 1 / N, or 0."""
     flat = table.ravel()
     # Most tables are ruled out by 32 values; the whole table is only checked if those
@@ -147,24 +149,24 @@ def _find_denominators(table):
     some = flat[:: max(1, len(flat) // 32)][:32]
     fitting = _keep_fitting_denominators(_ALL_DENOMINATORS, some)
     while len(fitting):
-        levels = int(fitting[0])
-        scaled = flat * levels
+        denominator = int(fitting[0])
+        scaled = flat * denominator
         wrong = np.flatnonzero(
-            np.abs(scaled - np.rint(scaled)) > FRACTION_TOLERANCE * levels
+            np.abs(scaled - np.rint(scaled)) > FRACTION_TOLERANCE * denominator
         )
         if len(wrong) == 0:
-            return levels
+            return denominator
         fitting = _keep_fitting_denominators(fitting, flat[wrong[:32]])
     return 0
 
 
-def _keep_fitting_denominators(levels, values):
+def _keep_fitting_denominators(denominators, values):
     """Return those of the N for which all of the values are multiples of 1 / N."""
     # Few of the N pass the first value, which leaves little work for the others.
     for value in values.tolist():
-        if len(levels) == 0:
+        if len(denominators) == 0:
             break
-        scaled = levels * value
+        scaled = denominators * value
         away = np.abs(scaled - np.rint(scaled))
-        levels = levels[away <= FRACTION_TOLERANCE * levels]
-    return levels
+        denominators = denominators[away <= FRACTION_TOLERANCE * denominators]
+    return denominators

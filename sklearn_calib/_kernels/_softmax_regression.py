@@ -328,7 +328,7 @@ def _solve_conjugate_gradients(hessian, precondition, gradient, target):
 # -- one slope for all classes, and offsets -------------------------------------------------------
 
 
-class JointFit(NamedTuple):
+class TemperatureOffsetsFit(NamedTuple):
     inverse_temperature: float
     # Of shape (k,), with mean 0.
     offsets: np.ndarray
@@ -368,7 +368,7 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
     a, *b = minimise_by_newton(
         evaluate_loss, find_direction, start, _JOINT_DECREMENT_TOLERANCE
     ).theta
-    return JointFit(float(a), b - np.mean(b))
+    return TemperatureOffsetsFit(float(a), b - np.mean(b))
 
 
 def _compute_joint_value(z, w, a, b, score_sum, class_sums):

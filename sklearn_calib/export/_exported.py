@@ -109,7 +109,7 @@ class ExportedMap(Recalibrator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.array_api_support = "_root" in vars(self) and self._maps_tensors()
+        tags.array_api_support = "_root" in vars(self) and self._can_map_tensors()
         return tags
 
     def __getattr__(self, name: str) -> Any:
@@ -182,7 +182,7 @@ class ExportedMap(Recalibrator):
         """Return the names of the scores that the map was fitted to, from the document."""
         return self.document.get("columns", {}).get("scores")
 
-    def _maps_tensors(self):
+    def _can_map_tensors(self):
         return self._root.supports_tensors()
 
     def _fit(self, proba, codes, weight):

@@ -10,8 +10,8 @@ from .._argument_checks import check_between
 from .._kernels._prediction_powered_mean import (
     bound_unseen_square,
     choose_power_tuning,
+    compute_error_sum_variance,
     compute_fraction_intervals,
-    compute_variance,
     count_equivalent_labels,
     get_student_quantile,
     limit_width,
@@ -409,11 +409,11 @@ def build_calibrated_mean(
     own = errors.own
     gains = errors.gains
     size = errors.worth
-    alone = compute_variance(own, size, 1)
+    alone = compute_error_sum_variance(own, size, 1)
     # The weight of the scores that minimises the variance, as in power-tuned
     # prediction-powered inference.
     power = choose_power_tuning(own, gains) if errors.tuned else errors.power
-    spread = compute_variance(
+    spread = compute_error_sum_variance(
         own - gains @ power, size, 1 + errors.tuned * np.count_nonzero(power)
     )
     # Tuning costs a degree of freedom. If that is more than the scores save, the labels

@@ -391,7 +391,7 @@ def _get_covariance(covariance, X):
 # equation 11; corrected: gamma is df / (n v), not df.
 
 
-class Observables(NamedTuple):
+class AngleObservables(NamedTuple):
     """What the formulas need of a fit; scores centred if the fit has an intercept.
 
     scores f, residuals psi = -l'(f), curvatures D = l''(f), m = 1 - D_i h_i, d all
@@ -417,7 +417,7 @@ def compute_observables(
     m: FloatArray,
     d: int,
     intercept: bool,
-) -> Observables:
+) -> AngleObservables:
     """Compute the observables of a fit; with an intercept the scores are centred."""
     n = len(f)
     # v = Tr(D - D X H X' D) / n of eq. (11), with m = 1 - D h from the leverages.
@@ -427,11 +427,11 @@ def compute_observables(
     # The intercept shifts all scores alike; the angle is about the coefficients, so the
     # scores are centred.
     centre = (f - gamma * psi).mean() if intercept else 0.0
-    return Observables(f - centre, psi, gamma, v, d)
+    return AngleObservables(f - centre, psi, gamma, v, d)
 
 
 def estimate_by_covariance(
-    seen: Observables, quadratic: float, norm2: float | None = None
+    seen: AngleObservables, quadratic: float, norm2: float | None = None
 ) -> tuple[float, float]:
     """Return (N, t2): a = N / sqrt(t2) estimates <w*, w>_S (equation 11).
 
@@ -453,7 +453,7 @@ def estimate_by_covariance(
 
 
 def estimate_by_least_squares(
-    seen: Observables, X: FloatArray, y: FloatArray, intercept: bool
+    seen: AngleObservables, X: FloatArray, y: FloatArray, intercept: bool
 ) -> tuple[float, float]:
     """Return (N, t2) without a covariance, for n > d, from the least squares fit of y.
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from .._kernels._log_odds import (
-    invert_rounding,
+    find_smallest_rounded_beyond,
     round_to_36_bits,
     subtract_probabilities,
 )
@@ -451,7 +451,9 @@ def make_rank_steps(
     cuts: FloatArray, values: FloatArray, *, right_closed: bool
 ) -> Steps:
     """Return a step function of rounded log-odds, with edges for those that are not rounded."""
-    return make_steps("rank", invert_rounding(cuts, inclusive=not right_closed), values)
+    return make_steps(
+        "rank", find_smallest_rounded_beyond(cuts, inclusive=not right_closed), values
+    )
 
 
 def make_constant(value: float) -> Steps:

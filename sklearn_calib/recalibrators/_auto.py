@@ -43,7 +43,7 @@ from ._platt import PlattScaling
 from ._quadratic import QuadraticScaling
 from ._spline import SplineCalibration
 from ._stacking import (
-    Chains,
+    RecalibratorChains,
     compute_fold_weights,
     fit_chains,
     make_estimator,
@@ -541,7 +541,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     def _make_map(self):
         """Make a mixture of the input and the candidates' maps."""
         input_share = self._share_of_input
-        # Chains may share a step; its map is then computed once.
+        # RecalibratorChains may share a step; its map is then computed once.
         map_by_step = {}
         for step in self._list_parts():
             if id(step) not in map_by_step:
@@ -556,12 +556,14 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         return maps.make_mixture(shares, mixed_maps)
 
 
-def list_candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
+def list_candidates(
+    k: int, n_rows: float, *, monotone: bool = False
+) -> RecalibratorChains:
     """Return the candidates of "auto" for k classes and a number of rows."""
     default = DefaultCalibration()
     spline = SplineCalibration()
     few = n_rows < _MIN_CURVE_ROWS
-    chains: Chains = {"identity": (Identity(),)}
+    chains: RecalibratorChains = {"identity": (Identity(),)}
     if k == 2:
         chains |= {
             "default": (default,),

@@ -662,7 +662,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 ),
             )
 
-    def _maps_tensors(self):
+    def _can_map_tensors(self):
         return self.capabilities.array_api and self._has_map()
 
     def _set_input_features(self, X, proba, *, reset):

@@ -39,9 +39,9 @@ from .._validation import (
 )
 from ..exceptions import add_error_context, invalid_input
 
-Kind = Literal["proba", "logits"]
+BlockScoreKind = Literal["proba", "logits"]
 # Logits up to a constant per row, the codes of the labels, and weights.
-Rows = tuple[AnyArray, IntArray, FloatArray]
+SampleRows = tuple[AnyArray, IntArray, FloatArray]
 
 # The sample consists of pieces of so many consecutive rows, from so many places if
 # there are enough.
@@ -76,11 +76,11 @@ class ScoreBlock:
     item : tuple or callable
         Scores, labels and perhaps weights, or a function that returns them.
     kind, classes
-        As in `Blocks`.
+        As in `ScoreBlocks`.
     """
 
     def __init__(
-        self, number: int, item: Any, kind: Kind, classes: AnyArray | None
+        self, number: int, item: Any, kind: BlockScoreKind, classes: AnyArray | None
     ) -> None:
         self.source = f"block {number}"
         self.kind = kind
@@ -165,7 +165,7 @@ class ScoreBlock:
 
     def select_rows(
         self, row_slice: slice, floor: float
-    ) -> tuple[Rows, FloorStatistics, float]:
+    ) -> tuple[SampleRows, FloorStatistics, float]:
         """Return the rows with positive weight, and two statistics of all rows."""
         with add_error_context(source=self.source):
             scores = self.scores[row_slice]
@@ -257,7 +257,7 @@ def _sum_over_block(numbered_block, function, floor, kind, classes):
     return reduce(operator.add, slice_results)
 
 
-class Blocks:
+class ScoreBlocks:
     """Blocks of rows that can be read again and again.
 
     Parameters
@@ -282,7 +282,7 @@ class Blocks:
     def __init__(
         self,
         blocks: Iterable[Any],
-        kind: Kind,
+        kind: BlockScoreKind,
         classes: ArrayLike | None,
         map: Callable[..., Iterable[Any]],
     ) -> None:
@@ -362,7 +362,7 @@ class Blocks:
             return self.sum_over_slices(function)
         return total.value
 
-    def sample_pieces(self) -> Rows:
+    def sample_pieces(self) -> SampleRows:
         """Return a sample: pieces of 1000 adjacent rows from fixed random positions.
 
         20,000 rows; of few classes up to 200,000, if that is no more than one in 20. Of

@@ -87,7 +87,7 @@ def device_map(model: Any, X: Any) -> DeviceMap | None:
     if (scores := read_device_scores(X, "proba", read_proba)) is None:
         return None
     check_is_fitted(model)
-    if not model._maps_tensors():
+    if not model._can_map_tensors():
         return None
     n_classes = len(model.classes_)
     if max(2, scores.shape[1]) != n_classes:

@@ -22,12 +22,12 @@ from ._any_recalibrator import (
 from ._base import Recalibrator
 from ._cross_fitting import make_folds
 
-Chains = dict[str, tuple[Estimator, ...]]
-Fitted = dict[str, tuple[Estimator, ...]]
-Failures = dict[str, Exception]
+RecalibratorChains = dict[str, tuple[Estimator, ...]]
+FittedChains = dict[str, tuple[Estimator, ...]]
+ErrorByChain = dict[str, Exception]
 
 
-def name_chains(recalibrators: object) -> Chains:
+def name_chains(recalibrators: object) -> RecalibratorChains:
     """Return candidates by name, each as the recalibrators that it applies in turn.
 
     A pipeline of recalibrators is a chain; two chains that begin with the same instance
@@ -51,7 +51,7 @@ def name_chains(recalibrators: object) -> Chains:
             hint="See sklearn_calib.recalibrators.all_recalibrators()",
             error=TypeError,
         )
-    chains: Chains = {}
+    chains: RecalibratorChains = {}
     for name, method in pairs:
         recalibrator = resolve_recalibrator(method)
         # Equal names are made different by primes.
@@ -226,8 +226,8 @@ def _hash_rows(proba, codes, count):
 
 
 def fit_chains(
-    chains: Chains, proba: FloatArray, codes: IntArray, weight: FloatArray
-) -> tuple[Fitted, Failures]:
+    chains: RecalibratorChains, proba: FloatArray, codes: IntArray, weight: FloatArray
+) -> tuple[FittedChains, ErrorByChain]:
     """Fit all candidates to the rows that have weight; those that raise an error are returned.
 
     A chain's first steps that other chains share are fitted once. What they warn of is
@@ -245,8 +245,8 @@ def fit_chains(
         for end in range(1, len(steps)):
             inner.add(tuple(map(id, steps[:end])))
     fit_by_steps: dict[tuple[int, ...], tuple[Any, Any]] = {(): (None, proba)}
-    fitted: Fitted = {}
-    failed: Failures = {}
+    fitted: FittedChains = {}
+    failed: ErrorByChain = {}
     for name, steps in chains.items():
         key: tuple[int, ...] = ()
         fitted_steps = []
@@ -275,7 +275,7 @@ def fit_chains(
 
 
 def predict_chains(
-    fitted: Fitted, proba: FloatArray, classes: AnyArray
+    fitted: FittedChains, proba: FloatArray, classes: AnyArray
 ) -> Iterator[tuple[str, FloatArray | Exception]]:
     """Iterate over the candidates' probabilities or errors; shared steps run once."""
     scores_by_steps: dict[tuple[int, ...], Any] = {(): proba}

@@ -27,7 +27,7 @@ from .._validation import (
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
-from ._blocks import Blocks, Kind
+from ._blocks import BlockScoreKind, ScoreBlocks
 
 # Larger memory maps, and larger tensors on their device, are read in blocks of rows.
 _MAX_MEMORY_MAP_ENTRIES = 10_000_000
@@ -176,7 +176,7 @@ class TemperatureScaling(Recalibrator):
         if X.shape[1] > 1:
             self._check_fit_shapes(X, classes)
         start = getattr(self, "_last", None) if self.warm_start else None
-        blocks = Blocks([(X, y, sample_weight)], kind, classes, builtins.map)
+        blocks = ScoreBlocks([(X, y, sample_weight)], kind, classes, builtins.map)
         self._fit_passes(blocks, start)
         return True
 
@@ -184,7 +184,7 @@ class TemperatureScaling(Recalibrator):
         self,
         blocks: Iterable[Any],
         *,
-        kind: Kind = "logits",
+        kind: BlockScoreKind = "logits",
         classes: ArrayLike | None = None,
         start: float | None = None,
         map: Callable[..., Iterable[Any]] = builtins.map,
@@ -280,7 +280,7 @@ class TemperatureScaling(Recalibrator):
                 hint="Pass the inverse_temperature_ of an earlier fit, or None",
             )
         with atomic_fit(self) as new:
-            new._fit_passes(Blocks(blocks, kind, classes, map), start)
+            new._fit_passes(ScoreBlocks(blocks, kind, classes, map), start)
         return self
 
     def _fit_passes(self, blocks, start):

@@ -11,7 +11,7 @@ from .._atomic import atomic_fit
 from .._kernels._block_passes import fit_vector_passes, run_vector_pass
 from .._typing import ArrayLike, Self
 from ..exceptions import invalid_input
-from ._blocks import Blocks, Kind
+from ._blocks import BlockScoreKind, ScoreBlocks
 from ._softmax_family import SoftmaxRegression
 from ._temperature import TemperatureScaling
 
@@ -72,7 +72,7 @@ class VectorScaling(SoftmaxRegression):
         self,
         blocks: Iterable[Any],
         *,
-        kind: Kind = "logits",
+        kind: BlockScoreKind = "logits",
         classes: ArrayLike | None = None,
         map: Callable[..., Iterable[Any]] = builtins.map,
         tol: float | None = None,
@@ -132,7 +132,7 @@ class VectorScaling(SoftmaxRegression):
                 hint="Pass nats, for instance 1e-6, or None",
             )
         with atomic_fit(self) as new:
-            new._fit_passes(Blocks(blocks, kind, classes, map), tol)
+            new._fit_passes(ScoreBlocks(blocks, kind, classes, map), tol)
         return self
 
     def _fit_passes(self, blocks, tol):

@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import maps
 from .._kernels._binning import find_distinct_scores
-from .._kernels._log_odds import compute_rank_score, invert_rounding
+from .._kernels._log_odds import compute_rank_score, find_smallest_rounded_beyond
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._typing import ArrayLike, FloatArray
 from ._base import Capabilities, Recalibrator
@@ -104,7 +104,7 @@ class VennAbers(Recalibrator):
     def _make_map(self):
         lower, upper = self.table_.T
         on, after = (
-            invert_rounding(self.scores_, inclusive=inclusive)
+            find_smallest_rounded_beyond(self.scores_, inclusive=inclusive)
             for inclusive in (True, False)
         )
         edges = np.column_stack([on, after]).ravel()

@@ -132,7 +132,7 @@ def _is_empty(ax):
     return not (words or things or ax.get_legend())
 
 
-def _get_inputs(display):
+def _get_display_inputs(display):
     return {
         name: value for name, value in vars(display).items() if not name.endswith("_")
     }
@@ -142,10 +142,10 @@ def _get_inputs(display):
 
 
 def _check_inputs_untouched(display):
-    before = digest(_get_inputs(display))
+    before = digest(_get_display_inputs(display))
     _plot_without_pyplot(display)
     changes = "plot changes what the constructor was given"
-    assert digest(_get_inputs(display)) == before, changes
+    assert digest(_get_display_inputs(display)) == before, changes
     try:
         # an array that was sorted earlier is seen, too
         _plot_without_pyplot(_change_inputs(display, _make_read_only))
@@ -334,7 +334,7 @@ def _make_read_only(leaf):
 def _change_inputs(display, change):
     """Copy a display, with `change` applied to every text, number and array in its inputs."""
     twin = copy.copy(display)
-    for key, value in _get_inputs(display).items():
+    for key, value in _get_display_inputs(display).items():
         setattr(twin, key, _map_leaves(value, change))
     return twin
 
