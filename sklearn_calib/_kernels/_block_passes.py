@@ -83,7 +83,12 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
         else np.zeros(2)
     )
     return TemperaturePass(
-        sums, float(weight.sum()), lowest, highest, excess, logits.shape[1]
+        sums,
+        float(weight.sum()),
+        lowest,
+        highest,
+        excess,
+        logits.shape[1],
     )
 
 
@@ -203,7 +208,14 @@ def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
     gradient = np.zeros((2, logits.shape[1]))
     row = np.empty((2, len(coef)))
     loss = add_vector_gradient(
-        logits, y_encoded, weight, float(beta), coef, intercept, gradient, row
+        logits,
+        y_encoded,
+        weight,
+        float(beta),
+        coef,
+        intercept,
+        gradient,
+        row,
     )
     return VectorPass(float(loss), gradient.ravel(), float(weight.sum()))
 
@@ -262,7 +274,14 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
     # The last step is applied although it was not evaluated: its predicted gain is
     # below the tolerance, and it costs no pass.
     x = x + step
-    return SoftmaxFit(x[:k], x[k:], float(value + slope / 2), norm, -slope, n_passes)
+    return SoftmaxFit(
+        x[:k],
+        x[k:],
+        float(value + slope / 2),
+        norm,
+        -slope,
+        n_passes,
+    )
 
 
 def _fit_vector_to_sample(logits, y_encoded, weight, beta, penalty):
@@ -277,11 +296,22 @@ def _fit_vector_to_sample(logits, y_encoded, weight, beta, penalty):
     ridge = np.full(k, float(penalty))
     w = weight / weight.sum()
     fit = fit_softmax_regression(
-        logits, y_encoded, w, ridge, float(penalty), tol=k / (10 * len(y_encoded))
+        logits,
+        y_encoded,
+        w,
+        ridge,
+        float(penalty),
+        tol=k / (10 * len(y_encoded)),
     )
-    proba = evaluate_softmax(logits, y_encoded, w, fit.A, fit.b, ridge, float(penalty))[
-        1
-    ]
+    proba = evaluate_softmax(
+        logits,
+        y_encoded,
+        w,
+        fit.A,
+        fit.b,
+        ridge,
+        float(penalty),
+    )[1]
     return np.r_[fit.A, fit.b], make_diagonal_solver(
         logits, w, proba, ridge, float(penalty)
     )

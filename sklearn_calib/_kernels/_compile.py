@@ -34,7 +34,10 @@ from .._warnings import warn_calibration
 MAX_SILENT_SECONDS = 1.0
 
 _compile_with_defaults = partial(
-    njit, error_model="numpy", nogil=True, no_cfunc_wrapper=True
+    njit,
+    error_model="numpy",
+    nogil=True,
+    no_cfunc_wrapper=True,
 )
 compile_helper = partial(_compile_with_defaults, no_cpython_wrapper=True)
 

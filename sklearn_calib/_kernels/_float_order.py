@@ -78,7 +78,12 @@ def find_crossings(
         i = ranges[block]
         j = level_indices[block]
         keys[block] = find_first_key_beyond(
-            value, starts[i], stops[i], levels[j], last[i, j], dtype
+            value,
+            starts[i],
+            stops[i],
+            levels[j],
+            last[i, j],
+            dtype,
         )
     return ranges, level_indices, keys, first, last
 

@@ -140,7 +140,12 @@ def compute_order_p(events, rows, n_resamples, rng):
     # Given the number of events, labels that are exchangeable between grades have a
     # hypergeometric distribution. This is the least favourable case of increasing
     # rates.
-    drawn = draw_event_counts(integer_rows, int(events.sum()), n_resamples, rng)
+    drawn = draw_event_counts(
+        integer_rows,
+        int(events.sum()),
+        n_resamples,
+        rng,
+    )
     ratios = compute_order_likelihood_ratio(drawn.astype(float), rows)
     larger = np.count_nonzero(ratios >= observed * (1 - 1e-9) - 1e-12)
     return float((1 + larger) / (1 + n_resamples))
@@ -160,7 +165,10 @@ def draw_event_counts(rows, n_events, size, rng):
     remaining = np.full(size, n_events)
     for grade in range(len(rows) - 1):
         drawn[:, grade] = _draw_hypergeometric(
-            rows[grade], rows[grade + 1 :].sum(), remaining, rng
+            rows[grade],
+            rows[grade + 1 :].sum(),
+            remaining,
+            rng,
         )
         remaining = remaining - drawn[:, grade]
     drawn[:, -1] = remaining

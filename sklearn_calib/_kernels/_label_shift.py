@@ -60,7 +60,12 @@ def estimate_confusion(
         class_squares = average_by_class((np.linalg.inv(class_means) @ proba.T) ** 2)
     total = np.bincount(y_encoded, class_weight**2, k)
     rows = np.divide(1.0, total, out=np.zeros(k), where=total > 0)
-    return ConfusionTable(class_means, class_squares, mass / mass.sum(), rows)
+    return ConfusionTable(
+        class_means,
+        class_squares,
+        mass / mass.sum(),
+        rows,
+    )
 
 
 def clip_to_simplex(raw: FloatArray) -> FloatArray:

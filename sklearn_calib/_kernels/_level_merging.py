@@ -166,7 +166,11 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
             break
         n_iter += 1
         prediction[g] = _correct_prediction(
-            prediction[g], first[g], labels[g], worst_class[g], rule
+            prediction[g],
+            first[g],
+            labels[g],
+            worst_class[g],
+            rule,
         )
         touched[g] = True
         # A shrunken estimate still differs from the labels, which is intended: the

@@ -49,7 +49,12 @@ def _hash_each_row(table, n_levels, slack, multipliers, keys):
 def have_runs_equal_levels(table, n_levels, slack, order, starts):
     """Return whether the rows of each run of `order` have the same levels."""
     return _have_runs_equal_levels(
-        table, n_levels, slack, order, starts, np.empty(table.shape[1])
+        table,
+        n_levels,
+        slack,
+        order,
+        starts,
+        np.empty(table.shape[1]),
     )
 
 
@@ -99,7 +104,13 @@ def sum_gap_powers(table, y_encoded, weight, order, starts, p):
     p = 2 takes off.
     """
     return _sum_gap_powers(
-        table, y_encoded, weight, order, starts, p, np.empty(table.shape[1])
+        table,
+        y_encoded,
+        weight,
+        order,
+        starts,
+        p,
+        np.empty(table.shape[1]),
     )
 
 

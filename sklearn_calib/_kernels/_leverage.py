@@ -174,9 +174,13 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
         0, 2, 1
     )
     kernel = _compute_gram(X, X, centre) / penalty
-    inner = np.einsum("ij,iab,jbc->iajc", kernel, root, root, optimize=True).reshape(
-        n * r, n * r
-    )
+    inner = np.einsum(
+        "ij,iab,jbc->iajc",
+        kernel,
+        root,
+        root,
+        optimize=True,
+    ).reshape(n * r, n * r)
     factor = _factor_dual(inner)
     right = np.einsum("iab,ij->iajb", root, kernel, optimize=True).reshape(n * r, n * r)
     half = solve_triangular(
@@ -221,7 +225,12 @@ def _factor_cholesky(matrix):
     """
     # LAPACK works in Fortran order, in which the transpose of a C array is contiguous
     # and can be overwritten.
-    return cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+    return cholesky(
+        matrix.T,
+        lower=True,
+        overwrite_a=True,
+        check_finite=False,
+    )
 
 
 def make_row_slices(n, width):

@@ -327,7 +327,11 @@ def find_smallest_repair(
     row_basis = make_basis(counts.log_odds)
     event_basis = make_basis(counts.event_log_odds)
     pvalue_slope = _run_score_test(
-        counts, row_basis[:, :2], event_basis[:, :2], offset, 1
+        counts,
+        row_basis[:, :2],
+        event_basis[:, :2],
+        offset,
+        1,
     )
     return (
         offset,

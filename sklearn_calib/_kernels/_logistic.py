@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from ._newton import minimise_by_newton, solve_bounded_step, solve_newton_step
-from ._softmax_regression import JointFit, SoftmaxFit
+from ._softmax_regression import SoftmaxFit, TemperatureOffsetsFit
 
 # A curvature of so much per unit of residual keeps a direction that only saturated rows
 # determine.
@@ -129,7 +129,12 @@ def fit_logistic(
             # Newton's step may overshoot far from the optimum. The line search also
             # lengthens it, because saturated rows make steps too short.
             reached = _search_line(
-                evaluate_at, point, step, change, -decrement, nonnegative
+                evaluate_at,
+                point,
+                step,
+                change,
+                -decrement,
+                nonnegative,
             )
             if reached is None or not reached.loss < point.loss:
                 # No progress is possible in floating point.
@@ -343,7 +348,7 @@ def fit_slope_and_intercept(score, y_encoded, weight, prior_rows):
     # Centring made the columns nearly orthogonal; this undoes it. The offsets of the
     # two classes are opposite by convention.
     half = float(fit.coef[1] - slope * centre) / 2
-    return JointFit(slope, np.array([-half, half]))
+    return TemperatureOffsetsFit(slope, np.array([-half, half]))
 
 
 def fit_structured_two_classes(log_proba, y_encoded, weight, ridge):
@@ -383,7 +388,12 @@ def fit_structured_two_classes(log_proba, y_encoded, weight, ridge):
     half = theta[2] / 2
     size = float(np.abs(gradient[theta > lowest]).max())
     return SoftmaxFit(
-        theta[:2] - 1, np.array([-half, half]), float(value), size, decrement, n_iter
+        theta[:2] - 1,
+        np.array([-half, half]),
+        float(value),
+        size,
+        decrement,
+        n_iter,
     )
 
 

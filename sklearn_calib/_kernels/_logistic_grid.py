@@ -208,7 +208,14 @@ def detect_change(
     prior = np.exp(grid.log_prior) / state.shape[1]
     first_certain = start + int(np.append(certain[start:], True).argmax())
     if len(state) == 1:
-        return _detect_single_stream(state[0], gain, first_certain, prior, bound, start)
+        return _detect_single_stream(
+            state[0],
+            gain,
+            first_certain,
+            prior,
+            bound,
+            start,
+        )
     # A gain above 500 nats raises an alarm in every state; the limit avoids an
     # overflow.
     factor = np.exp(np.minimum(gain[start:], 500.0))

@@ -97,7 +97,13 @@ def make_cone_frame(degree):
         to_monomial[: len(poly), j] = poly
     L = make_linear_map(rows, starts)
     return ConeFrame(
-        tuple(blocks), to_coef, rows, starts, L, from_monomial, to_monomial @ to_coef
+        tuple(blocks),
+        to_coef,
+        rows,
+        starts,
+        L,
+        from_monomial,
+        to_monomial @ to_coef,
     )
 
 
@@ -155,7 +161,10 @@ def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
         # The objective of the program is half of the loss.
         loss = data[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta
         return PolynomialFit(
-            basis.to_coef @ theta, max(float(loss), 0.0), 2 * float(gap), size
+            basis.to_coef @ theta,
+            max(float(loss), 0.0),
+            2 * float(gap),
+            size,
         )
 
     theta, gap, _ = solve_spectraplex_program(free, tol, max_iter)
@@ -255,7 +264,10 @@ def fit_program(
     gap = min(np.inf, *gaps)
     size = float(np.abs(basis.to_monomial @ theta).sum())
     return PolynomialFit(
-        coefficients, max(float(square + loss), 0.0), max(gap, 0.0), size
+        coefficients,
+        max(float(square + loss), 0.0),
+        max(gap, 0.0),
+        size,
     )
 
 

@@ -106,7 +106,13 @@ def _merge_groups(
         for other in (low, high):
             if 0 <= other < m:
                 key[other] = _find_meeting_time(
-                    sums, mass, flag, before[other], other, after[other], now
+                    sums,
+                    mass,
+                    flag,
+                    before[other],
+                    other,
+                    after[other],
+                    now,
                 )
                 _restore_heap(heap, heap_index, key, heap_index[other])
 

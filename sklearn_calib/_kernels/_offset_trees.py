@@ -247,14 +247,26 @@ def _grow_trees(
             child[t, node] = nodes
             heavier = 2.0 * best[a, 5] >= total[a, 2]
             _mark_left_bins(
-                cells[a, f], unordered[f], order, l2, c, heavier, left[t, node]
+                cells[a, f],
+                unordered[f],
+                order,
+                l2,
+                c,
+                heavier,
+                left[t, node],
             )
             feature[t, nodes] = -1
             feature[t, nodes + 1] = -1
             node_of[a] = nodes
             node_of[b] = nodes + 1
             middle = _partition_node_rows(
-                bins, rows, spare, span[a, 0], span[a, 1], f, left[t, node]
+                bins,
+                rows,
+                spare,
+                span[a, 0],
+                span[a, 1],
+                f,
+                left[t, node],
             )
             span[b, 0], span[b, 1], span[a, 1] = middle, span[a, 1], middle
             for j in range(3):
@@ -281,7 +293,14 @@ def _grow_trees(
             if large == b:
                 cells[b] = cells[a]
             _fill_histograms(
-                bins, rows, span[small, 0], span[small, 1], g, h, weight, cells[small]
+                bins,
+                rows,
+                span[small, 0],
+                span[small, 1],
+                g,
+                h,
+                weight,
+                cells[small],
             )
             # The histogram of the larger child is that of the parent less the smaller
             # one, which saves its rows.
@@ -366,5 +385,12 @@ def add_tree_values_to_offset(trees, bins, offset):
     feature, left, child, value = trees
     out = np.array(offset, dtype=np.float64)
     left = np.unpackbits(left, axis=2).view(np.bool_)
-    _add_tree_values(np.ascontiguousarray(bins), feature, left, child, value, out)
+    _add_tree_values(
+        np.ascontiguousarray(bins),
+        feature,
+        left,
+        child,
+        value,
+        out,
+    )
     return out

@@ -111,7 +111,12 @@ def fit_ordinal(cumulative, target):
     theta, value, decrement, _ = minimise_by_newton(
         evaluate_loss, find_direction, theta, _DECREMENT_TOLERANCE, lowest, is_trusted
     )
-    return OrdinalFit(float(theta[0]), sums @ theta[1:], float(value), decrement / 2)
+    return OrdinalFit(
+        float(theta[0]),
+        sums @ theta[1:],
+        float(value),
+        decrement / 2,
+    )
 
 
 def _compute_class_widths(cumulative, theta):

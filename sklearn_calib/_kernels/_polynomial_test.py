@@ -97,7 +97,10 @@ class LogisticSpline(NamedTuple):
         It is [0, 1] if the information has no inverse.
         """
         return _compute_wald_ends(
-            self.basis(log_odds), self.coef, self.root, stats.chi2.ppf(level, 1)
+            self.basis(log_odds),
+            self.coef,
+            self.root,
+            stats.chi2.ppf(level, 1),
         )
 
 
@@ -121,7 +124,13 @@ def fit_natural_spline(log_odds, rows, events):
     knots = choose_knots(log_odds, rows, min(_N_KNOTS, max(len(log_odds), 2)))
     basis = make_natural_basis(knots)
     design, outcome, weight = split_rows_by_label(basis(log_odds), rows, events)
-    coef = fit_logistic(design, outcome, weight, (), np.eye(len(knots))[1]).coef
+    coef = fit_logistic(
+        design,
+        outcome,
+        weight,
+        (),
+        np.eye(len(knots))[1],
+    ).coef
     mean = expit(design @ coef)
     columns = np.sqrt(weight * mean * (1 - mean))[:, None] * design
     # The zero rows keep the factor square if there are fewer rows than knots.
@@ -150,7 +159,13 @@ def fit_polynomial(log_odds, rows, events, internal=False):
     degree = first
     now = _fit_degree(label_log_odds, outcome, weight, degree)
     while degree < min(MAX_DEGREE, distinct - 1):
-        further = _fit_degree(label_log_odds, outcome, weight, degree + 1, now.coef)
+        further = _fit_degree(
+            label_log_odds,
+            outcome,
+            weight,
+            degree + 1,
+            now.coef,
+        )
         # The selection stops at the first degree that does not improve the fit at the 5
         # % level; the distribution of the statistic below allows for this.
         if not 2 * weight.sum() * (now.loss - further.loss) > _DEGREE_STEP_THRESHOLD:
@@ -163,14 +178,22 @@ def fit_polynomial(log_odds, rows, events, internal=False):
     root = _compute_information_root(label_log_odds, weight * mean * (1 - mean), degree)
     freedom = 1 if internal else first + 1
     return LogisticPolynomial(
-        now.coef, root, max(float(statistic), 0.0), freedom, degree - first
+        now.coef,
+        root,
+        max(float(statistic), 0.0),
+        freedom,
+        degree - first,
     )
 
 
 def _fit_degree(log_odds, outcome, weight, degree, start=(0.0, 1.0)):
     start = np.append(start, np.zeros(MAX_DEGREE))[: degree + 1]
     return fit_logistic(
-        np.vander(log_odds, degree + 1, increasing=True), outcome, weight, (), start
+        np.vander(log_odds, degree + 1, increasing=True),
+        outcome,
+        weight,
+        (),
+        start,
     )
 
 

@@ -11,7 +11,13 @@ def average_shifted_intervals(offset, cell, residual, n_cells, width):
     Rows sorted by offset = score mod width; cell = score // width. At r = 0 a row lies
     in the cell above its own, and moves one down when r passes its offset.
     """
-    return _average_over_shifts(offset, cell, residual, np.zeros(n_cells + 2), width)
+    return _average_over_shifts(
+        offset,
+        cell,
+        residual,
+        np.zeros(n_cells + 2),
+        width,
+    )
 
 
 @compile_kernel
@@ -78,7 +84,12 @@ def sum_uniform_bins(score, outcome, weight, n_bins):
     """Return mass and summed residuals of the "uniform" bins of `bin_distinct_values`."""
     sums = np.zeros((2, n_bins))
     _fill_uniform_bins(
-        score, outcome, weight, np.arange(n_bins + 1) / n_bins, n_bins, sums
+        score,
+        outcome,
+        weight,
+        np.arange(n_bins + 1) / n_bins,
+        n_bins,
+        sums,
     )
     return sums
 

@@ -110,7 +110,11 @@ def fit_softmax_regression(
         evaluate_objective, find_direction, theta, last
     )
     return SoftmaxFit(
-        *split_coefficients(theta), float(value), norm, float(decrement), n_iter
+        *split_coefficients(theta),
+        float(value),
+        norm,
+        float(decrement),
+        n_iter,
     )
 
 
@@ -156,7 +160,11 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
         sampled = slice(None, None, subsampling_step)
         share = w[sampled] / w[sampled].sum()
         solve = make_diagonal_solver(
-            z[:, sampled], share, proba[:, sampled], ridge_a, ridge_b
+            z[:, sampled],
+            share,
+            proba[:, sampled],
+            ridge_a,
+            ridge_b,
         )
         step = -solve(gradient.T.ravel()).reshape(2, k).T
         decrement = -(step * gradient).sum()
@@ -356,7 +364,14 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
     ) + prior_fraction * model.sum(axis=1)
 
     def evaluate_loss(theta):
-        return _compute_joint_value(z, w, theta[0], theta[1:], score_sum, class_sums)
+        return _compute_joint_value(
+            z,
+            w,
+            theta[0],
+            theta[1:],
+            score_sum,
+            class_sums,
+        )
 
     def find_direction(theta, proba):
         gradient, hessian = _compute_joint_derivatives(

@@ -126,9 +126,19 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
 
     grid_powers, best = _search_grid(get_losses, tuning_rows[2], n_part)
     ridge_a, ridge_b = make_ridges(best, n_rows)
-    fit = fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, start=last)
+    fit = fit_softmax_regression(
+        z,
+        y_encoded,
+        weight,
+        ridge_a,
+        ridge_b,
+        start=last,
+    )
     return TunedFit(
-        fit, float(ridge_a[0, -1]), ridge_b, float(tuning_rows[2] @ losses[grid_powers])
+        fit,
+        float(ridge_a[0, -1]),
+        ridge_b,
+        float(tuning_rows[2] @ losses[grid_powers]),
     )
 
 

@@ -130,7 +130,17 @@ def _make_start(problem, count, m, size):
         X[:, 1, 1] += 1.0 - scale
     p = np.repeat(mass[:, None] / m, m, axis=1)
     zeros = np.zeros((count, m))
-    return ProgramPoint(X, p, p, mass, X, np.zeros(count), zeros, zeros, np.ones(count))
+    return ProgramPoint(
+        X,
+        p,
+        p,
+        mass,
+        X,
+        np.zeros(count),
+        zeros,
+        zeros,
+        np.ones(count),
+    )
 
 
 def _move_point(point, direction, step):

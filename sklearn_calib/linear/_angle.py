@@ -178,7 +178,10 @@ def estimate_angle(
     # The leave-one-out scores are nearly independent of their labels, so their
     # likelihood can be maximised over the cosine as that of new rows would be.
     likely = make_angular_recalibrator(
-        estimate, fit.target > 0, np.array([False, True]), options
+        estimate,
+        fit.target > 0,
+        np.array([False, True]),
+        options,
     )
     return replace(estimate, cos_theta=likely.cos_theta_)
 
@@ -241,7 +244,14 @@ def estimate_angle_from_fit(
     if not free and _is_centered(fit.X):
         # Centring the features took the place of an intercept.
         psi = psi - psi.mean()
-    seen = compute_observables(fit.scores, psi, curvature, m, fit.X.shape[1], free)
+    seen = compute_observables(
+        fit.scores,
+        psi,
+        curvature,
+        m,
+        fit.X.shape[1],
+        free,
+    )
     method, norm2, inner, t2 = _estimate_norms(seen, fit, covariance)
     norm = np.sqrt(norm2)
     df = n * seen.v * seen.gamma
@@ -260,7 +270,14 @@ def estimate_angle_from_fit(
     method = "likelihood" if cos is None else method
     # None until the likelihood is evaluated.
     known_cos: Any = cos
-    return AngleEstimate(known_cos, norm, float(middle), method, loo, diagnostics)
+    return AngleEstimate(
+        known_cos,
+        norm,
+        float(middle),
+        method,
+        loo,
+        diagnostics,
+    )
 
 
 def _estimate_norms(seen, fit, covariance):
@@ -323,7 +340,12 @@ def make_angular_recalibrator(
     The angle is that of the second of `classes`.
     """
     scores = read_proba(angle.leave_one_out, kind="logits")
-    recalibrator = AngularCalibration(angle.cos_theta, angle.norm, angle.center, **link)
+    recalibrator = AngularCalibration(
+        angle.cos_theta,
+        angle.norm,
+        angle.center,
+        **link,
+    )
     return recalibrator.fit(scores, labels, classes=classes)
 
 

@@ -211,7 +211,14 @@ def read_linear(
     # One-vs-rest models are one binary fit per class.
     positive = [1] if len(model.classes_) == 2 else range(len(model.classes_))
     return [
-        LinearFit(X, np.where(codes == c, 1.0, -1.0), weight, w, float(b), **common)
+        LinearFit(
+            X,
+            np.where(codes == c, 1.0, -1.0),
+            weight,
+            w,
+            float(b),
+            **common,
+        )
         for c, w, b in zip(positive, coef, intercept, strict=True)
     ]
 
@@ -342,7 +349,11 @@ def polish_fit(fit: LinearFit, are_fit_rows: bool = False) -> LinearFit:
         "maxcor": 30,
     }
     parameters = minimize(
-        objective, start, jac=True, method="L-BFGS-B", options=options
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options=options,
     ).x
     # L-BFGS stalls if the Hessian is ill-conditioned; Newton's method does not.
     stuck = np.abs(objective(parameters)[1]).max() > MAX_STALLED_GRADIENT * scale
@@ -414,7 +425,11 @@ def _minimise_newton(fit, objective, packed):
         return step, -gradient @ step
 
     return minimise_by_newton(
-        objective, find_direction, packed, 0.0, max_iter=100
+        objective,
+        find_direction,
+        packed,
+        0.0,
+        max_iter=100,
     ).theta
 
 
@@ -506,7 +521,10 @@ def compute_fit_leverages(
     _check_size(min(int((curvature > 0).sum()), X.shape[1]))
     try:
         h, m = compute_leverages(
-            X, curvature, fit.l2, fit.intercept_kind == FREE_INTERCEPT
+            X,
+            curvature,
+            fit.l2,
+            fit.intercept_kind == FREE_INTERCEPT,
         )
     except np.linalg.LinAlgError:
         raise _make_singular_fit_error() from None
@@ -548,7 +566,10 @@ def _compute_multinomial_leave_one_out(fit):
     _check_size((k - 1) * min(fit.X.shape))
     try:
         J = compute_leverage_blocks(
-            fit.X, inner, fit.l2, fit.intercept_kind == FREE_INTERCEPT
+            fit.X,
+            inner,
+            fit.l2,
+            fit.intercept_kind == FREE_INTERCEPT,
         )
     except np.linalg.LinAlgError:
         raise _make_singular_fit_error() from None

@@ -23,7 +23,13 @@ def invalid_field(
     hint: str = "The map was changed or cut off; export it again",
 ) -> InvalidInputError:
     """Return the error to raise about a place of the tree, such as ``map.parts[1].edges``."""
-    return invalid_input(at, expected=expected, got=got, hint=hint, source=at)
+    return invalid_input(
+        at,
+        expected=expected,
+        got=got,
+        hint=hint,
+        source=at,
+    )
 
 
 def short_repr(value: object) -> str:
@@ -166,11 +172,17 @@ class Numbers(Field):
             )
         if self.low is not None:
             _reject_marked_numbers(
-                at, f"numbers >= {self.low:g}", table, table < self.low
+                at,
+                f"numbers >= {self.low:g}",
+                table,
+                table < self.low,
             )
         if self.high is not None:
             _reject_marked_numbers(
-                at, f"numbers <= {self.high:g}", table, table > self.high
+                at,
+                f"numbers <= {self.high:g}",
+                table,
+                table > self.high,
             )
         if self.increasing:
             _reject_marked_numbers(
@@ -180,7 +192,12 @@ class Numbers(Field):
                 np.append(False, table[1:] <= table[:-1]),
             )
         if self.whole:
-            _reject_marked_numbers(at, "whole numbers", table, table != np.floor(table))
+            _reject_marked_numbers(
+                at,
+                "whole numbers",
+                table,
+                table != np.floor(table),
+            )
             table = table.astype(np.int64)
         table.flags.writeable = False
         return table
@@ -260,7 +277,12 @@ def read_number_table(value: Any, at: str, *dimensions: int) -> Any:
             got=short_repr(value),
         )
     table = table.astype(np.float64)
-    _reject_marked_numbers(at, "finite numbers", table, ~np.isfinite(table))
+    _reject_marked_numbers(
+        at,
+        "finite numbers",
+        table,
+        ~np.isfinite(table),
+    )
     return table
 
 

@@ -66,7 +66,11 @@ class Ranges:
         """Cut where a function of the scores passes levels; it turns at cuts alone."""
         if len(levels):
             keys = find_crossings(
-                score, self.starts, self.stops, np.asarray(levels), self.dtype
+                score,
+                self.starts,
+                self.stops,
+                np.asarray(levels),
+                self.dtype,
             )[2]
             self._add_cuts(keys)
             if jumps:
@@ -93,7 +97,12 @@ class Ranges:
         level = (left + right)[jump] / 2
         rises = right[jump] >= level
         self.starts[jump_indices[jump]] = find_first_key_beyond(
-            value, low[jump], high[jump], level, rises, self.dtype
+            value,
+            low[jump],
+            high[jump],
+            level,
+            rises,
+            self.dtype,
         )
 
     def cut_at_extremes(self, value: ScoreFunction) -> None:

@@ -28,7 +28,13 @@ def read_map(tree: Any, n_classes: int) -> CalibrationMap:
         declared, more than `MAX_MAP_DEPTH` levels or `MAX_MAP_NODES` nodes. The message names
         the place.
     """
-    return _read_node(tree, n_classes, "map", MAX_MAP_DEPTH, iter(range(MAX_MAP_NODES)))
+    return _read_node(
+        tree,
+        n_classes,
+        "map",
+        MAX_MAP_DEPTH,
+        iter(range(MAX_MAP_NODES)),
+    )
 
 
 def _read_node(tree, k, at, depth, budget):
@@ -81,7 +87,12 @@ def _read_node(tree, k, at, depth, budget):
         elif isinstance(kind, Parts):
             inner = 2 if cls.splits else k
             values[field] = _parse_inner_nodes(
-                tree[field], kind, inner, f"{at}.{field}", depth, budget
+                tree[field],
+                kind,
+                inner,
+                f"{at}.{field}",
+                depth,
+                budget,
             )
         else:
             values[field] = kind.read(tree[field], f"{at}.{field}")

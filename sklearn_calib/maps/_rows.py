@@ -404,7 +404,10 @@ class TensorRows:
         if self._log is None:
             return self.with_proba(table)
         return TensorRows(
-            self.xp, log=table, is_normalised=True, constants=self._constants
+            self.xp,
+            log=table,
+            is_normalised=True,
+            constants=self._constants,
         )
 
     def select(self, rows: slice) -> "TensorRows":

@@ -186,7 +186,13 @@ class AdaptiveCalibration(Recalibrator):
         # intervals of those that remain.
         self._intervals = intervals
         try:
-            return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)
+            return super().fit(
+                X,
+                y,
+                sample_weight,
+                classes,
+                soft_labels=soft_labels,
+            )
         finally:
             del self._intervals
 
@@ -344,7 +350,10 @@ class _WaldIntervals:
         platt._fit(proba, codes, weight)
         z = platt.slope_ * compute_log_odds(proba) + platt.intercept_
         self.covariance = compute_model_covariance(
-            _add_constant_column(compute_log_odds(proba)), weight, z, 0.0
+            _add_constant_column(compute_log_odds(proba)),
+            weight,
+            z,
+            0.0,
         )
         self.factor = norm.ppf((1 + level) / 2) / max(abs(platt.slope_), 1e-300)
 

@@ -207,7 +207,10 @@ class AngularCalibration(Recalibrator):
         points = self.center_ + self.norm_ * np.array([-1.0, 0.0, 1.0])
         name = type(self).__name__
         return maps.Curve(
-            input="logit", name=name, predict=self._predict_pairs, points=points
+            input="logit",
+            name=name,
+            predict=self._predict_pairs,
+            points=points,
         )
 
     def _check_link(self):
@@ -235,7 +238,13 @@ def _fit_in_fixed_order(link, s, codes, share, cos_theta, slope, intercept):
     twice = 2 * SYMMETRY_CENTRE_BY_LINK[link]
     other = None if intercept is None else twice - intercept
     theta, slope, other = _maximise_likelihood(
-        link, -s, 1 - codes, share, cos_theta, slope, other
+        link,
+        -s,
+        1 - codes,
+        share,
+        cos_theta,
+        slope,
+        other,
     )
     return theta, slope, twice - other
 
@@ -306,7 +315,13 @@ def _fit_angle_and_slope(link, s, codes, share, intercept):
     starts = compress(starts, free)
     bounds = compress(bounds, free)
     minimum = _minimise_from_grid(
-        link, (s - centre) / unit, codes, share, split_parameters, starts, bounds
+        link,
+        (s - centre) / unit,
+        codes,
+        share,
+        split_parameters,
+        starts,
+        bounds,
     )
     (coefficient, tau, b), _ = split_parameters(minimum)
     coefficient /= unit
@@ -320,7 +335,10 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
     def compute_loss(free_values, s, positive, share):
         (coefficient, tau, b), jacobian = split(free_values)
         log, by_mu, by_tau = compute_log_likelihood(
-            link, coefficient * s + b, max(tau, 0.0), positive
+            link,
+            coefficient * s + b,
+            max(tau, 0.0),
+            positive,
         )
         by_mu = share * by_mu
         return -(share @ log), -np.array(

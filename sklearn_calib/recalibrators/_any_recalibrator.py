@@ -143,7 +143,12 @@ def fit_clone(
     """Fit a copy of a recalibrator, given by name or as an instance, as `fit_validated` does."""
     method = resolve_recalibrator(recalibrator)
     return fit_validated(
-        method, proba, y_encoded, classes, sample_weight=sample_weight, groups=groups
+        method,
+        proba,
+        y_encoded,
+        classes,
+        sample_weight=sample_weight,
+        groups=groups,
     )
 
 

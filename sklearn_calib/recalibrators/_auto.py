@@ -285,7 +285,13 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         """
         self._groups = groups
         try:
-            return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)
+            return super().fit(
+                X,
+                y,
+                sample_weight,
+                classes,
+                soft_labels=soft_labels,
+            )
         finally:
             del self._groups
 
@@ -318,7 +324,11 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     def _validate_fit(self, X, y, sample_weight, classes, *, soft_labels=False):
         """Validate the rows, and number the groups that stay together in folds."""
         rows = super()._validate_fit(
-            X, y, sample_weight, classes, soft_labels=soft_labels
+            X,
+            y,
+            sample_weight,
+            classes,
+            soft_labels=soft_labels,
         )
         n_rows = np.shape(y)[0]
         if self._groups is not None:
@@ -369,7 +379,12 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             # Folds are masses per row instead of positions, so that rows with counts as
             # weights can be divided between folds.
             folds = compute_fold_weights(
-                proba, codes, weight, self.cv, _MAX_WEIGHTING_ROWS, groups=self._groups
+                proba,
+                codes,
+                weight,
+                self.cv,
+                _MAX_WEIGHTING_ROWS,
+                groups=self._groups,
             )
             # Copies of a row in different folds would make flexible candidates look
             # better than they are.

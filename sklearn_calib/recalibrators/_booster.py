@@ -105,7 +105,10 @@ class BoosterRows(NamedTuple):
         """Return some of the rows."""
         columns = [column[rows] for column in self.columns]
         return BoosterRows(
-            self.margin[rows], columns, self.target[rows], self.weight[rows]
+            self.margin[rows],
+            columns,
+            self.target[rows],
+            self.weight[rows],
         )
 
 
@@ -243,7 +246,14 @@ def _fit_line(score, rows, options):
 
     def fit_shrunken(z):
         return fit_shrunken_lines(
-            z, rows.target, rows.weight, single_group, 1, (0.0, 1.0), options.l2, spread
+            z,
+            rows.target,
+            rows.weight,
+            single_group,
+            1,
+            (0.0, 1.0),
+            options.l2,
+            spread,
         )[0]
 
     intercept, slope = fit_shrunken(score)

@@ -84,7 +84,11 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
             validate_params(new)
             soft_labels = check_bool(soft_labels, "soft_labels")
             rows = validate_fit_input(
-                X, y, sample_weight, classes, soft_labels=soft_labels
+                X,
+                y,
+                sample_weight,
+                classes,
+                soft_labels=soft_labels,
             )
             check_same_index(y, X, groups)
             columns = read_group_columns(groups, np.shape(y)[0])
@@ -162,7 +166,10 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
         check_same_index(X, groups)
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
         proba = reorder_columns(
-            proba, X, self.classes_, getattr(self, "feature_names_in_", None)
+            proba,
+            X,
+            self.classes_,
+            getattr(self, "feature_names_in_", None),
         )
         columns = read_group_columns(groups, len(proba))
         if len(self.classes_) == 2:

@@ -301,7 +301,12 @@ class _TwoStepMap(FittedSoftmax):
     def _fit_log_odds(self, log_odds, codes, weight):
         """Fit both steps for two classes, and return the probabilities of the rows."""
         self._set_first_step(
-            fit_slope_and_intercept(log_odds, codes, weight, 2 * _PRIOR_ROWS_PER_CLASS)
+            fit_slope_and_intercept(
+                log_odds,
+                codes,
+                weight,
+                2 * _PRIOR_ROWS_PER_CLASS,
+            )
         )
         log_odds = self.inverse_temperature_ * log_odds + np.diff(self.offsets_)
         # The data of a nearly perfect model contain few errors and allow a smaller
@@ -377,7 +382,11 @@ class _TwoStepMap(FittedSoftmax):
             fit = fit_temperature(log, codes, weight, self.uniform_share_)
         start = fit.beta if fit.status == "inside" else 0.0
         joint = fit_temperature_and_offsets(
-            log, codes, weight, _PRIOR_ROWS_PER_CLASS * k, start
+            log,
+            codes,
+            weight,
+            _PRIOR_ROWS_PER_CLASS * k,
+            start,
         )
         alone = (float(fit.beta), np.zeros(k))
         losses = []

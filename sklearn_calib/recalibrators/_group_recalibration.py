@@ -157,7 +157,11 @@ class GroupRecalibration(BaseGroupRecalibrator):
     def _fit(self, data: FitInput) -> None:
         """Fit one line to all rows, and shrink the line of each group towards it."""
         self.pooled_ = fit_clone(
-            self.recalibrator, data.proba, data.y_encoded, np.arange(2), data.weight
+            self.recalibrator,
+            data.proba,
+            data.y_encoded,
+            np.arange(2),
+            data.weight,
         )
         line = (
             (self.pooled_.intercept_, self.pooled_.slope_)

@@ -340,7 +340,11 @@ def warn_if_harmful(
     name = type(recalibrator).__name__
     some = _select_evenly_spread_rows(positive, _MAX_BASE_RATE_ROWS)
     lost = _find_lost_base_rate(
-        recalibrator, scores[some], y_encoded[some], weight[some], classes
+        recalibrator,
+        scores[some],
+        y_encoded[some],
+        weight[some],
+        classes,
     )
     if lost:
         column, mean, rate, errors = lost
@@ -378,7 +382,12 @@ def warn_if_harmful(
     after = _compute_left_out_losses(
         second, lambda part: refit(positive[part]), compute_losses
     )
-    _warn_larger_loss(after, before, weight[positive], f" with {name}")
+    _warn_larger_loss(
+        after,
+        before,
+        weight[positive],
+        f" with {name}",
+    )
 
 
 def warn_if_labels_harmed(
@@ -445,7 +454,12 @@ def warn_if_labels_harmed(
     after = _compute_left_out_losses(
         is_second_half, lambda fit_half: refit(rows[fit_half]), compute_losses
     )
-    _warn_larger_loss(after, before, weight[rows], ", summed over the labels")
+    _warn_larger_loss(
+        after,
+        before,
+        weight[rows],
+        ", summed over the labels",
+    )
 
 
 def _sum_label_losses(pairs, table):

@@ -140,7 +140,11 @@ class HistogramBinning(Recalibrator):
         number = np.searchsorted(self._cuts, score, side="left")
         second = weight * np.asarray(proba)[:, 1]
         total, hits, scores = sum_bins(
-            number, len(self._cuts) + 1, weight, weight * codes, second
+            number,
+            len(self._cuts) + 1,
+            weight,
+            weight * codes,
+            second,
         )
         filled = total > 0
         invented = self.prior_weight / get_rows_per_weight(weight)

@@ -289,7 +289,11 @@ class MulticlassBinning(Recalibrator):
             max_iter,
         )
         merged = calibrate_cells(
-            heavy, labels, first, rule, self._make_estimates(sums, k, rng)
+            heavy,
+            labels,
+            first,
+            rule,
+            self._make_estimates(sums, k, rng),
         )
         self.n_iter_ = merged.n_iter
         self.n_merges_ = merged.n_merges

@@ -149,7 +149,13 @@ class OnlineCalibration(Recalibrator):
                 hint="Leave classes out, or call fit to begin anew",
             )
         all_classes = classes if earlier_classes is None else earlier_classes
-        rows = self._validate_fit(X, y, sample_weight, all_classes, keeps_unit=True)
+        rows = self._validate_fit(
+            X,
+            y,
+            sample_weight,
+            all_classes,
+            keeps_unit=True,
+        )
         proba = rows.proba
         codes = rows.y_encoded
         weight = rows.weight

@@ -92,5 +92,8 @@ class QuadraticScaling(Recalibrator):
 
     def _make_map(self):
         return maps.SigmoidPoly(
-            input="logit", coef=self._centred, centre=self._centre, spread=self._spread
+            input="logit",
+            coef=self._centred,
+            centre=self._centre,
+            spread=self._spread,
         )

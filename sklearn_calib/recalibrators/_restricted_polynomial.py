@@ -198,7 +198,13 @@ class RestrictedPolynomialRegression(Recalibrator):
             programs a fit.
         """
         bounds = tuple(5.0**power for power in range(-10, 11))
-        return cls(tuple(range(4, 21)), l1=bounds, scale="logit", selection="mce", cv=2)
+        return cls(
+            tuple(range(4, 21)),
+            l1=bounds,
+            scale="logit",
+            selection="mce",
+            cv=2,
+        )
 
     def _fit(self, proba, codes, weight):
         """Choose degree and bound, and fit the polynomial under its constraints."""
@@ -286,7 +292,10 @@ class RestrictedPolynomialRegression(Recalibrator):
         if len(self.coef_) == 1:
             return maps.make_constant(np.clip(self.coef_[0], 0.0, 1.0))
         return maps.ClippedChebyshev(
-            input=self.scale, ties=True, domain=self.domain_, coef=self.coef_
+            input=self.scale,
+            ties=True,
+            domain=self.domain_,
+            coef=self.coef_,
         )
 
     def _round_score(self, proba):
@@ -478,7 +487,10 @@ class RestrictedPolynomialRegression(Recalibrator):
         )
         x = self._to_polynomial_domain(self._compute_score_at(constraints.probability))
         return LinearConstraints(
-            x, constraints.slope, constraints.low / pace, constraints.high / pace
+            x,
+            constraints.slope,
+            constraints.low / pace,
+            constraints.high / pace,
         )
 
     def _measure_violation(self, constraints, moved_constraints):

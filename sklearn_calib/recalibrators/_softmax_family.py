@@ -92,7 +92,10 @@ class SoftmaxRegression(FittedSoftmax):
             return maps.make_chain(self.temperature_scaling_._make_map(), affine)
         beta = self.temperature_scaling_.inverse_temperature_
         return replace(
-            affine, coef=beta * self.coef_, centred=True, least=MIN_SCALED_LOGIT / beta
+            affine,
+            coef=beta * self.coef_,
+            centred=True,
+            least=MIN_SCALED_LOGIT / beta,
         )
 
 

@@ -258,7 +258,11 @@ def fit_chains(
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
                         fitted_step = fit_validated(
-                            clone(step), scores, codes, classes, sample_weight=weight
+                            clone(step),
+                            scores,
+                            codes,
+                            classes,
+                            sample_weight=weight,
                         )
                         transformed = (
                             read_proba(fitted_step.transform(scores))

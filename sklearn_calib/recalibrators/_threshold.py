@@ -229,7 +229,14 @@ def _make_thresholds(value, ranges, targets, input):
                 side = "<="
         intervals = tuple(map(tuple, pairs))
         thresholds.append(
-            Threshold(target, score, side, intervals, (lowest, highest), input)
+            Threshold(
+                target,
+                score,
+                side,
+                intervals,
+                (lowest, highest),
+                input,
+            )
         )
     return thresholds
 

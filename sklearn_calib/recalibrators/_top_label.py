@@ -105,7 +105,11 @@ class TopLabel(CombinedRecalibrator):
             pair = pair_top_with_rest(proba[rows], top[rows])
             is_correct = (codes[rows] == top[rows]).astype(np.intp)
             self.recalibrators_[key] = fit_clone(
-                self.recalibrator, pair, is_correct, np.arange(2), weight[rows]
+                self.recalibrator,
+                pair,
+                is_correct,
+                np.arange(2),
+                weight[rows],
             )
         self.rest_inverse_temperature_ = 1.0
         # The other classes compete only in rows whose label is not the predicted class.
@@ -141,7 +145,10 @@ class TopLabel(CombinedRecalibrator):
                 recalibrator, pair_top_with_rest(proba[rows], top[rows]), [0, 1]
             )
             out[rows] = maps.distribute_rest(
-                pair, proba[rows], top[rows], self.rest_inverse_temperature_
+                pair,
+                proba[rows],
+                top[rows],
+                self.rest_inverse_temperature_,
             )
         return out
 

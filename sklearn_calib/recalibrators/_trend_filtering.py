@@ -52,7 +52,11 @@ class TrendLine(NamedTuple):
         if len(self.knots) == 1:
             return maps.make_constant(np.clip(self.values[0], 0.0, 1.0))
         return maps.PiecewiseLinear(
-            input="proba", ties=True, domain=None, knots=self.knots, values=self.values
+            input="proba",
+            ties=True,
+            domain=None,
+            knots=self.knots,
+            values=self.values,
         )
 
 
@@ -196,9 +200,19 @@ def iter_fits(
         # of a line.
         df = min(len(fit.knots) + 2, len(x))
         price = _compute_criterion(
-            np.clip(fit.values, 0.0, 1.0), y, rows, df, criterion
+            np.clip(fit.values, 0.0, 1.0),
+            y,
+            rows,
+            df,
+            criterion,
         )
-        yield TrendLine(x[kept], fit.values[kept], float(penalty), df, price)
+        yield TrendLine(
+            x[kept],
+            fit.values[kept],
+            float(penalty),
+            df,
+            price,
+        )
 
 
 def _make_points(score, codes, weight):

@@ -144,12 +144,21 @@ class VectorScaling(SoftmaxRegression):
 
         def run_pass(coef, intercept):
             return blocks.sum_over_slices(
-                partial(run_vector_pass, beta=beta, coef=coef, intercept=intercept)
+                partial(
+                    run_vector_pass,
+                    beta=beta,
+                    coef=coef,
+                    intercept=intercept,
+                )
             )
 
         self._store_fit(
             fit_vector_passes(
-                run_pass, blocks.sample_pieces(), beta, float(self.penalty), tol
+                run_pass,
+                blocks.sample_pieces(),
+                beta,
+                float(self.penalty),
+                tol,
             )
         )
         for name in ("classes_", "n_features_in_", "floor_"):

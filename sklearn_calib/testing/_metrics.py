@@ -120,7 +120,12 @@ def _check_cells(metric, k, proba, y):
         return
     score = proba.max(axis=1).round(1)
     hit = (proba.argmax(axis=1) == y).astype(np.intp)
-    rows = Predictions(np.column_stack([1 - score, score]), hit, None, np.arange(2))
+    rows = Predictions(
+        np.column_stack([1 - score, score]),
+        hit,
+        None,
+        np.arange(2),
+    )
     cells = rows.problems()[0].cells
     pooled = Predictions(
         np.tile(np.column_stack([1 - cells.score, cells.score]), (2, 1)),

@@ -45,7 +45,11 @@ def _check_weights_are_repetition(recalibrator, k, proba, y):
     if recalibrator.capabilities.order_dependent:
         return
     weighted = fit_quietly(
-        recalibrator, proba, y, sample_weight=weight, classes=range(k)
+        recalibrator,
+        proba,
+        y,
+        sample_weight=weight,
+        classes=range(k),
     )
     repeated = fit_quietly(
         recalibrator,
@@ -104,7 +108,12 @@ def _check_row_alone(recalibrator, k, proba, y):
 
 def _check_missing_class(recalibrator, k, proba, y):
     kept = y != k - 1
-    fitted = fit_quietly(recalibrator, proba[kept], y[kept], classes=range(k))
+    fitted = fit_quietly(
+        recalibrator,
+        proba[kept],
+        y[kept],
+        classes=range(k),
+    )
     assert fitted.classes_.tolist() == list(range(k))
     _assert_predicts_simplex(fitted, proba)
     if kept.any():
@@ -154,7 +163,12 @@ def _check_tiny(recalibrator, k, proba, y):
 
 
 def _check_separable(recalibrator, k, proba, y):
-    fitted = fit_quietly(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
+    fitted = fit_quietly(
+        recalibrator,
+        proba,
+        proba.argmax(axis=1),
+        classes=range(k),
+    )
     _assert_predicts_simplex(fitted, proba)
 
 
@@ -163,7 +177,10 @@ def _check_extreme_logits(recalibrator, k, *_):
     for size in (1e-4, 1e5, 1e12):
         logits = canonical_proba(size * rng.normal(size=(80, k)), kind="logits")
         fitted = fit_quietly(
-            recalibrator, logits, rng.integers(0, k, 80), classes=range(k)
+            recalibrator,
+            logits,
+            rng.integers(0, k, 80),
+            classes=range(k),
         )
         _assert_predicts_simplex(fitted, logits)
 

@@ -21,7 +21,11 @@ from ._contract import PROBA_TOLERANCE, assert_same
 def make_rows(k: int) -> tuple[AnyArray, AnyArray]:
     """Return the rows that each check is given."""
     return make_classification(
-        240, n_features=8, n_informative=6, n_classes=k, random_state=0
+        240,
+        n_features=8,
+        n_informative=6,
+        n_classes=k,
+        random_state=0,
     )
 
 
@@ -122,7 +126,12 @@ def _check_stages_are_truncations(estimator, k, X, y):
             assert len(again) == stage, (
                 f"truncated to {stage} stages, it has {len(again)}"
             )
-        _assert_predicts(short, X, scores[stage - 1], staged_proba[stage - 1])
+        _assert_predicts(
+            short,
+            X,
+            scores[stage - 1],
+            staged_proba[stage - 1],
+        )
 
 
 def _check_stages_differ(estimator, k, X, y):
