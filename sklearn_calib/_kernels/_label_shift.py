@@ -16,13 +16,13 @@ class ConfusionTable(NamedTuple):
     """Moments of the predictions on labelled rows.
 
     `class_means` : mean predictions of the rows of each class, one column per class;
-    `class_squares` : entry (k, j) is the mean over rows of class j of the squared k-th
+    `class_square_means` : entry (k, j) is the mean over rows of class j of the squared k-th
     entry of given^-1 @ prediction, or None if `class_means` has no inverse;
     `frequencies` : of the classes; `rows` : of each class.
     """
 
     class_means: FloatArray
-    class_squares: FloatArray | None
+    class_square_means: FloatArray | None
     frequencies: FloatArray
     rows: FloatArray
 
@@ -53,16 +53,18 @@ def estimate_confusion(
         )
 
     class_means = average_by_class(proba.T)
-    class_squares = None
+    class_square_means = None
     # A singular matrix means that the predictions do not distinguish some classes,
     # whose frequencies then cannot be estimated.
     if (mass > 0).all() and np.linalg.cond(class_means) < _MAX_CONDITION_NUMBER:
-        class_squares = average_by_class((np.linalg.inv(class_means) @ proba.T) ** 2)
+        class_square_means = average_by_class(
+            (np.linalg.inv(class_means) @ proba.T) ** 2
+        )
     total = np.bincount(y_encoded, class_weight**2, k)
     rows = np.divide(1.0, total, out=np.zeros(k), where=total > 0)
     return ConfusionTable(
         class_means,
-        class_squares,
+        class_square_means,
         mass / mass.sum(),
         rows,
     )
@@ -86,7 +88,7 @@ def estimate_confusion_prior(
     V(t) is the variance if the frequency is t and the others keep their proportions:
     Wilson's interval if the predictions are perfect.
     """
-    assert confusion.class_squares is not None
+    assert confusion.class_square_means is not None
     weight_fraction = weight / weight.sum()
     # Black box shift estimation (Lipton, Wang and Smola 2018): each row gives an
     # unbiased estimate of the class frequencies.
@@ -95,7 +97,7 @@ def estimate_confusion_prior(
     prior = clip_to_simplex(raw)
     k = len(prior)
     # The variance that the labelled rows contribute, per squared frequency.
-    noise = confusion.class_squares - np.eye(k)
+    noise = confusion.class_square_means - np.eye(k)
     noise = np.maximum(noise, 0.0) / np.maximum(confusion.rows - 1.0, 1.0)
     se = np.sqrt(
         (estimates - raw[:, None]) ** 2 @ weight_fraction**2 + noise @ prior**2
@@ -113,7 +115,10 @@ def estimate_confusion_prior(
             prior[other_classes] / others_total if others_total > 0 else 1.0 / (k - 1)
         )
         b[c] = t
-        return weight_square * (confusion.class_squares[c] @ b - t**2) + noise[c] @ b**2
+        return (
+            weight_square * (confusion.class_square_means[c] @ b - t**2)
+            + noise[c] @ b**2
+        )
 
     interval = np.empty((k, 2))
     for c in range(k):

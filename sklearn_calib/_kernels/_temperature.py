@@ -91,7 +91,9 @@ def fit_temperature(
     spread = float(logits.max()) - float(logits.min()) or 1.0
     # The third powers of logits of extreme size overflow; in other units they do not,
     # and beta is scaled back at the end.
-    unit, [(logits, *_)] = _rescale_logits([(logits, y_encoded, weight)], spread)
+    unit, [(logits, *_)] = _rescale_logits_for_powers(
+        [(logits, y_encoded, weight)], spread
+    )
     box = get_inverse_temperature_bounds(spread, unit)
     beta = unit if start is None else start * unit
     sums = choose_sums_function(n_fits * logits.size)
@@ -130,7 +132,7 @@ def fit_temperature(
     return fit._replace(beta=fit.beta / unit)
 
 
-def _rescale_logits(parts, spread):
+def _rescale_logits_for_powers(parts, spread):
     """Return a unit whose third powers of logits are floats, and the logits in it."""
     if 1e-50 < spread < 1e50:
         return 1.0, parts
@@ -164,7 +166,7 @@ def fit_temperature_with_absent_classes(logits, y_encoded, weight, label_smoothi
             for problem in problems
         )
         spread = spread or 1.0
-    unit, problems = _rescale_logits(problems, spread)
+    unit, problems = _rescale_logits_for_powers(problems, spread)
 
     def sum_problems(beta):
         problem_sums = [np.zeros(6)]

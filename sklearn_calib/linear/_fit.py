@@ -126,14 +126,8 @@ LOSS_DERIVATIVES_BY_NAME = {
 # -- reading estimators ------------------------------------------------------------------
 
 
-def read_linear(
-    model: Estimator, X: Features, y: ArrayLike, sample_weight: ArrayLike | None
-) -> list[LinearFit]:
-    """Read the penalised fits of a fitted classifier: one, or one per class."""
-    check_same_index(X, y, sample_weight)
-    if isinstance(model, Pipeline):
-        X = model[:-1].transform(X) if len(model.steps) > 1 else X
-        model = model[-1]
+def _find_reader(model):
+    """Return the reader of a fitted model, and reject models without one."""
     reader = next(
         (
             read
@@ -164,6 +158,18 @@ def read_linear(
             got=repr(model),
             hint="Call fit first; the rows passed here are those of that fit",
         )
+    return reader
+
+
+def read_linear(
+    model: Estimator, X: Features, y: ArrayLike, sample_weight: ArrayLike | None
+) -> list[LinearFit]:
+    """Read the penalised fits of a fitted classifier: one, or one per class."""
+    check_same_index(X, y, sample_weight)
+    if isinstance(model, Pipeline):
+        X = model[:-1].transform(X) if len(model.steps) > 1 else X
+        model = model[-1]
+    reader = _find_reader(model)
     if not sparse.issparse(X):
         X = read_numbers(X, "X")
     if X.ndim != 2:

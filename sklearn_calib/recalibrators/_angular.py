@@ -23,7 +23,7 @@ from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
 # Steeper links are steps.
-_MAX_SLOPE = 100.0
+_MAX_LINK_SLOPE = 100.0
 # More noise does not change the shape of the curve.
 _MAX_NOISE = 30.0
 # The start is chosen by this many points.
@@ -277,7 +277,7 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
         return (a * cos, a * sin, b), jacobian[:, free]
 
     starts = [0.2, 0.8, 1.3], [0.5, 1.5, 4.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
-    bounds = (0, np.pi / 2), (1e-6, _MAX_SLOPE), (None, None)
+    bounds = (0, np.pi / 2), (1e-6, _MAX_LINK_SLOPE), (None, None)
     starts = compress(starts, free)
     bounds = compress(bounds, free)
     values[free] = _minimise_from_grid(
@@ -311,7 +311,7 @@ def _fit_angle_and_slope(link, s, codes, share, intercept):
         return tuple(values), np.eye(3)[:, free]
 
     starts = [0.3, 1.0, 3.0], [0.1, 1.0, 3.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
-    bounds = (0, _MAX_SLOPE), (0, _MAX_NOISE), (None, None)
+    bounds = (0, _MAX_LINK_SLOPE), (0, _MAX_NOISE), (None, None)
     starts = compress(starts, free)
     bounds = compress(bounds, free)
     minimum = _minimise_from_grid(

@@ -344,8 +344,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self = self._make_snapshot()
         if (on_device := device_map(self, X)) is not None:
             return on_device.compute_labels(self.classes_)
-        place = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[place]
+        class_index = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[class_index]
 
     def threshold(
         self,
@@ -545,14 +545,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _make_map_with_floor(self):
         """Return the map of rows as they are given, or reject predictions that are not a map."""
-        if not self._has_map():
+        if not self._has_valid_map():
             Recalibrator._make_map(self)
         if not self.capabilities.needs_positive_proba:
             return self.map_
         return make_chain(Floor(floor=self.floor_), self.map_)
 
     @classmethod
-    def _has_map(cls):
+    def _has_valid_map(cls):
         """Return whether no class overrides predictions below the one that makes the map."""
         # A subclass that overrides `_predict_proba` below the class that defines the
         # map no longer predicts by that map.
@@ -672,7 +672,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             )
 
     def _can_map_tensors(self):
-        return self.capabilities.array_api and self._has_map()
+        return self.capabilities.array_api and self._has_valid_map()
 
     def _set_input_features(self, X, proba, *, reset):
         """Set the number and names of columns at fit, or compare them at predict."""
@@ -902,12 +902,12 @@ def make_likelihood_targets(
     return compute_platt_targets(codes, weight)
 
 
-def warn_if_not_converged(method: str, gap: float, loss: float) -> None:
-    """Warn where a fit ended further than 1e-9 nats from the optimum."""
-    if not gap <= 1e-9 * max(loss, 1.0):
+def warn_if_not_converged(method: str, fit: Any) -> None:
+    """Warn if a fit ended further than 1e-9 nats from the optimum."""
+    if not fit.gap <= 1e-9 * max(fit.loss, 1.0):
         warn_calibration(
             expected="a loss within 1e-9 nats of the smallest one",
-            got=f"one that may be {gap:.1g} above it",
+            got=f"one that may be {fit.gap:.1g} above it",
             hint="Rescale scores or weights of extremely different sizes",
             estimator=method,
         )

@@ -200,6 +200,6 @@ def _average_step_functions(models, weights):
         [w * np.diff(values) for w, (*_, values) in zip(weights, models, strict=True)]
     )
     first = sum(w * values[0] for w, (*_, values) in zip(weights, models, strict=True))
-    edges, place = np.unique(cuts, return_inverse=True)
-    steps = np.bincount(place.ravel(), jumps, len(edges))
+    edges, edge_index = np.unique(cuts, return_inverse=True)
+    steps = np.bincount(edge_index.ravel(), jumps, len(edges))
     return edges, np.clip(first + np.append(0.0, np.cumsum(steps)), 0.0, 1.0)

@@ -116,7 +116,7 @@ class BetaCalibration(Recalibrator):
             identity.append(sum(centre))
         features = np.stack(features).T
         fit = fit_logistic(features, target, weight, nonnegative, identity)
-        warn_if_not_converged("BetaCalibration", fit.gap, fit.loss)
+        warn_if_not_converged("BetaCalibration", fit)
         coef = fit.coef.tolist()
         intercept = 0.0 if self.parameters == "ab" else coef.pop()
         self.a_ = coef[0]

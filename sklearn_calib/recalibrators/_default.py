@@ -29,7 +29,7 @@ from ._structured_vector import StructuredVectorScaling
 _PRIOR_ROWS_PER_CLASS = 2
 # For each class beyond two, the offsets must save so many nats on the calibration rows.
 _MIN_OFFSET_GAIN_NATS_PER_CLASS = 2.0
-_BINARY_PENALTY = 2.0
+_BINARY_LINE_PENALTY = 2.0
 #: Nats that a map must save on the calibration rows, compared with unchanged scores.
 _BINARY_PRICE_BY_INPUT = {"logit": 2.0, "compressed": 4.0, "rank": 2.5, "proba": 4.0}
 _VECTOR_PRICE_NATS = 1.0
@@ -317,7 +317,7 @@ class _TwoStepMap(FittedSoftmax):
             self.uniform_share_ = max(share, _MIN_UNIFORM_WEIGHT)
         share = self.uniform_share_
         log = np.log((1.0 - share) * expit([-log_odds, log_odds]) + share / 2)
-        penalty = _BINARY_PENALTY * 2 / float(weight.sum())
+        penalty = _BINARY_LINE_PENALTY * 2 / float(weight.sum())
         self._store_fit(fit_structured_two_classes(log, codes, weight, penalty))
         first, second = self.coef_[:, None] * log
         return apply_sigmoid(second - first + np.diff(self.intercept_))

@@ -45,8 +45,8 @@ class DeviceMap:
         out = self._xp.empty(
             (len(scores), self._k), dtype=scores.dtype, device=scores.device
         )
-        for place, rows in self._iter_block_proba():
-            out[place, :] = rows
+        for row_slice, rows in self._iter_block_proba():
+            out[row_slice, :] = rows
         return out
 
     def compute_labels(self, classes: AnyArray) -> Any:
@@ -67,7 +67,7 @@ class DeviceMap:
     def _iter_block_proba(self) -> Iterator[tuple[slice, Any]]:
         """Iterate over (slice, probabilities) of blocks of rows."""
         xp = self._xp
-        for place, rows in self._scores.iter_blocks():
+        for row_slice, rows in self._scores.iter_blocks():
             if self._scores.kind == "proba":
                 rows = (
                     xp.concat([1.0 - rows, rows], axis=1)
@@ -79,7 +79,7 @@ class DeviceMap:
                 if rows.shape[1] == 1:
                     rows = xp.concat([xp.zeros_like(rows), rows], axis=1)
                 tensor_rows = TensorRows(xp, log=rows, constants=self._constants)
-            yield place, self._map.apply(tensor_rows).proba
+            yield row_slice, self._map.apply(tensor_rows).proba
 
 
 def device_map(model: Any, X: Any) -> DeviceMap | None:

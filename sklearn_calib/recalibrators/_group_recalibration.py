@@ -172,7 +172,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
         self._schema = ColumnSchema.learn_categories(data.group_columns)
         keys = _make_group_keys(list(data.group_columns.values()))
         self.groups_ = sorted(set(keys), key=_make_sort_key)
-        self._places = {key: place for place, key in enumerate(self.groups_)}
+        self._index_by_group = {key: index for index, key in enumerate(self.groups_)}
         if len(self.groups_) > MAX_GROUPS:
             warn_calibration(
                 expected=f"at most {MAX_GROUPS} groups, each of many rows",
@@ -240,7 +240,9 @@ class GroupRecalibration(BaseGroupRecalibrator):
     def _find_group(self, keys: list[tuple[Any, ...]]) -> IntArray:
         """Return the position of each row's group; -1 (all rows) for a new one."""
         return np.fromiter(
-            (self._places.get(key, -1) for key in keys), np.intp, count=len(keys)
+            (self._index_by_group.get(key, -1) for key in keys),
+            np.intp,
+            count=len(keys),
         )
 
 

@@ -347,20 +347,7 @@ def warn_if_harmful(
         classes,
     )
     if lost:
-        column, mean, rate, errors = lost
-        label = np.asarray(classes[column]).tolist()
-        warn_calibration(
-            expected=(
-                "calibrated probabilities whose mean is the class's frequency within "
-                f"{_MAX_STANDARD_ERRORS:g} standard errors"
-            ),
-            got=f"mean {mean:.3g} for frequency {rate:.3g}",
-            sentence=(
-                f"With {name}, the mean calibrated probability of class {label!r} is {mean:.3g}, "
-                f"{errors:.1f} standard errors from its frequency {rate:.3g}"
-            ),
-            hint=_BASE_RATE_HINT,
-        )
+        _warn_lost_base_rate(name, classes, *lost)
         return
     if not _MIN_LOSS_ROWS <= len(positive) <= _MAX_LOSS_ROWS:
         return
@@ -390,6 +377,23 @@ def warn_if_harmful(
     )
 
 
+def _warn_lost_base_rate(name, classes, column, mean, rate, errors):
+    """Warn of the class whose mean probability is farthest from its frequency."""
+    label = np.asarray(classes[column]).tolist()
+    warn_calibration(
+        expected=(
+            "calibrated probabilities whose mean is the class's frequency within "
+            f"{_MAX_STANDARD_ERRORS:g} standard errors"
+        ),
+        got=f"mean {mean:.3g} for frequency {rate:.3g}",
+        sentence=(
+            f"With {name}, the mean calibrated probability of class {label!r} is {mean:.3g}, "
+            f"{errors:.1f} standard errors from its frequency {rate:.3g}"
+        ),
+        hint=_BASE_RATE_HINT,
+    )
+
+
 def warn_if_labels_harmed(
     recalibrator: Estimator,
     refit: Callable[[IntArray], Estimator],
@@ -405,26 +409,7 @@ def warn_if_labels_harmed(
     label that is farthest off. `refit(rows)` fits all labels on some of the rows.
     """
     n_labels = table.shape[1]
-    losses = []
-    for label, y in enumerate(table.T):
-        labelled = np.flatnonzero(~np.isnan(y) & (weight > 0))
-        method = recalibrator.recalibrators_[label]
-        y_encoded = y[labelled].astype(np.intp)
-        if len(np.unique(y_encoded)) < 2:
-            continue
-        if _targets_other_prior(method, y_encoded, weight[labelled], 2):
-            continue
-        sampled = _select_evenly_spread_rows(labelled, _MAX_BASE_RATE_ROWS)
-        lost = _find_lost_base_rate(
-            method,
-            pairs[label][sampled],
-            y[sampled].astype(np.intp),
-            weight[sampled],
-            np.arange(2),
-            n_tests=n_labels,
-        )
-        if lost:
-            losses.append((label, *lost[1:]))
+    losses = _find_lost_label_rates(recalibrator, pairs, table, weight)
     if losses:
         label, mean, rate, errors = max(losses, key=lambda difference: difference[-1])
         warn_calibration(
@@ -460,6 +445,31 @@ def warn_if_labels_harmed(
         weight[rows],
         ", summed over the labels",
     )
+
+
+def _find_lost_label_rates(recalibrator, pairs, table, weight):
+    """Return (label, mean, frequency, standard errors) of labels with a lost base rate."""
+    losses = []
+    for label, y in enumerate(table.T):
+        labelled = np.flatnonzero(~np.isnan(y) & (weight > 0))
+        method = recalibrator.recalibrators_[label]
+        y_encoded = y[labelled].astype(np.intp)
+        if len(np.unique(y_encoded)) < 2:
+            continue
+        if _targets_other_prior(method, y_encoded, weight[labelled], 2):
+            continue
+        sampled = _select_evenly_spread_rows(labelled, _MAX_BASE_RATE_ROWS)
+        lost = _find_lost_base_rate(
+            method,
+            pairs[label][sampled],
+            y[sampled].astype(np.intp),
+            weight[sampled],
+            np.arange(2),
+            n_tests=table.shape[1],
+        )
+        if lost:
+            losses.append((label, *lost[1:]))
+    return losses
 
 
 def _sum_label_losses(pairs, table):

@@ -177,7 +177,7 @@ def _find_equal_mass_cuts(score, weight, n_bins):
     """Return right-closed cuts between bins of equal mass, without empty bins."""
     values, row_value = find_distinct_scores(score)
     middles = find_mass_midpoints(np.bincount(row_value, weights=weight))
-    starts = np.unique(_find_bin_starts(values, middles, n_bins))
+    starts = np.unique(_find_bin_start_log_odds(values, middles, n_bins))
     # Bins that begin before the first score or behind the last one are empty.
     left = starts[(starts > 0) & (starts < len(values))] - 1
     # The mean of neighbouring floats may round to the right one, which must stay in the
@@ -188,7 +188,7 @@ def _find_equal_mass_cuts(score, weight, n_bins):
     )
 
 
-def _find_bin_starts(values, place, n_bins):
+def _find_bin_start_log_odds(values, mass_midpoints, n_bins):
     """Find the starts of bins 1, 2, ... of increasing log-odds, from the middles of masses.
 
     A middle on an edge belongs to the bin that is nearer to the median, and on the
@@ -198,8 +198,8 @@ def _find_bin_starts(values, place, n_bins):
     edge = np.arange(1, n_bins)
     # A middle on an edge is put into the outer bin on both sides of 1/2, so that
     # exchanged classes give mirrored bins.
-    above = np.searchsorted(place, (edge - BIN_EDGE_TOLERANCE) / n_bins)
-    below = np.searchsorted(place, (edge + BIN_EDGE_TOLERANCE) / n_bins)
+    above = np.searchsorted(mass_midpoints, (edge - BIN_EDGE_TOLERANCE) / n_bins)
+    below = np.searchsorted(mass_midpoints, (edge + BIN_EDGE_TOLERANCE) / n_bins)
     upwards = values[np.minimum(above, len(values) - 1)] >= 0
     upwards = np.where(2 * edge == n_bins, upwards, 2 * edge < n_bins)
     return np.where(upwards, above, below)
@@ -213,16 +213,18 @@ def _choose_bin_count(score, codes, weight, strategy):
     mass = mass * get_rows_per_weight(weight)
     sums = RangeSums(mass * (1 - share), mass * share)
     uniform = strategy == "uniform"
-    place = knots if uniform else find_mass_midpoints(mass)
+    bin_axis = knots if uniform else find_mass_midpoints(mass)
     rows = limit_rows_by_distinct_values(mass.sum(), len(knots))
     evidence = []
     # At most 10 n^(1/3) bins are tried, as in the averages of binnings (BBQ).
     most = int(np.ceil(min(rows, 10 * np.cbrt(rows)) - BIN_EDGE_TOLERANCE))
     for n_bins in range(1, 1 + most):
         if uniform:
-            cuts = np.searchsorted(place, np.arange(1, n_bins) / n_bins, side="right")
+            cuts = np.searchsorted(
+                bin_axis, np.arange(1, n_bins) / n_bins, side="right"
+            )
         else:
-            cuts = _find_bin_starts(knots, place, n_bins)
+            cuts = _find_bin_start_log_odds(knots, bin_axis, n_bins)
         zeros, ones = sums.sum_between(np.append(0, cuts), np.append(cuts, len(knots)))
         # The BDeu score with an equivalent sample size of 2, as in the implementation
         # of Naeini et al. (2015).

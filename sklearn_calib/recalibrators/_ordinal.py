@@ -183,7 +183,7 @@ class OrdinalCalibration(Recalibrator):
         )
         target[np.arange(len(codes)), codes] += share
         fit = fit_ordinal(compute_cumulative_log_odds(log_proba(proba)), target)
-        warn_if_not_converged("OrdinalCalibration", fit.gap, fit.loss)
+        warn_if_not_converged("OrdinalCalibration", fit)
         self.slope_ = fit.slope
         self.shifts_ = fit.shifts
 

@@ -135,7 +135,7 @@ class PlattScaling(Recalibrator):
         centre = np.clip(0.0, score.min(), score.max())
         features = np.stack([np.ones_like(score), score - centre]).T
         fit = fit_logistic(features, target, weight)
-        warn_if_not_converged("PlattScaling", fit.gap, fit.loss)
+        warn_if_not_converged("PlattScaling", fit)
         self.slope_ = float(fit.coef[1])
         self.intercept_ = float(fit.coef[0] - fit.coef[1] * centre)
 

@@ -616,7 +616,7 @@ class PriorShift(Recalibrator):
                 confusion, guess, weight, self.penalty
             )
             return
-        if confusion.class_squares is None:
+        if confusion.class_square_means is None:
             raise invalid_input(
                 expected="predictions that tell the classes apart",
                 got="a confusion matrix without an inverse",

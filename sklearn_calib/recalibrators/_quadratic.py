@@ -78,7 +78,7 @@ class QuadraticScaling(Recalibrator):
         unit = (score - centre) / spread
         features = np.stack([np.ones_like(unit), unit, unit * unit]).T
         fit = fit_logistic(features, target, weight)
-        warn_if_not_converged("QuadraticScaling", fit.gap, fit.loss)
+        warn_if_not_converged("QuadraticScaling", fit)
         self._centred = fit.coef.tolist()
         self._centre = float(centre)
         self._spread = float(spread)
