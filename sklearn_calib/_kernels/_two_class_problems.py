@@ -10,7 +10,7 @@ from .._simplex_array import attach_log_proba, get_exact_log, take_columns
 from .._typing import AnyArray, FloatArray, IntArray, Multiclass
 
 
-class TwoClassProblem(NamedTuple):
+class TwoClassSplit(NamedTuple):
     """Rows of a table of probabilities as one two-class problem."""
 
     # The class in question, or 0 if it is the class predicted for each row.
@@ -25,7 +25,7 @@ class TwoClassProblem(NamedTuple):
 
 def make_two_class_problems(
     kind: Multiclass, plain: AnyArray, positive: int = 1
-) -> list[TwoClassProblem]:
+) -> list[TwoClassSplit]:
     """Return the two-class problems that a `multiclass` option makes of a table.
 
     Of two classes the table may have the last column alone. "auto" takes the positive
@@ -35,12 +35,12 @@ def make_two_class_problems(
     all_rows = slice(None)
     if kind == "auto" and plain.shape[1] <= 2:
         score = plain[:, positive - 2]
-        return [TwoClassProblem(positive, all_rows, score, positive)]
+        return [TwoClassSplit(positive, all_rows, score, positive)]
     problems = []
     if kind == "classwise":
         for c in range(plain.shape[1]):
             score = np.ascontiguousarray(plain[:, c])
-            problems.append(TwoClassProblem(c, all_rows, score, c))
+            problems.append(TwoClassSplit(c, all_rows, score, c))
         return problems
     # The maximum of two columns is faster than that along rows.
     if plain.shape[1] == 2:
@@ -50,16 +50,16 @@ def make_two_class_problems(
         top = plain.argmax(axis=1)
         score = plain[np.arange(len(plain)), top]
     if kind != "top_label":
-        return [TwoClassProblem(0, all_rows, score, top)]
+        return [TwoClassSplit(0, all_rows, score, top)]
     for c in np.unique(top).tolist():
         rows = np.flatnonzero(top == c)
-        problems.append(TwoClassProblem(c, rows, score[rows], c))
+        problems.append(TwoClassSplit(c, rows, score[rows], c))
     return problems
 
 
 def iter_two_class_pairs(
     kind: Multiclass, proba: FloatArray, positive: int = 1
-) -> Iterator[tuple[TwoClassProblem, FloatArray]]:
+) -> Iterator[tuple[TwoClassSplit, FloatArray]]:
     """Yield `make_two_class_problems` of all rows with two columns, which keep logarithms."""
     problems = make_two_class_problems(kind, np.asarray(proba), positive)
     if kind == "classwise":
