@@ -280,7 +280,7 @@ def bracket_distance(
     # The saddle point of Hu, Jambulapati, Tian, Yang (2024), section 4: entropic steps
     # in the coupling and Euclidean ones in the multipliers, whose ratio balances the
     # two geometries.
-    problem = _CouplingProblem(cost, balance, np.log(q), ratio=float(len(u)))
+    problem = _CouplingSaddlePoint(cost, balance, np.log(q), ratio=float(len(u)))
     log_x, x, multipliers = problem.make_start(q)
     sum_x = 0.0
     sum_l = 0.0
@@ -315,7 +315,7 @@ def bracket_distance(
     return upper, lower
 
 
-class _CouplingProblem(NamedTuple):
+class _CouplingSaddlePoint(NamedTuple):
     """The saddle point problem of `bracket_distance`; `ratio` is of the two steps."""
 
     cost: np.ndarray

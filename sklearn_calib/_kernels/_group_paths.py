@@ -115,7 +115,7 @@ def _compute_expit(x):
     return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
 
 
-class _GroupCells(NamedTuple):
+class _CellGroup(NamedTuple):
     """A group: its cells are ``cells[start:end]``, and `events` is the sum of its events.
 
     The other arrays are those of all cells.
@@ -273,7 +273,7 @@ def fit_groups(
         events = moments[1, g]
         expected = moments[2, g]
         variance = moments[3, g]
-        group = _GroupCells(log_odds, weight, squares, cells, start, end, events)
+        group = _CellGroup(log_odds, weight, squares, cells, start, end, events)
         # The ranges of the log-odds of non-events (0) and of events (1).
         low0 = low1 = math.inf
         high0 = high1 = -math.inf

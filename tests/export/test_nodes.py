@@ -87,7 +87,7 @@ def silent(methods):
     return [
         name
         for name, cls in methods.items()
-        if not cls._has_map() and not cls.capabilities.export_error
+        if not cls._has_valid_map() and not cls.capabilities.export_error
     ]
 
 
