@@ -275,36 +275,44 @@ def takes_clusters(name, function):
     )
 
 
+#: Functions that compute a measure again for each draw, and draws that are enough for
+#: an interval of this level to exclude something.
+DRAWN_OFTEN = ("paired_difference", "confidence_interval")
+FEW_DRAWS = {"n_resamples": 9, "level": 0.5}
+
+
 def other_calls_of(name, function):
     """(title, function): other clusters, shares as labels, a class without rows."""
     known = inspect.signature(function).parameters
+    few = FEW_DRAWS if name in DRAWN_OFTEN else {}
+    call_few = functools.partial(call, function, **few)
     classes = (2,) if name in TWO_CLASSES else (2, 3)
     if takes_clusters(name, function):
-        yield "clusters of two classes", lambda: call(function, tied_rows(2))
+        yield "clusters of two classes", lambda: call_few(tied_rows(2))
         if 3 in classes:
             yield (
                 "without clusters, 3 classes",
-                lambda: call(function, tied_rows(3), groups=None),
+                lambda: call_few(tied_rows(3), groups=None),
             )
     if "soft_labels" in known:
         more = {"sample_weight": WEIGHT} if "sample_weight" in known else {}
         for k in classes:
             yield (
                 f"soft labels, {k} classes",
-                lambda k=k: call(function, shares_of(k), soft_labels=True, **more),
+                lambda k=k: call_few(shares_of(k), soft_labels=True, **more),
             )
     more = {"sample_weight": WEIGHT} if "sample_weight" in known else {}
     for kind in KINDS_AT_AN_END:
         for k in classes:
             yield (
                 f"{kind}, {k} classes",
-                lambda kind=kind, k=k: call(function, rows_at_an_end(kind, k), **more),
+                lambda kind=kind, k=k: call_few(rows_at_an_end(kind, k), **more),
             )
-    yield "many rows", lambda: call(function, many_rows(), **many_weights(known))
+    yield "many rows", lambda: call_few(many_rows(), **many_weights(known))
     if "labels" in known and 3 in classes:
         yield (
             "without a class",
-            lambda: call(function, without_a_class(), labels=range(3)),
+            lambda: call_few(without_a_class(), labels=range(3)),
         )
 
 

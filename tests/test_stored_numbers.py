@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+from cases import check_every_case
 from stored_numbers import FILE, answer, calls
 
 CALLS = calls()
@@ -28,7 +29,7 @@ ON_RIDGE = ("link_intercept_", "link_slope_", "theta_", "cos_theta_")
 WRITE = "run `python tests/stored_numbers.py`"
 
 
-PER_TEST = 8  # calls
+PER_TEST = 40  # calls
 SLOW = ("outputs of commands",)
 
 
@@ -48,11 +49,15 @@ def parameters():
 @pytest.mark.whole
 @pytest.mark.parametrize(("name", "titles"), parameters())
 def test_numbers_are_what_they_were(name, titles):
-    for title in titles:
-        stored = STORED.get(name, {})
-        assert title in stored, f"{name}, {title} is new: {WRITE}"
-        if stored[title] is not None:  # which takes too long
-            check_numbers(f"{name}, {title}", answer(CALLS[name][title]), stored[title])
+    cases = {title: {"name": name, "title": title} for title in titles}
+    check_every_case(cases, check_call)
+
+
+def check_call(name, title):
+    stored = STORED.get(name, {})
+    assert title in stored, f"{name}, {title} is new: {WRITE}"
+    if stored[title] is not None:  # which takes too long
+        check_numbers(f"{name}, {title}", answer(CALLS[name][title]), stored[title])
 
 
 def check_numbers(call, answered, expected):
