@@ -702,8 +702,9 @@ def answer(ask):
         if messages:
             found["warnings"] = numbers_of_messages(messages)
             found["words of warnings"] = checksum_of_words(map(str, messages))
-    values = {key: number_of_field(one)[0] for key, one in found.items()}
-    return values, {key: number_of_field(one)[1] for key, one in found.items()}
+    pairs = {key: number_of_field(one) for key, one in found.items()}
+    values = {key: value for key, (value, _) in pairs.items()}
+    return values, {key: size for key, (_, size) in pairs.items()}
 
 
 def numbers_of_messages(messages):

@@ -30,20 +30,25 @@ WRITE = "run `python tests/stored_numbers.py`"
 
 
 PER_TEST = 40  # calls
-SLOW = ("outputs of commands",)
+#: Of these each call takes 0.05 s or more, as of the displays.
+SLOW = (
+    "calibration_report",
+    "commands",
+    "decompose_loss",
+    "outputs of commands",
+    "to_sql and to_code",
+)
 
 
 def parameters():
     """(name, titles): some calls of one function or class."""
     for name in sorted(CALLS):
         titles = sorted(CALLS[name])
+        is_slow = name in SLOW or name.endswith("Display")
+        marks = [pytest.mark.slow] if is_slow else []
         for start in range(0, len(titles), PER_TEST):
-            yield pytest.param(
-                name,
-                titles[start : start + PER_TEST],
-                id=f"{name}-{start}",
-                marks=[pytest.mark.slow] * (name in SLOW),
-            )
+            chosen = titles[start : start + PER_TEST]
+            yield pytest.param(name, chosen, id=f"{name}-{start}", marks=marks)
 
 
 @pytest.mark.whole
