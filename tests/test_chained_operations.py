@@ -531,6 +531,7 @@ def test_audits_of_partitions_count_every_row(folders, capsys, way, by):
     assert groups_found == wanted, f"{way} --by {by}"
 
 
+@pytest.mark.slow
 def test_summaries_in_folders_are_groups_of_all_rows(folders, tmp_path, capsys):
     for day in range(DAYS):
         os.makedirs(f"saved/day={day}")

@@ -128,6 +128,7 @@ def test_the_probability_of_one_answer(tmp_path, capsys, scale):
     assert audit(path, tmp_path, "--positive", "yes", *more)[0] == 0
 
 
+@pytest.mark.slow
 def test_confidences_that_are_not_the_probability_of_one_answer(tmp_path):
     """One row of the lower answer that is sure, or few rows."""
     p = np.r_[np.full(20, 0.2), np.full(20, 0.8)]

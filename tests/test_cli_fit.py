@@ -106,6 +106,7 @@ def test_fit_writes_the_map_and_says_what_it_gains(rows, capsys):
     assert "400 rows, classes no, yes" in said and -found.difference > 0
 
 
+@pytest.mark.slow
 def test_fit_and_audit_say_the_same_gain(rows, capsys):
     """One number for one file: both judge by the same folds of the same cells."""
     frame = rows[0].assign(w=np.arange(400) % 3)

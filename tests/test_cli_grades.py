@@ -50,6 +50,7 @@ def graded(file):
         return json.load(stream)["models"][0]["grades"]
 
 
+@pytest.mark.slow
 def test_rows_in_all_formats(rows, capsys):
     written = ["--json", "r.json", "--markdown", "r.md", "--out", "r.html"]
     assert audit("loans.csv", *OPTIONS, *written, grades="grades.json") == 0

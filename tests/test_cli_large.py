@@ -155,6 +155,7 @@ def test_a_folder_is_audited_by_groups_that_only_its_folders_name(
         assert re.search(rf"shop = {shop} +│ +{len(rows)} │", out)
 
 
+@pytest.mark.slow
 def test_groups_in_folders_of_csv_files(frame, capsys):
     wanted = groups_of(capsys, "day=*/*.parquet", *AS_USUAL, "--by", "day,shop")
     for day in range(4):

@@ -125,6 +125,7 @@ def test_titles_are_skipped_in_every_form(frame, capsys, path):
     assert found == summarize(frame, label="y", prob="p", classes=["no", "yes"])
 
 
+@pytest.mark.slow
 def test_blocks_begin_below_the_titles(frame):
     from sklearn_calib._files.tables import table_blocks
 
@@ -601,6 +602,7 @@ def test_times_tell_rows_that_come_again(frame, capsys):
     assert watch("a.csv", more=["--time", "t"]) == 2
 
 
+@pytest.mark.slow
 def test_the_state_remembers_a_bounded_number_of_files(frame, capsys, monkeypatch):
     monkeypatch.setattr(_monitor, "_MAX_STORED_CHECKSUMS", 3)
     for number in range(5):

@@ -118,6 +118,7 @@ def test_audit(frame, capsys, more):
     assert one["measures"] == other["measures"] and one["accuracy"] > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--soft-labels",)])
 def test_compare(frame, capsys, more):
     label = (

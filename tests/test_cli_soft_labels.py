@@ -432,6 +432,7 @@ def test_shares_that_differ_in_one_row_of_two_files(votes, capsys):
     assert "in row 7 (of 1 such rows)" in said
 
 
+@pytest.mark.slow
 def test_compare_of_two_files_with_shares(votes, capsys):
     folder, frame = votes
     files = [str(folder / name) for name in ("old.csv", "new.csv")]

@@ -297,8 +297,8 @@ def test_a_quote_that_is_not_closed_fills_no_memory(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("sep", "count"),
     [
-        (",", 90_000),
-        pytest.param(";", 20_000, marks=pytest.mark.slow),
+        pytest.param(",", 90_000, marks=pytest.mark.slow),
+        (";", 20_000),
         pytest.param("\t", 20_000, marks=pytest.mark.slow),
     ],
 )

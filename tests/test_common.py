@@ -156,25 +156,12 @@ STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower s
 # classes a sample runs, and all for these two, which no method fits faster
 LIFTED = (PlattScaling, IsotonicCalibration)
 SAMPLE = ("check_simplex", "check_class_permutation")
-# 15 ms or more for a fit of a hundred rows of two classes: none that fits often or many
-# rows
+# 15 ms or more for a fit of a hundred rows of two classes: one check is quick
 SLOW_TO_FIT = (
     AngularCalibration,
     RestrictedPolynomialRegression,
     TrendFiltering,
     TrendFilteringEnsemble,
-)
-COSTLY = (
-    "check_capabilities",
-    "check_containers",
-    "check_dtypes",
-    "check_labels",
-    "check_learns",
-    "check_no_side_effects",
-    "check_pickle",
-    "check_refit",
-    "check_shape",
-    "check_weight_scale",
 )
 # rows are read by the common base class: the first two (one class against the rest, all
 # classes at once) stand for the others, and the rest have a way of their own, or
@@ -208,12 +195,9 @@ def _marks(instance, name):
         return slow
     if name.startswith(OF_READING) and not isinstance(instance, OWN_READING):
         return slow
-    slow_to_fit = isinstance(instance, SLOW_TO_FIT)
-    return (
-        slow
-        if slow_to_fit and (name.endswith("[4]") or name.startswith(COSTLY))
-        else ()
-    )
+    if isinstance(instance, SLOW_TO_FIT) and name != "check_simplex[2]":
+        return slow
+    return ()
 
 
 def _cases():

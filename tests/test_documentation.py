@@ -49,6 +49,7 @@ def test_registered_things_are_documented_in_full(thing):
         assert section in text, f"no {section!r}"
 
 
+@pytest.mark.slow
 def test_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     if not (ROOT / "README.md").exists():
         pytest.skip("not a checkout")

@@ -55,6 +55,7 @@ def test_messages_are_found(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_bibliography():
     known = _bibliography.entries()
     keys = {entry.key for entry in known}

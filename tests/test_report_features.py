@@ -59,6 +59,7 @@ def test_the_report_says_what_to_do(tmp_path):
     assert "&lt;region&gt;" in page
 
 
+@pytest.mark.slow
 def test_audit_of_a_sample(tmp_path, monkeypatch, capsys):
     """Of a parquet file that is too large to be read at once."""
     monkeypatch.chdir(tmp_path)

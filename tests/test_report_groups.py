@@ -116,6 +116,7 @@ def test_pages_say_how_to_repair_the_wrong_group(tmp_path):
         assert "To repair all rows by one map:" in shown
 
 
+@pytest.mark.slow
 def test_two_wrong_groups():
     wrong = {"south": 0.9, "east": 0.7}
     y, p, table = one_wrong_site(
@@ -554,6 +555,7 @@ def certain_rows(n=1200):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
     """In every bit those of rows in memory."""

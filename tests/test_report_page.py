@@ -198,6 +198,7 @@ def test_the_order_of_the_page(advised, tmp_path):
     assert "</pre>.csv" in page.text("bdi") and advised.created in text
 
 
+@pytest.mark.slow
 def test_before_and_after_side_by_side(advised, tmp_path):
     """The dots of both pictures are the curves of the rows as given and as recalibrated."""
     text = written(advised, tmp_path)

@@ -94,6 +94,7 @@ def test_exact_zeros_of_many_classes(method):
     assert log_loss(y, ours) < 1.05 * log_loss(y, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [False, True])
 def test_class_weights(search):
     """1 % positives: the default brings the base rate back, temperature cannot and reports it."""

@@ -113,6 +113,7 @@ def test_in_a_grid(name, layout):
         assert not one.padded(-2).overlaps(other.padded(-2))
 
 
+@pytest.mark.slow
 def test_later_curves_keep_the_space_of_the_legend():
     figure, axes = plt.subplots(2, 2)
     few = {"n_resamples": 1}

@@ -136,7 +136,14 @@ def test_rare_rows_do_not_widen_an_axis():
 
 
 @pytest.mark.parametrize(
-    "strategy", ["quantile", "uniform", "isotonic", "polynomial", "loess", "spline"]
+    "strategy",
+    [
+        "isotonic",
+        *(
+            pytest.param(strategy, marks=pytest.mark.slow)
+            for strategy in ("quantile", "uniform", "polynomial", "loess", "spline")
+        ),
+    ],
 )
 def test_the_curve_on_log_odds(rare, strategy):
     p, y = rare
@@ -164,6 +171,7 @@ def test_the_curve_on_log_odds(rare, strategy):
     display.figure_.canvas.draw()
 
 
+@pytest.mark.slow
 def test_zeros_and_ones_are_marked(rare):
     p, y = rare
     ax = draw(y, p, scale="logit", n_resamples=0, strategy="isotonic").axes_[0]
@@ -222,6 +230,7 @@ def test_one_row_and_several_classes_on_log_odds():
     assert [ax.get_xscale() for ax in display.axes_] == ["function"] * 3
 
 
+@pytest.mark.slow
 def test_displays_on_the_same_axes_take_colours_in_turn(rare):
     p, y = rare
     for scale in ("linear", "logit"):

@@ -170,6 +170,7 @@ def test_draws_only_for_bands_that_need_them():
     assert len(steps.ax_.collections) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [None, "constrained", "tight"])
 def test_a_grid_of_panels(layout):
     p, y = make_overconfident(2, 60)

@@ -91,7 +91,10 @@ def worst(name, k, n=300, opset=17, bound=1e-3):
 
 @run_every_case(  # 325 parts take their time
     "name",
-    [pytest.param(n, marks=pytest.mark.slow) if n == "online" else n for n in DEFAULTS],
+    [
+        pytest.param(n, marks=pytest.mark.slow) if n in ("adaptive", "online") else n
+        for n in DEFAULTS
+    ],
 )
 def test_two_classes(name):
     assert worst(name, 2) <= EXACT

@@ -61,7 +61,15 @@ def check(dialect, name, k, n, rows, kind):
         assert len(at_last_digits(map_, pairs, both, BOUND)) == 0, name
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "dialect",
+    [
+        dialect
+        if dialect in ("ansi", "postgres", "bigquery")
+        else pytest.param(dialect, marks=pytest.mark.slow)
+        for dialect in DIALECTS
+    ],
+)
 def test_maps(dialect):
     """Every method in four of the dialects."""
     cases = [(name, k) for k, names in QUICK.items() for name in names]

@@ -85,6 +85,7 @@ def test_a_collision_of_hashes_starts_anew(monkeypatch):
     assert len(starts) == len(group_rows(table, 20)[1])
 
 
+@pytest.mark.slow
 def test_finding_cells():
     table = np.random.default_rng(0).dirichlet(np.ones(3), 1000)
     every = np.unique(compute_levels(table, 8), axis=0)

@@ -209,6 +209,7 @@ def test_the_test_rejects_once_and_remembers():
     assert monitor.n_samples_ == 0 and not monitor.alarm_ and not monitor.alarms_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [None, ["a", "b"]])
 @pytest.mark.parametrize("alarm", ["test", "detector"])
 def test_an_alarm_knows_no_later_row(alarm, groups):

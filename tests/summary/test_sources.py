@@ -420,6 +420,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
     assert many < 1.2 * few, "python's share; the rest is a batch of Arrow"
 
 
+@pytest.mark.slow
 def test_rows_with_missing_values_are_left_out(frame, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sklearn_calib.summary._parts.PIECE_ROWS", 900)
