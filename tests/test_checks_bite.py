@@ -602,7 +602,7 @@ class Lines(Display):
     def get_plotted_data(self):
         return [[(self.x, self.y)], [(self.x, 2 * self.y)]]
 
-    def _new_axes(self, plt):
+    def _make_axes(self, plt):
         return plt.subplots(2, layout="constrained")[1]
 
     def _draw(self, above, below):
@@ -635,7 +635,7 @@ class IgnoresAx(Lines):
 @caught_by("check_attributes", DISPLAYS)
 class ForgetsTheAxes(Lines):
     def plot(self, *, ax=None):
-        axes = self._new_axes(pyplot()) if ax is None else ax
+        axes = self._make_axes(pyplot()) if ax is None else ax
         self._draw(*axes)
         return self
 
@@ -663,9 +663,9 @@ class NamesTheWholeFigure(Lines):
 
 @caught_by("check_own_figure", DISPLAYS)
 class ClosesOtherFigures(Lines):
-    def _new_axes(self, plt):
+    def _make_axes(self, plt):
         plt.close("all")
-        return super()._new_axes(plt)
+        return super()._make_axes(plt)
 
 
 @caught_by("check_draws_again", DISPLAYS)
@@ -711,9 +711,9 @@ class OpensAWindow(Lines):
 
 @caught_by("check_settings_untouched", DISPLAYS)
 class ChangesTheSettings(Lines):
-    def _new_axes(self, plt):
+    def _make_axes(self, plt):
         plt.rcParams["lines.linewidth"] += 1
-        return super()._new_axes(plt)
+        return super()._make_axes(plt)
 
 
 @caught_by("check_names", DISPLAYS)

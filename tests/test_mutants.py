@@ -41,8 +41,8 @@ MUTANTS = {
     ),
     "differences of labels that never differ are certain": Mutant(
         "inference._calibrated_mean_result",
-        "t**2 / 2 * unseen if",
-        "0.0 if",
+        "t**2 / 2 * unseen_square",
+        "0.0",
         "inference/test_calibrated_mean.py::test_two_systems",
     ),
     "a cluster that differs counts with all its rows": Mutant(
@@ -79,8 +79,8 @@ MUTANTS = {
     ),
     "clusters whose rows lose their weights": Mutant(
         "inference._clusters",
-        "weight * np.maximum(losses - limits[0], 0.0))",
-        "np.maximum(losses - limits[0], 0.0))",
+        "weight * np.maximum(losses - lowest, 0.0))",
+        "np.maximum(losses - lowest, 0.0))",
         "inference/test_clusters.py::test_the_interval_of_a_mean_against_the_definition",
     ),
     "a resampled difference of few clusters, too short": Mutant(
@@ -92,7 +92,7 @@ MUTANTS = {
     "null draws that turn rows, not clusters": Mutant(
         "inference._clusters",
         "sums = (self.table.T @ signs.T).T",
-        "sums = rng.normal(size=(size, self.squares.size)) * np.sqrt(self.squares.ravel())",
+        "sums = rng.normal(size=(n_signs, self.squares.size)) * np.sqrt(self.squares.ravel())",
         "inference/test_clusters.py::test_draws_of_clusters",
     ),
     "labels of a cluster drawn one by one": Mutant(
@@ -204,8 +204,8 @@ MUTANTS = {
     ),
     "effective rows are the sum of the weights": Mutant(
         "metrics._reliability",
-        "rows_of_bin = mass**2 / squares",
-        "rows_of_bin = mass",
+        "n_effective = mass**2 / squares",
+        "n_effective = mass",
         "metrics/test_reliability.py::test_confidence_bands_hold_the_truth[quantile-True]",
     ),
     "bands with one tail of twice the size": Mutant(
@@ -231,14 +231,14 @@ MUTANTS = {
     # -- internal validation
     "internal_validation: each group once in every sample": Mutant(
         "inference._refits",
-        "chosen = rng.integers(0, len(size), len(size))",
-        "chosen = np.arange(len(size))",
+        "drawn_groups = rng.integers(0, len(group_sizes), len(group_sizes))",
+        "drawn_groups = np.arange(len(group_sizes))",
         "inference/test_internal_validation.py::test_groups_stay_whole[optimism]",
     ),
     "internal_validation: folds split groups": Mutant(
         "inference._refits",
-        "return folds.split(self.codes, self.codes, self.groups)",
-        "return folds.split(self.codes, self.codes, np.arange(len(self.codes)))",
+        "return splitter.split(self.codes, self.codes, self.groups)",
+        "return splitter.split(self.codes, self.codes, np.arange(len(self.codes)))",
         "inference/test_internal_validation.py::test_groups_stay_whole[cross_validation]",
     ),
     "internal_validation: fits without weights": Mutant(
@@ -279,8 +279,8 @@ MUTANTS = {
     ),
     "internal_validation: measures in another order": Mutant(
         "inference._refits",
-        "places = [[*self.named].index(name) for name in self._quick]",
-        "places = [[*self.named].index(name) for name in self._quick][::-1]",
+        "rows = [[*self.measures].index(name) for name in self._batch_names]",
+        "rows = [[*self.measures].index(name) for name in self._batch_names][::-1]",
         "inference/test_internal_validation.py::test_options_of_intervals_and_measures",
     ),
     "internal_validation: the same samples whatever random_state": Mutant(
@@ -291,8 +291,8 @@ MUTANTS = {
     ),
     "internal_validation: tails of twice the size": Mutant(
         "inference._internal_validation",
-        "nothing, (1 - level) / 2, ci\n",
-        "nothing, 1 - level, ci\n",
+        "(1 - level) / 2,\n            ci,\n",
+        "1 - level,\n            ci,\n",
         "inference/test_internal_validation.py::test_optimism_by_a_plain_loop",
     ),
     "internal_validation: one interval for both": Mutant(
@@ -303,7 +303,7 @@ MUTANTS = {
     ),
     "internal_validation: pos_label does not matter": Mutant(
         "inference._internal_validation",
-        "positive = places[0]",
+        "positive = classes.tolist().index(pos_label)",
         "positive = len(classes) - 1",
         "inference/test_internal_validation.py::test_pos_label_is_the_event",
     ),
@@ -341,8 +341,8 @@ MUTANTS = {
     ),
     "confidence_interval: inversion at twice the tail": Mutant(
         "inference._intervals",
-        "tail = (1 - level) / 2\n",
-        "tail = 1 - level\n",
+        "(1 - level) / 2,\n            progress",
+        "1 - level,\n            progress",
         "inference/test_calibration_test.py::test_both_ends_of_an_inverted_interval",
         slow=True,
     ),
@@ -355,7 +355,7 @@ MUTANTS = {
     ),
     "confidence_interval: a debiased measure as the value of infinitely many rows": Mutant(
         "inference._intervals",
-        "partial(evaluate_population, function, **options)",
+        "partial(evaluate_all_labels, function, **options)",
         "partial(function.evaluate, **options)",
         "inference/test_inversion.py::test_an_unbiased_estimate_below_zero_has_an_upper_end",
     ),
@@ -418,15 +418,15 @@ MUTANTS = {
     ),
     "refinement_curve: the latest of the close stages": Mutant(
         "decomposition._curve",
-        "int(np.argmax(close[: best + 1]))",
-        "int(np.flatnonzero(close)[-1])",
+        "int(np.argmax(is_close[: best + 1]))",
+        "int(np.flatnonzero(is_close)[-1])",
         "decomposition/test_curve.py::test_the_earliest_stage_within_one_standard_error",
     ),
     # -- tests
     "calibration_test: the observed statistic is not counted": Mutant(
         "inference._monte_carlo",
-        "(1 + np.count_nonzero(extreme)) / (1 + len(null_distribution))",
-        "np.count_nonzero(extreme) / len(null_distribution)",
+        "(1 + np.count_nonzero(is_extreme)) / (1 + len(null_distribution))",
+        "np.count_nonzero(is_extreme) / len(null_distribution)",
         "inference/test_calibration_test.py::test_pvalue_is_the_rank_among_replicates",
     ),
     "calibration_test: ties do not count": Mutant(
@@ -444,8 +444,8 @@ MUTANTS = {
     ),
     "bootstrap forgets the weights": Mutant(
         "inference._resampling",
-        "predictions.weight * draw_row_counts(len(predictions.codes), rng)",
-        "draw_row_counts(len(predictions.codes), rng)",
+        "with_weight(predictions.weight * counts)",
+        "with_weight(counts)",
         "inference/test_resampling.py::test_the_bootstrap_has_the_spread_of_a_mean[True]",
     ),
     "Spiegelhalter: another variance": Mutant(
@@ -475,23 +475,23 @@ MUTANTS = {
     ),
     "lp_calibration_test: another quantile than it says": Mutant(
         "metrics._lp_calibration",
-        "float(np.quantile(null, 0.95))",
-        "float(np.quantile(null, 0.85))",
+        "float(np.quantile(null_values, 0.95))",
+        "float(np.quantile(null_values, 0.85))",
         "metrics/test_lp_calibration.py::test_pvalues_and_quantile_of_calibrated_predictions"
         "[1-plugin]",
     ),
     "lp_calibration_test: p-values halved": Mutant(
         "metrics._lp_calibration",
-        "(1 + np.sum(null >= value)) / (1 + n_resamples)",
-        "np.sum(null > value) / n_resamples / 2",
+        "(1 + n_as_large) / (1 + n_resamples)",
+        "np.sum(null_values > value) / n_resamples / 2",
         "metrics/test_lp_calibration.py::test_pvalues_and_quantile_of_calibrated_predictions"
         "[1-plugin]",
     ),
     # -- bounds and numbers of rows
     "lp_calibration_bound: loose by 2": Mutant(
         "inference._lp_calibration",
-        "value + radius / np.sqrt(size)",
-        "value + 2 * radius / np.sqrt(size)",
+        "value + radius / np.sqrt(n_effective)",
+        "value + 2 * radius / np.sqrt(n_effective)",
         "metrics/test_lp_calibration.py::test_bound_is_not_loose",
     ),
     "lp_calibration_bound: all of the confidence in the mean": Mutant(
@@ -514,8 +514,8 @@ MUTANTS = {
     ),
     "sample size of binning: half the rows": Mutant(
         "inference._lp_calibration",
-        "estimates = 8 / beta**2",
-        "estimates = 4 / beta**2",
+        "estimation_rows = 8 / beta**2",
+        "estimation_rows = 4 / beta**2",
         "metrics/test_lp_calibration.py::test_required_samples",
     ),
     "sample size of a slope as if the intercept were known": Mutant(
@@ -558,15 +558,15 @@ MUTANTS = {
     # -- what no test followed: options, the positive class first, ties, blocks
     "a difference of means with the larger effective number of rows": Mutant(
         "inference._calibrated_mean_result",
-        "min(one.worth, two.worth)",
-        "max(one.worth, two.worth)",
+        "min(first.n_effective, second.n_effective)",
+        "max(first.n_effective, second.n_effective)",
         "inference/test_calibrated_mean.py"
         "::test_a_difference_knows_no_more_than_the_system_that_knows_less",
     ),
     "groups: ties with the largest of all groups do not count": Mutant(
         "groups._events",
-        "np.searchsorted(largest, _lower_by_rounding(draws.sigma))",
-        'np.searchsorted(largest, draws.sigma, side="right")',
+        "np.searchsorted(sorted_maxima, limits)",
+        'np.searchsorted(sorted_maxima, draws.sigma, side="right")',
         "groups/test_group_calibration.py::test_p_values_count_ties[None]",
     ),
     "a difference of decision curves without the prevalence": Mutant(
@@ -595,8 +595,8 @@ MUTANTS = {
     ),
     "a variational interval of another norm": Mutant(
         "decomposition._variational",
-        "predictions, multiclass, norm, recalibrator, cv, direction\n    )\n    if len(t)",
-        "predictions, multiclass, 1.0, recalibrator, cv, direction\n    )\n    if len(t)",
+        "norm,\n        recalibrator,\n        cv,\n        direction,\n    )\n    if len(t)",
+        "1.0,\n        recalibrator,\n        cv,\n        direction,\n    )\n    if len(t)",
         "decomposition/test_variational.py::test_the_norm_of_the_interval[2]",
     ),
     "a prediction at the end of its interval is outside": Mutant(

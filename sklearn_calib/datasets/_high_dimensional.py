@@ -61,10 +61,10 @@ class LinearTruth:
         """Draw more rows and labels: X of shape (n_samples, n_features), y of 0 and 1."""
         rng = make_random_state(random_state)
         shape = (n_samples, len(self.coef))
-        X = _correlate_entries(
-            _draw_entries(self.design, self.degrees_of_freedom, shape, rng), self._root
-        )
-        return X, (rng.uniform(size=n_samples) < self.proba(X)).astype(int)
+        entries = _draw_entries(self.design, self.degrees_of_freedom, shape, rng)
+        X = _correlate_entries(entries, self._root)
+        is_event = rng.uniform(size=n_samples) < self.proba(X)
+        return X, is_event.astype(int)
 
     def norm(self, coef: FloatArray) -> float:
         """Compute the standard deviation of the score of some coefficients."""
@@ -140,13 +140,13 @@ def make_high_dimensional(
         )
     n_samples = check_count(n_samples, "n_samples")
     n_features = check_count(n_features, "n_features")
-    for value, least, most, expected in (
+    for value, lowest, highest, expected in (
         (link_slope, 0, np.inf, "link_slope > 0"),
         (link_intercept, -np.inf, np.inf, "a finite link_intercept"),
         (correlation, -1, 1, "a correlation between -1 and 1"),
         (degrees_of_freedom, 2, np.inf, "degrees_of_freedom > 2"),
     ):
-        if not is_number(value) or not least < value < most:
+        if not is_number(value) or not lowest < value < highest:
             raise invalid_input(
                 expected=expected, got=repr(value), hint="Choose a value in the range"
             )
@@ -173,10 +173,11 @@ def _make_covariance(covariance, correlation, d):
     """Return the covariance, and the root that `_correlate_entries` multiplies entries with."""
     if isinstance(covariance, str) and covariance in ("ar", "identity"):
         root = correlation if covariance == "ar" else 0.0
-        return root ** np.abs(np.subtract.outer(np.arange(d), np.arange(d))) / d, root
-    matrix = (
-        None if isinstance(covariance, str) else read_numbers(covariance, "covariance")
-    )
+        distance = np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
+        return root**distance / d, root
+    matrix = None
+    if not isinstance(covariance, str):
+        matrix = read_numbers(covariance, "covariance")
     if matrix is None or matrix.shape != (d, d):
         raise invalid_input(
             expected=f"'ar', 'identity' or a covariance of shape ({d}, {d})",

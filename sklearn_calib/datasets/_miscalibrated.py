@@ -62,9 +62,8 @@ def make_uniform_shift(
     rng = make_random_state(random_state)
     proba = rng.uniform(0, 1 - epsilon, n_samples)
     truth = proba + epsilon
-    return ScoredData(
-        (rng.uniform(size=n_samples) < truth).astype(int), proba, truth, float(epsilon)
-    )
+    y = (rng.uniform(size=n_samples) < truth).astype(int)
+    return ScoredData(y, proba, truth, float(epsilon))
 
 
 def make_sign_perturbed(
@@ -121,17 +120,20 @@ def make_sign_perturbed(
     # Scores between 1/3 and 2/3, so that a strength of up to 1/3 stays in [0, 1].
     values = (1 + (np.arange(n_values) + 0.5) / n_values) / 3
     truth = values + strength * rng.choice([-1.0, 1.0], n_values)
-    which = rng.randint(0, n_values, n_samples)
-    y = (rng.uniform(size=n_samples) < truth[which]).astype(int)
+    value_index = rng.randint(0, n_values, n_samples)
+    y = (rng.uniform(size=n_samples) < truth[value_index]).astype(int)
     return ScoredData(
-        y, values[which], truth[which], 0.0 if strength == 0 else float("nan")
+        y,
+        values[value_index],
+        truth[value_index],
+        0.0 if strength == 0 else float("nan"),
     )
 
 
-def _check_arguments(value, most, rule):
-    if not is_number(value) or not 0 <= value <= most:
+def _check_arguments(value, highest, expected):
+    if not is_number(value) or not 0 <= value <= highest:
         raise invalid_input(
-            expected=rule, got=repr(value), hint="Choose a value in the range"
+            expected=expected, got=repr(value), hint="Choose a value in the range"
         )
 
 
@@ -183,11 +185,9 @@ def make_overconfident(
     rng = make_generator(random_state)
     logits = 1.5 * rng.normal(size=(n_samples, n_classes))
     true = np.asarray(canonical_proba(logits, kind="logits"))
-    y = (
-        (rng.random((n_samples, 1)) > true.cumsum(axis=1))
-        .sum(axis=1)
-        .clip(max=n_classes - 1)
-    )
+    is_above = rng.random((n_samples, 1)) > true.cumsum(axis=1)
+    # Rounding may leave the last sum below 1.
+    y = is_above.sum(axis=1).clip(max=n_classes - 1)
     # Every class occurs at least twice, as the docstring promises.
     y[: 2 * n_classes] = np.tile(np.arange(n_classes), 2)
     return np.array(canonical_proba(sharpness * logits, kind="logits")), y

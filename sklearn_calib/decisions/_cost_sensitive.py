@@ -71,15 +71,15 @@ class DecidingClassifier(BaseMetaClassifier):
             )
         # The columns of a frozen estimator are those of its own classes, of which `y`
         # may lack some.
-        fitted_classes = (
-            getattr(self.estimator, "classes_", None) if self._is_frozen else None
-        )
-        if self._is_frozen and fitted_classes is None:
-            raise invalid_input(
-                expected="a fitted classifier with classes_ in the FrozenEstimator",
-                got=type(self.estimator.estimator).__name__,
-                hint="Fit it first; give a model of another library to CalibratedModel",
-            )
+        fitted_classes = None
+        if self._is_frozen:
+            fitted_classes = getattr(self.estimator, "classes_", None)
+            if fitted_classes is None:
+                raise invalid_input(
+                    expected="a fitted classifier with classes_ in the FrozenEstimator",
+                    got=type(self.estimator.estimator).__name__,
+                    hint="Fit it first; give a model of another library to CalibratedModel",
+                )
         classes, codes = read_labels(y, classes=fitted_classes, input_name="y")
         check_two_or_more_classes(
             classes, "There is nothing to decide; check the selection of the rows"
@@ -290,9 +290,8 @@ default=None
             probabilities are calibrated. `expected_cost_test` compares it with what was
             paid.
         """
-        return compute_expected_costs(
-            *self._predict_with_costs(X, costs, "expected_cost")
-        ).min(axis=1)
+        proba, table = self._predict_with_costs(X, costs, "expected_cost")
+        return compute_expected_costs(proba, table).min(axis=1)
 
     def score(
         self,
@@ -320,8 +319,8 @@ default=None
         proba, table = self._predict_with_costs(X, costs, "score")
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         weight = canonical_weight(sample_weight, len(codes))
-        paid = get_chosen_costs(table, codes, choose_best_actions(proba, table))
-        return -float(np.average(paid, weights=weight))
+        paid_costs = get_chosen_costs(table, codes, choose_best_actions(proba, table))
+        return -float(np.average(paid_costs, weights=weight))
 
     @property
     def threshold_(self) -> float:

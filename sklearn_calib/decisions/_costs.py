@@ -35,9 +35,9 @@ def canonical_costs(
     shape = f"({n_classes}, {'n_actions' if actions is None else len(actions)})"
     if n_rows is not None:
         shape += f" or ({n_rows}, {shape[1:]}"
-    fits = table.ndim == 2 or (table.ndim == 3 and n_rows == len(table))
-    fits = fits and table.shape[-2] == n_classes and table.shape[-1] > 1
-    if not fits or (actions is not None and table.shape[-1] != len(actions)):
+    is_valid = table.ndim == 2 or (table.ndim == 3 and n_rows == len(table))
+    is_valid = is_valid and table.shape[-2] == n_classes and table.shape[-1] > 1
+    if not is_valid or (actions is not None and table.shape[-1] != len(actions)):
         raise invalid_input(
             "costs",
             expected=f"costs of shape {shape} with at least two actions",
@@ -50,10 +50,10 @@ def canonical_costs(
         )
     table = table.astype(np.float64)
     if not np.isfinite(table).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(table))[0])
+        index = tuple(int(i) for i in np.argwhere(~np.isfinite(table))[0])
         raise invalid_input(
             expected="finite costs",
-            got=f"costs[{', '.join(map(str, place))}] = {table[place]}",
+            got=f"costs[{', '.join(map(str, index))}] = {table[index]}",
             hint="Write a large number for what must not happen",
         )
     frame: Any = costs
@@ -64,22 +64,24 @@ def canonical_costs(
     # Costs of single rows may favour one action in all classes of a row, which is not
     # an error.
     if table.ndim == 2:
-        _check_no_dominated(
-            table, range(table.shape[1]) if actions is None else actions
-        )
+        names = range(table.shape[1]) if actions is None else actions
+        _check_no_dominated_action(table, names)
     return table
 
 
-def _check_no_dominated(table, names):
+def _check_no_dominated_action(table, names):
     """Reject a table in which some action never costs less than another one."""
     for column, name in enumerate(names):
-        for other, better in enumerate(names):
-            if column != other and (table[:, other] <= table[:, column]).all():
+        for other_column, other_name in enumerate(names):
+            if (
+                column != other_column
+                and (table[:, other_column] <= table[:, column]).all()
+            ):
                 raise invalid_input(
                     "costs",
                     expected="costs under which each action can be the cheaper one of any two",
                     got=f"action {quote_text(name)}, which never costs less than "
-                    f"{quote_text(better)}",
+                    f"{quote_text(other_name)}",
                     hint=(
                         "Leave it out, or check that rows of costs are true classes and columns "
                         "are actions"
@@ -97,8 +99,8 @@ def canonical_actions(
     if actions is None:
         return classes
     names = list(actions) if np.iterable(actions) else []
-    named = all(isinstance(name, Hashable) for name in names)
-    if len(names) < 2 or not named or len({*names}) < len(names):
+    are_hashable = all(isinstance(name, Hashable) for name in names)
+    if len(names) < 2 or not are_hashable or len({*names}) < len(names):
         raise invalid_input(
             expected="the names of at least two different actions",
             got=repr(actions)[:200],
@@ -128,7 +130,12 @@ def validate_two_classes(
 ) -> tuple[Predictions, BinaryProblem]:
     """Return validated predictions of two classes, and its scores and events."""
     predictions = validate_predictions(
-        y_true, y_proba, sample_weight, labels, pos_label, input_name=input_name
+        y_true,
+        y_proba,
+        sample_weight,
+        labels,
+        pos_label,
+        input_name=input_name,
     )
     if len(predictions.classes) != 2:
         raise invalid_input(
@@ -153,16 +160,17 @@ def canonical_thresholds(thresholds: ArrayLike | None) -> FloatArray:
             hint="Pass a list of probabilities",
         )
     # NaN is outside too.
-    outside = ~((table > 0) & (table < 1))
-    if outside.any():
+    is_outside = ~((table > 0) & (table < 1))
+    if is_outside.any():
         raise invalid_input(
             "thresholds",
             expected="thresholds strictly between 0 and 1",
-            got=f"{table[outside][0]:g}",
+            got=f"{table[is_outside][0]:g}",
             hint="At 0 all rows are acted on and at 1 none, so leave them out",
         )
-    if (np.diff(table) <= 0).any():
-        row = int((np.diff(table) <= 0).argmax())
+    falls = np.diff(table) <= 0
+    if falls.any():
+        row = int(falls.argmax())
         raise invalid_input(
             expected="increasing thresholds",
             got=f"{table[row]:g} before {table[row + 1]:g}",

@@ -1,6 +1,6 @@
 """Decision curves: the net benefit of acting on a prediction, at every threshold of action."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
@@ -63,12 +63,10 @@ class NetBenefitDifference(RenderableMixin):
         return pd.DataFrame(_collect_arrays(self))
 
     def _make_sections(self):
-        table = Table(
-            _make_header("difference", self.level), _format_cells(self, self.difference)
-        )
-        return [
-            Section(tables=[table], notes=[_describe_shown_thresholds(self.threshold)])
-        ]
+        header = _make_header("difference", self.level)
+        table = Table(header, _format_cells(self, self.difference))
+        note = _describe_shown_thresholds(self.threshold)
+        return [Section(tables=[table], notes=[note])]
 
 
 @dataclass(frozen=True)
@@ -154,7 +152,7 @@ class DecisionCurve(RenderableMixin):
 
     def _make_sections(self):
         """Return one section with the curve and acting on all at some thresholds."""
-        treat_all = self.treat_all[_choose_positions(self.threshold)]
+        treat_all = self.treat_all[_choose_shown_positions(self.threshold)]
         rows = _format_cells(self, self.net_benefit)
         for row, benefit in zip(rows, treat_all, strict=True):
             row.append(f"{benefit:.4f}")
@@ -165,14 +163,14 @@ class DecisionCurve(RenderableMixin):
 
 
 def _make_header(name, level):
-    share = f"{100 * level:.4g} %"
-    return ["threshold", name, f"{share} interval", f"{share} band"]
+    percent = f"{100 * level:.4g} %"
+    return ["threshold", name, f"{percent} interval", f"{percent} band"]
 
 
 def _format_cells(curve, values):
     """Return threshold, value, interval and band as text, at some thresholds."""
     rows = []
-    for i in _choose_positions(curve.threshold):
+    for i in _choose_shown_positions(curve.threshold):
         interval = _format_interval(curve.low[i], curve.high[i])
         band = _format_interval(curve.band_low[i], curve.band_high[i])
         rows.append([f"{curve.threshold[i]:.4g}", f"{values[i]:.4f}", interval, band])
@@ -183,23 +181,25 @@ def _format_interval(low, high):
     return f"{low:.4f} to {high:.4f}"
 
 
-def _choose_positions(threshold):
+def _choose_shown_positions(threshold):
     """Choose at most ten evenly spaced thresholds, and return their positions."""
     n = len(threshold)
-    return np.linspace(0, n - 1, min(n, _MAX_TABLE_THRESHOLDS)).round().astype(np.intp)
+    positions = np.linspace(0, n - 1, min(n, _MAX_TABLE_THRESHOLDS))
+    return positions.round().astype(np.intp)
 
 
 def _describe_shown_thresholds(threshold):
-    count = len(_choose_positions(threshold))
+    count = len(_choose_shown_positions(threshold))
     return f"{count} of {len(threshold)} thresholds; to_frame() has all columns"
 
 
 def _collect_arrays(curve):
     """Return the fields of a dataclass that are arrays."""
-    values = {field.name: getattr(curve, field.name) for field in fields(curve)}
-    return {
-        name: value for name, value in values.items() if isinstance(value, np.ndarray)
-    }
+    arrays = {}
+    for name, value in vars(curve).items():
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+    return arrays
 
 
 def decision_curve(
@@ -316,13 +316,20 @@ def decision_curve(
             hint="Leave it out if predictions are free",
         )
     _, problem = validate_two_classes(y_true, y_proba, sample_weight, labels, pos_label)
-    _check_sampled(problem.hit, prevalence)
+    _check_both_classes(problem.hit, prevalence)
     kernel = NetBenefit([problem.score], problem.hit, problem.weight, table, prevalence)
     rng = make_generator(random_state)
 
-    def compare(other):
+    def compare(reference):
         return _compare_benefits(
-            0, other, kernel, table, level, n_resamples, rng, float(harms)
+            0,
+            reference,
+            kernel,
+            table,
+            level,
+            n_resamples,
+            rng,
+            float(harms),
         )
 
     # The interval and the band of the curve, and those of its difference to acting on
@@ -415,15 +422,20 @@ def decision_difference(
     True
     """
     table = _check_arguments(thresholds, level, prevalence, n_resamples)
-    harm_of_model = np.asarray([to_float_or_nan(harm) for harm in np.ravel(harms)])
-    if harm_of_model.shape != (2,) or not np.isfinite(harm_of_model).all():
+    harm_by_model = np.asarray([to_float_or_nan(harm) for harm in np.ravel(harms)])
+    if harm_by_model.shape != (2,) or not np.isfinite(harm_by_model).all():
         raise invalid_input(
             expected="harms as two numbers",
             got=repr(harms),
             hint="Pass those of the first and the second",
         )
     _, first_problem = validate_two_classes(
-        y_true, first_proba, sample_weight, labels, pos_label, input_name="first_proba"
+        y_true,
+        first_proba,
+        sample_weight,
+        labels,
+        pos_label,
+        input_name="first_proba",
     )
     (second_problem,) = validate_predictions(
         y_true,
@@ -433,15 +445,22 @@ def decision_difference(
         pos_label,
         input_name="second_proba",
     ).problems()
-    _check_sampled(first_problem.hit, prevalence)
+    _check_both_classes(first_problem.hit, prevalence)
     scores = [first_problem.score, second_problem.score]
     kernel = NetBenefit(
         scores, first_problem.hit, first_problem.weight, table, prevalence
     )
     # A constant harm of each test shifts the difference; it has no variance.
-    harm = float(harm_of_model[1] - harm_of_model[0])
+    harm = float(harm_by_model[1] - harm_by_model[0])
     return _compare_benefits(
-        1, 0, kernel, table, level, n_resamples, make_generator(random_state), harm
+        1,
+        0,
+        kernel,
+        table,
+        level,
+        n_resamples,
+        make_generator(random_state),
+        harm,
     )
 
 
@@ -461,7 +480,7 @@ def _check_arguments(thresholds, level, prevalence, n_resamples):
     return canonical_thresholds(thresholds)
 
 
-def _check_sampled(outcome, prevalence):
+def _check_both_classes(outcome, prevalence):
     if prevalence is not None and len(np.unique(outcome)) < 2:
         raise invalid_input(
             expected="rows of both classes with prevalence=",
@@ -470,9 +489,11 @@ def _check_sampled(outcome, prevalence):
         )
 
 
-def _compare_benefits(first, second, kernel, table, level, n_resamples, rng, harm):
+def _compare_benefits(
+    first_model, second_model, kernel, table, level, n_resamples, rng, harm
+):
     """Return the difference of two net benefits (or of one to 0), less the harm."""
-    benefit = kernel.compare_models(first, second)
+    benefit = kernel.compare_models(first_model, second_model)
     benefit = benefit._replace(mean=benefit.mean - harm)
     # The band holds for all thresholds at once: the critical value is the quantile of
     # the largest standardised deviation of a normal vector with this covariance.

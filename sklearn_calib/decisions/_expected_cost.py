@@ -133,14 +133,16 @@ default=None
         table = table[row_weight > 0]
     proba = np.asarray(predictions.proba)
     actions = choose_best_actions(proba, table)
-    paid = get_chosen_costs(table, predictions.codes, actions)
+    paid_costs = get_chosen_costs(table, predictions.codes, actions)
     # The promise of a row is the expected cost of the action that is taken, under its
     # own probabilities.
-    believed = compute_expected_costs(proba, table).min(axis=1)
-    difference = predictions.mean(believed - paid)
-    share = predictions.weight / predictions.weight.sum()
+    believed_costs = compute_expected_costs(proba, table).min(axis=1)
+    difference = predictions.mean(believed_costs - paid_costs)
+    weight_share = predictions.weight / predictions.weight.sum()
     # The interval does not assume calibration: it uses the spread between rows.
-    error = float(np.sqrt(share**2 @ (believed - paid - difference) ** 2))
+    error = float(
+        np.sqrt(weight_share**2 @ (believed_costs - paid_costs - difference) ** 2)
+    )
     # What the action of each row costs in each class, of shape (n_samples, n_classes).
     if table.ndim == 2:
         cost_by_class = table[:, actions].T
@@ -148,23 +150,23 @@ default=None
         cost_by_class = table[np.arange(len(proba)), :, actions]
     # The test does assume it: the variance of the paid cost then follows from the
     # probabilities.
-    _, deviation = compute_mean_moments(proba, cost_by_class, share)
-    statistic = _standardise(difference, deviation)
-    half = float(ndtri((1 + level) / 2)) * error
+    _, deviation = compute_mean_moments(proba, cost_by_class, weight_share)
+    statistic = _standardise_difference(difference, deviation)
+    half_width = float(ndtri((1 + level) / 2)) * error
     return ExpectedCost(
-        realised=predictions.mean(paid),
-        believed=predictions.mean(believed),
+        realised=predictions.mean(paid_costs),
+        believed=predictions.mean(believed_costs),
         difference=difference,
         standard_error=error,
-        low=difference - half,
-        high=difference + half,
+        low=difference - half_width,
+        high=difference + half_width,
         level=level,
         statistic=statistic,
         pvalue=float(2 * ndtr(-abs(statistic))),
     )
 
 
-def _standardise(difference, deviation):
+def _standardise_difference(difference, deviation):
     """Divide a difference by its standard deviation; infinite if only that is 0."""
     if deviation > 0:
         return float(difference / deviation)

@@ -106,8 +106,11 @@ class ExpectedMetrics(RenderableMixin):
         pd = import_optional("pandas", "cli")
         rows: list[dict[str, Any]] = []
         for name, deviation in self.standard_deviations.items():
-            row = {"metric": name, "expected": getattr(self, name)}
-            row["standard_deviation"] = deviation
+            row = {
+                "metric": name,
+                "expected": getattr(self, name),
+                "standard_deviation": deviation,
+            }
             if self.realised:
                 z = self.z_score(name)
                 row |= {
@@ -217,7 +220,7 @@ def expected_metrics(
     check_same_index(y_true, y_proba, sample_weight)
     classes, codes = _encode_optional_labels(proba, y_true, labels)
     proba = reorder_columns(proba, y_proba, classes)
-    positive = _find_positive(classes, pos_label)
+    positive = _find_positive_column(classes, pos_label)
     if labels is pos_label is None:
         check_column_owner(y_proba, classes, "pos_label")
     proba = np.asarray(orient_single_column(proba, y_proba, positive))
@@ -229,45 +232,45 @@ def expected_metrics(
         rows = weight > 0
         warn_column_order(proba[rows], codes[rows], classes, "labels")
     # The metrics are expectations over labels drawn from the probabilities.
-    share = weight / weight.sum()
+    weight_share = weight / weight.sum()
     predicted = _predict_classes(proba, threshold, positive)
     values = _compute_row_values(proba, predicted, costs, classes)
     # Metrics that are means over rows have exact moments: labels of different rows are
     # independent given the scores.
-    moments = {
-        name: kernels.compute_mean_moments(proba, rows, share)
-        for name, rows in values.items()
-    }
+    moments = {}
     realised = {}
-    if codes is not None:
-        # The realised value takes the entry of the true label of each row.
-        places = np.arange(len(codes)), codes
-        realised = {name: float(share @ rows[places]) for name, rows in values.items()}
+    for name, rows in values.items():
+        moments[name] = kernels.compute_mean_moments(proba, rows, weight_share)
+        if codes is not None:
+            # The realised value takes the entry of the true label of each row.
+            row_values = rows[np.arange(len(codes)), codes]
+            realised[name] = float(weight_share @ row_values)
     if proba.shape[1] == 2:
         score = proba[:, positive]
-        acts = predicted == positive
+        is_acted = predicted == positive
         # Precision, recall and AUC are ratios, whose moments are those of their linear
         # part.
-        moments |= _compute_event_metrics(score, score, acts, share)
+        moments |= _compute_event_metrics(score, score, is_acted, weight_share)
         if codes is not None:
             # With labels in the place of probabilities the same formulas give the
             # realised values.
-            events = _compute_event_metrics(
-                score, (codes == positive).astype(float), acts, share
-            )
+            is_event = (codes == positive).astype(float)
+            events = _compute_event_metrics(score, is_event, is_acted, weight_share)
             realised |= {name: value for name, (value, _) in events.items()}
     confusion = np.zeros((proba.shape[1],) * 2)
     # Each row counts in the column of its prediction, divided among the true classes by
     # its probabilities.
     np.add.at(confusion.T, predicted, proba * weight[:, None])
-    means = {name: value for name, (value, _) in moments.items()}
     # The metrics of the positive class do not exist for more than two classes.
+    means: Any = {"precision": None, "recall": None, "auc": None}
+    deviations = {}
+    for name, (mean, deviation) in moments.items():
+        means[name] = mean
+        deviations[name] = deviation
     return ExpectedMetrics(
-        **{"precision": None, "recall": None, "auc": None, **means},
+        **means,
         confusion=confusion * unit,
-        standard_deviations={
-            name: deviation for name, (_, deviation) in moments.items()
-        },
+        standard_deviations=deviations,
         realised=realised,
     )
 
@@ -292,7 +295,7 @@ def _encode_optional_labels(proba, y_true, labels):
     return classes, codes
 
 
-def _find_positive(classes, pos_label):
+def _find_positive_column(classes, pos_label):
     """Find the column of the positive class."""
     if pos_label is not None and len(classes) != 2:
         raise invalid_input(
@@ -338,10 +341,10 @@ def _compute_row_values(proba, predicted, costs, classes):
     }
 
 
-def _compute_event_metrics(score, p, acts, share):
+def _compute_event_metrics(score, p, is_acted, weight_share):
     """Compute the metrics of the positive class of two, whose probabilities are p."""
     return {
-        "precision": kernels.compute_precision_moments(p, acts, share),
-        "recall": kernels.compute_recall_moments(p, acts, share),
-        "auc": kernels.compute_auc_moments(score, p, share),
+        "precision": kernels.compute_precision_moments(p, is_acted, weight_share),
+        "recall": kernels.compute_recall_moments(p, is_acted, weight_share),
+        "auc": kernels.compute_auc_moments(score, p, weight_share),
     }

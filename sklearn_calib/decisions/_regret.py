@@ -84,12 +84,14 @@ class RegretCurve:
         """
         rule = get_loss(loss, 2)
         proba = np.column_stack([1 - self.breaks, self.breaks])
-        without, event = rule.compute_label_losses(proba).T
+        loss_of_zero, loss_of_one = rule.compute_label_losses(proba).T
         # A proper loss has a weight w(c) for each threshold c: the loss of an event falls
         # at the rate (1 - c) w, and that of a non-event rises at the rate c w. So the
         # losses are antiderivatives, and the integral of each linear piece is exact.
-        pieces = -self.intercept * np.diff(event)
-        return float(pieces.sum() + (self.intercept + self.slope) @ np.diff(without))
+        pieces = -self.intercept * np.diff(loss_of_one)
+        return float(
+            pieces.sum() + (self.intercept + self.slope) @ np.diff(loss_of_zero)
+        )
 
     @property
     def threshold(self) -> FloatArray:
@@ -269,19 +271,32 @@ def regret_curve(
             pos_label,
             input_name="recalibrated",
         )
-    better = better_predictions.problems()[0]
+    better_problem = better_predictions.problems()[0]
     breaks, intercept, slope = compute_regret_pieces(
-        problem.score, better.score, problem.hit, problem.weight
+        problem.score, better_problem.score, problem.hit, problem.weight
     )
-    brier = brier_loss.evaluate(predictions) - brier_loss.evaluate(better_predictions)
-    log = log_loss.evaluate(predictions) - log_loss.evaluate(better_predictions)
+    brier_part = brier_loss.evaluate(predictions) - brier_loss.evaluate(
+        better_predictions
+    )
+    log_loss_part = log_loss.evaluate(predictions) - log_loss.evaluate(
+        better_predictions
+    )
     # The interval of the maximum follows from the band: if the whole curve lies in the
     # band, its maximum lies between the maxima of the edges.
     edges = _simulate_band(
-        problem, better, level, n_resamples, make_generator(random_state)
+        problem, better_problem, level, n_resamples, make_generator(random_state)
     )
-    unknown = 0.0, 0.0
-    curve = RegretCurve(breaks, intercept, slope, brier, log, unknown, unknown, level)
+    unknown_interval = 0.0, 0.0
+    curve = RegretCurve(
+        breaks,
+        intercept,
+        slope,
+        brier_part,
+        log_loss_part,
+        unknown_interval,
+        unknown_interval,
+        level,
+    )
     maxima = [max(edge.max(), 0.0) for _, edge in edges]
     maximum = _extend_interval(curve.maximum, *maxima)
     losses = [maximise_decision_loss(*edge)[0] for edge in edges]
@@ -299,13 +314,13 @@ def _extend_interval(value, low, high):
     return float(min(value, low)), float(max(value, high))
 
 
-def _simulate_band(problem, better, level, n_resamples, rng):
+def _simulate_band(problem, better_problem, level, n_resamples, rng):
     """Return the lower and the upper edge of the band for the regret.
 
     Each is a pair of arrays, thresholds and edge; the band holds for all thresholds
     together.
     """
-    values = np.unique(np.concatenate([problem.score, better.score]))
+    values = np.unique(np.concatenate([problem.score, better_problem.score]))
     # Evenly spaced ranks of the distinct predictions.
     ranks = np.linspace(0, len(values) - 1, min(len(values), _N_BAND_POINTS))
     values = values[ranks.round().astype(int)]
@@ -317,7 +332,7 @@ def _simulate_band(problem, better, level, n_resamples, rng):
     if not len(table):
         return [(np.zeros(1), np.zeros(1))] * 2
     kernel = NetBenefit(
-        [problem.score, better.score], problem.hit, problem.weight, table
+        [problem.score, better_problem.score], problem.hit, problem.weight, table
     )
     difference = kernel.compare_models(1, 0)
     critical = draw_critical_value(difference.covariance, level, n_resamples, rng)

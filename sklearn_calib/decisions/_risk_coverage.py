@@ -80,9 +80,9 @@ class RiskCoverageCurve:
         -------
         risk : ndarray of shape (n_points,)
         """
-        return np.maximum(
-            0.0, 1 - (1 - self.risk[-1]) / np.asarray(coverage, dtype=np.float64)
-        )
+        # Errors are answered only after all right answers, a share of 1 - risk.
+        array = np.asarray(coverage, dtype=np.float64)
+        return np.maximum(0.0, 1 - (1 - self.risk[-1]) / array)
 
     def to_frame(self) -> DataFrame:
         """Return the curve as a pandas DataFrame with one row per threshold."""
@@ -155,26 +155,26 @@ def risk_coverage_curve(
     )
     # Rows of equal confidence are answered together, so there is one point per level.
     threshold, mass, errors = pool_prediction_errors(predictions)
-    reached = np.cumsum(mass)
-    wrong = np.cumsum(errors)
+    cumulated_mass = np.cumsum(mass)
+    cumulated_errors = np.cumsum(errors)
     # Kish's number of rows: the interval is that of so many rows of equal weight.
     squares = mass
     if not (predictions.weight == 1).all():
         _, squares, _ = pool_prediction_errors(predictions, predictions.weight**2)
-    rows = reached**2 / np.cumsum(squares)
+    rows = cumulated_mass**2 / np.cumsum(squares)
     # Rounding of cumulative sums may exceed 1.
-    risk = np.minimum(wrong / reached, 1.0)
-    counts = are_counts(predictions.weight)
+    risk = np.minimum(cumulated_errors / cumulated_mass, 1.0)
+    has_counts = are_counts(predictions.weight)
     # The perfect order has two levels: all right answers first, then all errors.
-    ideal = np.array([mass.sum() - wrong[-1], wrong[-1]])
+    perfect_mass = np.array([mass.sum() - cumulated_errors[-1], cumulated_errors[-1]])
     return RiskCoverageCurve(
         threshold=threshold,
-        coverage=reached / reached[-1],
+        coverage=cumulated_mass / cumulated_mass[-1],
         risk=risk,
         rows=rows,
         level=level,
-        area=average_risk(mass, errors, counts),
-        perfect_area=average_risk(ideal, ideal * [0, 1], counts),
+        area=average_risk(mass, errors, has_counts),
+        perfect_area=average_risk(perfect_mass, perfect_mass * [0, 1], has_counts),
     )
 
 

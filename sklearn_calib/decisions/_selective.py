@@ -240,14 +240,13 @@ class SelectiveClassifier(DecidingClassifier):
         self._check_arguments()
         check_same_index(X, y, groups, fit_params.get("sample_weight"))
         classes, codes = self._check_estimator(y)
-        if any(
-            is_scalar_equal(self.abstain_label, label) for label in classes.tolist()
-        ):
-            raise invalid_input(
-                expected="an abstain_label that is not a class",
-                got=repr(self.abstain_label),
-                hint="Leave it out, or choose another word",
-            )
+        for label in classes.tolist():
+            if is_scalar_equal(self.abstain_label, label):
+                raise invalid_input(
+                    expected="an abstain_label that is not a class",
+                    got=repr(self.abstain_label),
+                    hint="Leave it out, or choose another word",
+                )
         group_names = None if groups is None else _check_row_groups(groups, len(codes))
         weight = canonical_weight(fit_params.get("sample_weight"), len(codes))
         estimator = self.estimator
@@ -266,10 +265,12 @@ class SelectiveClassifier(DecidingClassifier):
             params = check_method_params(
                 X, params=self._route_params(**fit_params), indices=train
             )
-            part, _ = safe_split(estimator, X, codes, train)
+            train_features, _ = safe_split(estimator, X, codes, train)
             # A kernel matrix of the held-out rows has the columns of the training rows.
             held_out, _ = safe_split(estimator, X, codes, rows, train)
-            estimator = self._fit_estimator(part, classes[codes[train]], params)
+            estimator = self._fit_estimator(
+                train_features, classes[codes[train]], params
+            )
         proba = self._predict_ordered_proba(estimator, held_out, classes)
         check_same_length(codes[rows], proba)
         held_out_groups = None if group_names is None else group_names[rows]
@@ -306,8 +307,8 @@ class SelectiveClassifier(DecidingClassifier):
         if label.dtype.kind in "iu" and self.classes_.dtype.kind in "iuf":
             # Integers beside an integer label stay a numeric array, so that comparisons
             # with `y` work.
-            kind = np.promote_types(self.classes_.dtype, np.min_scalar_type(label))
-            names = names.astype(kind)
+            dtype = np.promote_types(self.classes_.dtype, np.min_scalar_type(label))
+            names = names.astype(dtype)
         return names[np.where(answered, chosen, len(self.classes_))]
 
     def score(
@@ -360,12 +361,11 @@ class SelectiveClassifier(DecidingClassifier):
         names = list(dict.fromkeys(row_groups.tolist()))
         unseen = [name for name in names if name not in threshold_by_group]
         if unseen:
-            rows = int(
-                np.isin(row_groups, np.array(unseen, dtype=row_groups.dtype)).sum()
-            )
+            unseen_groups = np.array(unseen, dtype=row_groups.dtype)
+            n_unseen = np.isin(row_groups, unseen_groups).sum()
             warn_calibration(
                 expected="groups that fit has seen",
-                got=f"{_join_names(unseen)} in {rows} rows",
+                got=f"{_join_names(unseen)} in {n_unseen} rows",
                 hint="These rows are abstained from. Fit with rows of these groups",
                 estimator=self,
             )
@@ -389,20 +389,20 @@ class SelectiveClassifier(DecidingClassifier):
                 expected=f"{name} strictly between 0 and 1",
                 hint=hint,
             )
-        share = self.coverage
-        if share is not None:
-            if not is_number(share) or not 0 < share <= 1:
+        coverage = self.coverage
+        if coverage is not None:
+            if not is_number(coverage) or not 0 < coverage <= 1:
                 raise invalid_input(
                     "coverage",
                     expected="coverage above 0 and at most 1",
-                    got=repr(share),
+                    got=repr(coverage),
                     hint="Pass for instance 0.9",
                 )
             if self.max_risk is not None:
                 raise invalid_input(
                     "max_risk",
                     expected="max_risk or coverage",
-                    got=f"max_risk={self.max_risk!r} and coverage={share!r}",
+                    got=f"max_risk={self.max_risk!r} and coverage={coverage!r}",
                     hint="Leave one of them out",
                 )
         if not is_scalar_equal(self.method, "sgr"):
@@ -415,7 +415,7 @@ class SelectiveClassifier(DecidingClassifier):
         error = (proba.argmax(axis=1) != codes).astype(float)
         confidence = proba.max(axis=1)
         # Attributes of an earlier fit, with groups or without, must not remain.
-        for name in ("threshold_", *(f"{part}s_" for part in Cutoff._fields)):
+        for name in ("threshold_", *(f"{field}s_" for field in Cutoff._fields)):
             vars(self).pop(name, None)
         rows_by_group: dict[Hashable, Any] = {None: slice(None)}
         if groups is not None:
@@ -433,27 +433,27 @@ class SelectiveClassifier(DecidingClassifier):
         for name, rows in rows_by_group.items():
             threshold = cutoffs[name].threshold
             answered[rows] = _reaches_threshold(confidence[rows], threshold)
-        counted = weight if self.coverage is not None else np.ones(len(codes))
-        estimates = _measure_answers(answered, error, counted, self.delta)
+        counted_weight = weight if self.coverage is not None else np.ones(len(codes))
+        estimates = _measure_answers(answered, error, counted_weight, self.delta)
         self.coverage_, self.risk_, self.coverage_interval_ = estimates
         # The bounds of the groups hold together, hence so does their maximum.
         self.risk_bound_ = max(cutoff.risk_bound for cutoff in cutoffs.values())
         if groups is None:
             self.threshold_ = cutoffs[None].threshold
             return
-        for part in Cutoff._fields:
-            values = {name: getattr(cutoff, part) for name, cutoff in cutoffs.items()}
-            setattr(self, f"{part}s_", values)
+        for field in Cutoff._fields:
+            values = {name: getattr(cutoff, field) for name, cutoff in cutoffs.items()}
+            setattr(self, f"{field}s_", values)
 
     def _choose_threshold(self, confidence, error, weight, delta):
         """Choose the threshold for some rows, with its coverage, risk and bound."""
         # Weights do not enter the guarantee: the exact binomial bound is one of counts.
-        counted = np.ones(len(error))
+        counted_weight = np.ones(len(error))
         if self.coverage is not None:
             has_weight = weight > 0
             confidence = confidence[has_weight]
             error = error[has_weight]
-            counted = weight[has_weight]
+            counted_weight = weight[has_weight]
         if not len(error):
             return Cutoff(np.inf, 0.0, np.nan, 1.0, (0.0, 1.0))
         rows = BinaryProblem(confidence, error, np.ones(len(error)))
@@ -466,11 +466,11 @@ class SelectiveClassifier(DecidingClassifier):
             # each step with a bound at a part of delta.
             count, bound = find_largest_coverage(mass, errors, risk, delta)
         else:
-            _, share, _ = pool_errors(replace(rows, weight=counted))
-            reached = np.cumsum(share) / share.sum()
+            _, weighted_mass, _ = pool_errors(replace(rows, weight=counted_weight))
+            cumulated_coverage = np.cumsum(weighted_mass) / weighted_mass.sum()
             # The smallest coverage of at least the requested share; the slack absorbs
             # rounding of the cumulative sum.
-            count = int(np.searchsorted(reached, self.coverage - 1e-12)) + 1
+            count = int(np.searchsorted(cumulated_coverage, self.coverage - 1e-12)) + 1
             count = min(count, len(level))
             n_errors = errors[:count].sum()
             bound = float(compute_upper_bound(n_errors, mass[:count].sum(), delta))
@@ -480,16 +480,18 @@ class SelectiveClassifier(DecidingClassifier):
         if count == len(level):
             threshold = 0.0
         answered = _reaches_threshold(confidence, threshold)
-        coverage, risk, interval = _measure_answers(answered, error, counted, delta)
+        coverage, risk, interval = _measure_answers(
+            answered, error, counted_weight, delta
+        )
         return Cutoff(threshold, coverage, risk, bound, interval)
 
     def _warn_no_threshold(self, cutoffs, n_samples):
         """Warn of groups (or all rows) for which no threshold has a small enough bound."""
-        none = [name for name in cutoffs if cutoffs[name].threshold == np.inf]
-        if not none:
+        names = [name for name in cutoffs if cutoffs[name].threshold == np.inf]
+        if not names:
             return
         risk = 0.05 if self.max_risk is None else self.max_risk
-        groups = "" if None in cutoffs else f" in the groups {_join_names(none)}"
+        groups = "" if None in cutoffs else f" in the groups {_join_names(names)}"
         warn_calibration(
             expected="confident rows with an error rate that is surely small enough",
             got=f"no bound of at most max_risk={risk:g} on {n_samples} rows{groups}",
@@ -505,22 +507,21 @@ def _reaches_threshold(confidence, threshold):
     """Return whether rows are answered."""
     # Probabilities of one row in another batch may differ in the last bits; rounding
     # keeps it on one side of the threshold.
-    return np.round(confidence, CONFIDENCE_DIGITS) >= np.round(
-        threshold, CONFIDENCE_DIGITS
-    )
+    rounded = np.round(confidence, CONFIDENCE_DIGITS)
+    return rounded >= np.round(threshold, CONFIDENCE_DIGITS)
 
 
-def _measure_answers(answered, error, counted, delta):
+def _measure_answers(answered, error, counted_weight, delta):
     """Compute the share of answered rows, their error rate, and an interval for new rows.
 
-    `counted` is the weight with which rows count; see Notes of the class.
+    `counted_weight` is the weight with which rows count; see Notes of the class.
     """
-    total = float(counted.sum())
-    mass = float(counted @ answered)
-    risk = float((counted * error) @ answered) / mass if mass else np.nan
+    total = float(counted_weight.sum())
+    mass = float(counted_weight @ answered)
+    risk = float((counted_weight * error) @ answered) / mass if mass else np.nan
     # Kish's number of rows; equal weights give the number of rows itself.
-    size = total**2 / float(counted @ counted)
-    low, high = compute_exact_interval(mass / total * size, size, 1 - delta)
+    n_rows = total**2 / float(counted_weight @ counted_weight)
+    low, high = compute_exact_interval(mass / total * n_rows, n_rows, 1 - delta)
     return mass / total, risk, (float(low), float(high))
 
 
@@ -536,19 +537,19 @@ def _check_row_groups(groups, n_samples):
     # Other types, such as dates and categories, are compared as Python objects.
     names = names.astype(object) if names.dtype.kind not in "biufUS" else names
     # NaN and NaT do not equal themselves.
-    missing = np.array(
-        [name is None or name != name for name in names.tolist()], dtype=bool
-    )
-    if missing.any():
-        raise invalid_input(
-            expected="a group in every row",
-            got="none",
-            hint="Name a group of its own for these rows",
-            row=missing.argmax(),
-        )
+    for row, name in enumerate(names.tolist()):
+        if name is None or name != name:
+            raise invalid_input(
+                expected="a group in every row",
+                got="none",
+                hint="Name a group of its own for these rows",
+                row=row,
+            )
     return names
 
 
 def _join_names(names):
-    shown = ", ".join(make_printable(name, 40) for name in names[:5])
-    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    text = ", ".join(make_printable(name, 40) for name in names[:5])
+    if len(names) > 5:
+        text += f" and {len(names) - 5} more"
+    return text

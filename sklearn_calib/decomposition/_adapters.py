@@ -51,20 +51,20 @@ def as_eval_metric(
     """
     check_choice("library", library, ("xgboost", "lightgbm"))
     # The libraries minimise their evaluation metric.
-    minimised = {}
+    errors = {}
     for name, function in all_metrics().items():
         if not function.spec.greater_is_better:
-            minimised[name] = function
-    if not isinstance(measure, str) or measure not in minimised:
-        raise unknown_name_error("a measure", measure, list(minimised))
-    scorer = minimised[measure].scorer(**options)
+            errors[name] = function
+    if not isinstance(measure, str) or measure not in errors:
+        raise unknown_name_error("a measure", measure, list(errors))
+    scorer = errors[measure].scorer(**options)
 
     def evaluate(y_true, y_score, sample_weight=None):
         """Return the measure in the form that the library expects."""
         # The classes of scikit-learn's kind pass labels and scores. `xgboost.train` and
         # `lightgbm.train` pass predictions first, and then their own data object.
-        is_data = hasattr(y_score, "get_label")
-        if is_data:
+        has_dataset = hasattr(y_score, "get_label")
+        if has_dataset:
             data = y_score
             y_score = y_true
             y_true = data.get_label()
@@ -83,7 +83,7 @@ def as_eval_metric(
         value = scorer._score_func(y, score, **arguments)
         if library == "lightgbm":
             return measure, value, False
-        return (measure, value) if is_data else value
+        return (measure, value) if has_dataset else value
 
     evaluate.__name__ = measure
     return evaluate

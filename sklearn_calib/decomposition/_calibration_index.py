@@ -16,7 +16,7 @@ from ..recalibrators import (
     all_recalibrators,
     resolve_recalibrator,
 )
-from ._in_sample import map_new_rows
+from ._in_sample import recalibrate_new_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -85,7 +85,7 @@ def smooth_frequencies(
     proba = np.column_stack([1 - problem.score, problem.score])
     points = np.column_stack([1 - cells.score, cells.score])
     labels = problem.hit.astype(np.intp)
-    mapped = map_new_rows(method, proba, labels, problem.weight, points)[:, 1]
+    mapped = recalibrate_new_rows(method, proba, labels, problem.weight, points)[:, 1]
     return np.clip(mapped, 0.0, 1.0)
 
 
@@ -95,15 +95,17 @@ def compute_problem_indices(
     summaries: Sequence[str] = _SUMMARY_NAMES,
 ) -> list[float]:
     """Summarise the distances of a `BinaryProblem` from its curve, without validation."""
-    mass = problem.cells.mass
     gap = np.abs(smooth_frequencies(problem, smoother) - problem.cells.score)
-    compute = {
-        "mean": lambda: float(mass @ gap / mass.sum()),
-        "median": lambda: compute_weighted_quantile(gap, mass, 0.5),
-        "q90": lambda: compute_weighted_quantile(gap, mass, 0.9),
-        "max": lambda: float(gap.max()),
-    }
-    return [compute[summary]() for summary in summaries]
+    return [_summarise_gaps(gap, problem.cells.mass, name) for name in summaries]
+
+
+def _summarise_gaps(gap, mass, summary):
+    if summary == "mean":
+        return float(mass @ gap / mass.sum())
+    if summary == "max":
+        return float(gap.max())
+    quantile = 0.5 if summary == "median" else 0.9
+    return compute_weighted_quantile(gap, mass, quantile)
 
 
 def calibration_indices(
@@ -154,12 +156,13 @@ def calibration_indices(
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label
     )
-    problems = predictions.problems(multiclass)
-    table = np.array(
-        [compute_problem_indices(problem, smoother) for problem in problems]
-    )
+    shares = []
+    indices = []
+    for problem in predictions.problems(multiclass):
+        shares.append(problem.share)
+        indices.append(compute_problem_indices(problem, smoother))
     # The mean over classes, weighted by their shares.
-    means = [problem.share for problem in problems] @ table
+    means = shares @ np.array(indices)
     return CalibrationIndices(*means.tolist())
 
 

@@ -22,7 +22,7 @@ from .._validation import (
 )
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
-from ._decompose import _is_plain_temperature, _recalibrate
+from ._decompose import _is_plain_temperature, _recalibrate_predictions
 from ._in_sample import raise_zeros_to_floor
 
 SELECTION_RULES = ("minimum", "one_standard_error")
@@ -85,8 +85,8 @@ class RefinementCurve:
         if rule == "minimum":
             return best
         # The first stage that is not clearly worse than the best one.
-        close = self.criterion - self.criterion[best] <= self.standard_error
-        return int(np.argmax(close[: best + 1]))
+        is_close = self.criterion - self.criterion[best] <= self.standard_error
+        return int(np.argmax(is_close[: best + 1]))
 
 
 def refinement_curve(
@@ -168,22 +168,7 @@ def refinement_curve(
     start = None
     rows = slice(None)
     table = []
-    # An array without dimensions has `__iter__`, but cannot be iterated.
-    is_series = (
-        isinstance(staged_proba, Iterable) and getattr(staged_proba, "ndim", 1) > 0
-    )
-    if isinstance(staged_proba, str) or not is_series:
-        raise invalid_input(
-            expected="staged_proba, one table for each stage",
-            got=repr(staged_proba)[:60],
-            hint="Pass a list with one array for each stage",
-        )
-    if stages is not None and np.ndim(stages) != 1:
-        raise invalid_input(
-            expected="stages, one number or name for each stage",
-            got=repr(stages)[:60],
-            hint="Leave it out for 1, 2, ...",
-        )
+    _check_stages(staged_proba, stages)
     for number, stage_proba in enumerate(staged_proba):
         proba = read_proba(stage_proba, kind=kind, input_name=f"staged_proba[{number}]")
         if predictions is None:
@@ -210,23 +195,43 @@ def refinement_curve(
             check_same_index(y_true, stage_proba, sample_weight)
             proba = reorder_columns(proba, stage_proba, predictions.classes)
             proba = orient_single_column(proba, stage_proba, predictions.positive)
-            predictions = predictions.with_proba(
-                proba if is_weighted.all() else proba[is_weighted]
-            )
-        risk = float(
-            weight @ rule.compute_row_losses(predictions.proba, predictions.codes)
-        )
+            # Rows of weight 0 were checked with the others, and count no further.
+            if not is_weighted.all():
+                proba = proba[is_weighted]
+            predictions = predictions.with_proba(proba)
+        losses = rule.compute_row_losses(predictions.proba, predictions.codes)
+        risk = float(weight @ losses)
         if is_temperature:
             criterion, refinement, losses, start = _evaluate_temperature_stage(
-                predictions, rule, start, rows
+                predictions,
+                rule,
+                start,
+                rows,
             )
         else:
-            recalibrated = _recalibrate(predictions, recalibrator, cv)
+            recalibrated = _recalibrate_predictions(predictions, recalibrator, cv)
             losses = rule.compute_row_losses(recalibrated, predictions.codes)
             criterion = refinement = float(weight @ losses)
             losses = losses[rows]
         table.append((risk, refinement, criterion, losses.astype(np.float32)))
     return _build_curve(table, stages, weight[rows] if table else None, loss, unit)
+
+
+def _check_stages(staged_proba, stages):
+    # An array without dimensions has `__iter__`, but cannot be iterated.
+    is_series = isinstance(staged_proba, Iterable) and not isinstance(staged_proba, str)
+    if not is_series or not getattr(staged_proba, "ndim", 1):
+        raise invalid_input(
+            expected="staged_proba, one table for each stage",
+            got=repr(staged_proba)[:60],
+            hint="Pass a list with one array for each stage",
+        )
+    if stages is not None and np.ndim(stages) != 1:
+        raise invalid_input(
+            expected="stages, one number or name for each stage",
+            got=repr(stages)[:60],
+            hint="Leave it out for 1, 2, ...",
+        )
 
 
 def _evaluate_temperature_stage(predictions, loss, start, rows):
@@ -237,12 +242,17 @@ def _evaluate_temperature_stage(predictions, loss, start, rows):
     # Labels smoothed by 1 / (n + 1): a perfect fit would have an infinite inverse
     # temperature and a loss of 0, and all such stages would be equal.
     fit_to_smoothed = fit_temperature(
-        z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_STAGES_COMPILED
+        z,
+        codes,
+        weight,
+        1.0 / (weight.sum() + 1.0),
+        start,
+        n_fits=_MIN_STAGES_COMPILED,
     )
-    inside = fit_to_smoothed.beta if fit_to_smoothed.status == "inside" else None
+    inner_beta = fit_to_smoothed.beta if fit_to_smoothed.status == "inside" else None
     # The last optimum is near the next one.
     fit_to_labels = fit_temperature(
-        z, codes, weight, start=inside, n_fits=_MIN_STAGES_COMPILED
+        z, codes, weight, start=inner_beta, n_fits=_MIN_STAGES_COMPILED
     )
     if loss.is_likelihood:
         proba = canonical_proba(fit_to_smoothed.beta * z[rows], kind="logits")
@@ -250,15 +260,15 @@ def _evaluate_temperature_stage(predictions, loss, start, rows):
             fit_to_smoothed.loss,
             fit_to_labels.loss,
             loss.compute_row_losses(proba, codes[rows]),
-            inside,
+            inner_beta,
         )
     # Another loss than the one that the fits minimise.
     losses = []
     for fit in (fit_to_smoothed, fit_to_labels):
         proba = canonical_proba(fit.beta * z, kind="logits")
         losses.append(loss.compute_row_losses(proba, codes))
-    means = [float(weight @ row / weight.sum()) for row in losses]
-    return *means, losses[0][rows], inside
+    means = [float(weight @ row_losses / weight.sum()) for row_losses in losses]
+    return *means, losses[0][rows], inner_beta
 
 
 def _build_curve(table, stages, weight, loss, unit):

@@ -207,16 +207,15 @@ def decompose_predictions(
     fit = None
     if _is_plain_temperature(recalibrator):
         predictions = raise_zeros_to_floor(predictions)
-        fit = fit_temperature(
-            log_proba(predictions.proba), predictions.codes, predictions.weight
-        )
-    recalibrated = _recalibrate(predictions, recalibrator, cv, fit)
+        z = log_proba(predictions.proba)
+        fit = fit_temperature(z, predictions.codes, predictions.weight)
+    recalibrated = _recalibrate_predictions(predictions, recalibrator, cv, fit)
     refined = rule.compute_row_losses(recalibrated, predictions.codes)
     frequencies = np.bincount(
         predictions.codes, weights=w, minlength=len(predictions.classes)
     )
     # Uncertainty: the loss of the class frequencies as prediction of every row.
-    blind = rule.compute_label_losses(frequencies[None].astype(float))[0][
+    base_rate_losses = rule.compute_label_losses(frequencies[None].astype(float))[0][
         predictions.codes
     ]
     # Equations 1 and 2 of Berta, Holzmueller, Jordan, Bach (2025), row by row.
@@ -224,19 +223,26 @@ def decompose_predictions(
         "risk": risk,
         "calibration": risk - refined,
         "refinement": refined,
-        "sharpness": blind - refined,
-        "uncertainty": blind,
+        "sharpness": base_rate_losses - refined,
+        "uncertainty": base_rate_losses,
     }
     values: dict[str, Any] = {name: float(w @ x) for name, x in rows.items()}
     laws = {"risk": estimate_mean_sampling_error(risk, w, squares)}
     laws["uncertainty"] = compute_uncertainty_sampling_error(
-        blind, frequencies, w, squares, rule
+        base_rate_losses, frequencies, w, squares, rule
     )
     # At a bound the temperature is not a stationary point, and the expansion of its
     # error does not hold.
     if fit is not None and fit.status == "inside":
         laws |= compute_temperature_sampling_errors(
-            predictions, fit.beta, w, squares, rule, risk, blind, laws["uncertainty"]
+            predictions,
+            fit.beta,
+            w,
+            squares,
+            rule,
+            risk,
+            base_rate_losses,
+            laws["uncertainty"],
         )
     errors = dict.fromkeys(LOSS_TERMS)
     errors |= {name: law.standard_error for name, law in laws.items()}
@@ -339,22 +345,32 @@ def refinement_error(
             expected="start above 0",
             hint="Pass an inverse temperature, or None",
         )
-    in_sample = _uses_one_temperature_fit(rule, recalibrator, cv, label_smoothing)
+    is_single_fit = _uses_one_temperature_fit(rule, recalibrator, cv, label_smoothing)
     validate: Callable[..., FloatArray] = partial(read_proba, kind=kind)
     # The fit only needs differences of logits, so the softmax is not computed.
-    if in_sample and kind == "logits":
+    if is_single_fit and kind == "logits":
         validate = canonical_logits
     predictions = validate_predictions(
-        y_true, y_proba, sample_weight, labels, pos_label, validate=validate
+        y_true,
+        y_proba,
+        sample_weight,
+        labels,
+        pos_label,
+        validate=validate,
     )
-    if in_sample and kind == "logits":
+    if is_single_fit and kind == "logits":
         # The smoothed target has weight 1 / (n + 1), as in `refinement_curve`.
         smoothing = 1.0 / (predictions.weight.sum() + 1.0) if label_smoothing else 0.0
         return fit_temperature(
             predictions.proba, predictions.codes, predictions.weight, smoothing, start
         ).loss
     return _compute_refinement(
-        predictions, rule, recalibrator, cv, label_smoothing, start
+        predictions,
+        rule,
+        recalibrator,
+        cv,
+        label_smoothing,
+        start,
     )
 
 
@@ -374,10 +390,8 @@ def _compute_refinement(
     # loss than the one that it minimises), and isotonic calibration of two classes.
     if is_temperature and cv is None:
         return compute_loss_after_temperature(predictions, rule)
-    is_isotonic = (
-        is_scalar_equal(recalibrator, "isotonic") and len(predictions.classes) == 2
-    )
-    if is_isotonic and cv is None:
+    is_binary = len(predictions.classes) == 2
+    if is_binary and cv is None and is_scalar_equal(recalibrator, "isotonic"):
         return compute_isotonic_loss(predictions, rule)
     if is_temperature:
         predictions = raise_zeros_to_floor(predictions)
@@ -395,24 +409,23 @@ def _compute_refinement(
             )
         if value is not None:
             return value
-    recalibrated = _recalibrate(predictions, recalibrator, cv)
+    recalibrated = _recalibrate_predictions(predictions, recalibrator, cv)
     refined = rule.compute_row_losses(recalibrated, predictions.codes)
     return float(predictions.weight @ refined / predictions.weight.sum())
 
 
 def _uses_one_temperature_fit(loss, recalibrator, cv, label_smoothing):
     """Return whether one temperature fit gives the value; if not, reject label smoothing."""
-    in_sample = (
-        loss.is_likelihood and cv is None and _is_plain_temperature(recalibrator)
-    )
-    if check_bool(label_smoothing, "label_smoothing") and not in_sample:
+    is_single_fit = _is_plain_temperature(recalibrator) and cv is None
+    is_single_fit = is_single_fit and loss.is_likelihood
+    if check_bool(label_smoothing, "label_smoothing") and not is_single_fit:
         raise invalid_input(
             "label_smoothing",
             expected="label_smoothing with temperature scaling, log loss and no folds",
             got=f"{recalibrator!r}, {loss.label}, cv={cv!r}",
             hint="Set label_smoothing=False",
         )
-    return in_sample
+    return is_single_fit
 
 
 def proper_calibration_error(
@@ -461,19 +474,18 @@ def proper_calibration_error(
 
 
 def _is_plain_temperature(recalibrator):
-    return is_scalar_equal(recalibrator, "temperature") or (
-        type(recalibrator) is TemperatureScaling and not recalibrator.laplace
-    )
+    if type(recalibrator) is TemperatureScaling:
+        return not recalibrator.laplace
+    return is_scalar_equal(recalibrator, "temperature")
 
 
-def _recalibrate(predictions, recalibrator, cv, fit=None):
+def _recalibrate_predictions(predictions, recalibrator, cv, fit=None):
     """Recalibrate in sample or out of fold; `fit` is the temperature of all rows."""
     if _is_plain_temperature(recalibrator):
         predictions = raise_zeros_to_floor(predictions)
     proba = predictions.proba
     codes = predictions.codes
     weight = predictions.weight
-    classes = predictions.classes
     if _is_plain_temperature(recalibrator) and cv is None:
         # The exact limit, also if every label is an arg max: `TemperatureScaling` itself
         # returns a finite temperature then.
@@ -488,7 +500,7 @@ def _recalibrate(predictions, recalibrator, cv, fit=None):
             codes,
             cv,
             sample_weight=weight,
-            classes=np.arange(len(classes)),
+            classes=np.arange(len(predictions.classes)),
         )
 
 

@@ -82,7 +82,7 @@ def decompose_by_features(
     frequencies = counts.astype(float)
     blind = rule.compute_label_losses(frequencies[None])[0][predictions.codes]
     risk = rule.compute_row_losses(predictions.proba, predictions.codes)
-    by_map = {
+    term_losses = {
         "calibration": risk - mapped,
         "refinement": mapped,
         "sharpness": blind - mapped,
@@ -91,7 +91,7 @@ def decompose_by_features(
         "irreducible": corrected,
     }
     laws = {"risk": estimate_mean_sampling_error(risk, w, w**2)}
-    for name, losses in by_map.items():
+    for name, losses in term_losses.items():
         laws[name] = _estimate_fold_sampling_error(
             losses, fold, w, fading=name == "grouping"
         )
@@ -111,7 +111,7 @@ def decompose_by_features(
         gain_of_features=gain,
         irreducible=laws["refinement"].estimate - grouping,
         feature_gains=_sort_gain_fractions(gains),
-        minimum_detectable=minimum_detectable(rule, recalibrated, w),
+        minimum_detectable=compute_detectable_gain(rule, recalibrated, w),
         n_rows=len(predictions.codes),
         _sampling_errors=laws,
     )
@@ -211,17 +211,15 @@ def make_row_folds(
     """
     if isinstance(cv, Integral):
         cv = KFold(int(cv), shuffle=True, random_state=0)
-    folds = [
-        (np.asarray(train), np.asarray(test))
-        for train, test in make_folds(predictions.codes, cv)
-    ]
-    tested = np.bincount(
-        np.concatenate([test for _, test in folds]), minlength=len(predictions.codes)
-    )
-    if (tested != 1).any():
+    folds = []
+    n_tests = np.zeros(len(predictions.codes))
+    for train, test in make_folds(predictions.codes, cv):
+        folds.append((np.asarray(train), np.asarray(test)))
+        np.add.at(n_tests, test, 1)
+    if (n_tests != 1).any():
         raise invalid_input(
             expected="folds that test each row once, with features",
-            got=f"{np.count_nonzero(tested != 1)} rows that are not",
+            got=f"{np.count_nonzero(n_tests != 1)} rows that are not",
             hint="Pass a number of folds, or a splitter such as GroupKFold",
         )
     return folds
@@ -245,47 +243,51 @@ def _correct_by_features(predictions, columns, rule, recalibrator, folds):
     proba = predictions.proba
     codes = predictions.codes
     weight = predictions.weight
-    numbers = np.arange(len(predictions.classes))
+    class_numbers = np.arange(len(predictions.classes))
     gains = dict.fromkeys(columns, 0.0)
     fold = np.empty(len(codes), dtype=np.intp)
     all_mapped: list[FloatArray] = []
     all_corrected: list[FloatArray] = []
-    for number, (train, test) in enumerate(folds):
-        options: dict[str, Any] = {"classes": numbers, "sample_weight": weight[train]}
+    for fold_number, (train, test) in enumerate(folds):
+        options: dict[str, Any] = {
+            "classes": class_numbers,
+            "sample_weight": weight[train],
+        }
         # The trees are fitted to recalibrated rows of the same folds, so that their
         # gain is beyond recalibration. A constant prediction is a result, not a mistake.
         with ignore_calibration_warnings():
             method = resolve_recalibrator(recalibrator)
             fit_recalibrator(method, proba[train], codes[train], **options)
-            mapped = predict_proba_aligned(method, proba, numbers)
+            mapped = predict_proba_aligned(method, proba, class_numbers)
             trees = MulticalibratedScores()
             train_columns = {name: column[train] for name, column in columns.items()}
             trees.fit(mapped[train], codes[train], groups=train_columns, **options)
             corrected = trees.predict_proba(mapped, groups=columns)
-        fold[test] = number
+        fold[test] = fold_number
         # Several classes have one set of trees each.
-        for part in getattr(trees, "one_vs_rest_", [trees]):
+        for fitted_trees in getattr(trees, "one_vs_rest_", [trees]):
             for name in gains:
-                gains[name] += part.feature_gains_[name]
+                gains[name] += fitted_trees.feature_gains_[name]
         all_mapped.append(mapped)
         all_corrected.append(corrected)
     recalibrated = np.stack(all_mapped)[fold, np.arange(len(codes))]
     losses = []
     for maps in (all_mapped, all_corrected):
-        losses.append(
-            np.stack([rule.compute_row_losses(proba, codes) for proba in maps])
-        )
+        losses_by_fold = [rule.compute_row_losses(proba, codes) for proba in maps]
+        losses.append(np.stack(losses_by_fold))
     return fold, recalibrated, losses, gains
 
 
 def _sort_gain_fractions(gains):
     """Divide the gains by their sum, and sort them, the largest first."""
     total = sum(gains.values())
-    shares = {name: gain / total if total > 0 else 0.0 for name, gain in gains.items()}
-    return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
+    fractions = {
+        name: gain / total if total > 0 else 0.0 for name, gain in gains.items()
+    }
+    return dict(sorted(fractions.items(), key=lambda pair: -pair[1]))
 
 
-def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
+def compute_detectable_gain(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
     """Compute the gain by one feature that would have been found with probability 0.8.
 
     The truth is moved, up or down with equal chances, along the log-odds of the class
@@ -298,41 +300,43 @@ def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | Non
     reserve. Of another loss they lose the same share of the gain.
     """
     # Kish's number of rows.
-    rows = 1 / float(w @ w)
+    effective_rows = 1 / float(w @ w)
     step = -(-len(proba) // _DETECTABLE_GAIN_ROWS)
     log = log_proba(proba[::step])
     w = w[::step] / w[::step].sum()
     # The missed feature moves the log-odds of the most probable class up or down with
     # equal chances.
-    top = np.eye(log.shape[1])[np.asarray(log).argmax(axis=1)]
+    is_top = np.eye(log.shape[1])[np.asarray(log).argmax(axis=1)]
     # The number of standard errors of a gain that is found with that power.
-    needed = ndtri(1 - GAIN_SIGNIFICANCE_LEVEL) + ndtri(DETECTION_POWER)
+    required_errors = ndtri(1 - GAIN_SIGNIFICANCE_LEVEL) + ndtri(DETECTION_POWER)
     nats = LogLoss()
 
-    def gain_and_deviation(move, rule=rule):
+    def compute_gain_moments(shift, rule=rule):
         """Return the mean and the standard deviation of the gain of a row."""
-        down = np.asarray(apply_softmax(log - move * top))
-        up = np.asarray(apply_softmax(log + move * top))
+        down_proba = np.asarray(apply_softmax(log - shift * is_top))
+        up_proba = np.asarray(apply_softmax(log + shift * is_top))
         # Without the feature the best prediction is the mean of both.
-        without = rule.compute_label_losses((down + up) / 2)
-        gain_down = without - rule.compute_label_losses(down)
-        gain_up = without - rule.compute_label_losses(up)
+        uninformed_losses = rule.compute_label_losses((down_proba + up_proba) / 2)
+        gain_down = uninformed_losses - rule.compute_label_losses(down_proba)
+        gain_up = uninformed_losses - rule.compute_label_losses(up_proba)
         moments = []
         for power in (1, 2):
-            row_sums = np.einsum("ij,ij->i", down, gain_down**power)
-            row_sums += np.einsum("ij,ij->i", up, gain_up**power)
+            row_sums = np.einsum("ij,ij->i", down_proba, gain_down**power)
+            row_sums += np.einsum("ij,ij->i", up_proba, gain_up**power)
             moments.append(float(w @ row_sums) / 2)
         mean, square = moments
         return mean, np.sqrt(max(square - mean**2, 0.0))
 
-    def is_detected(move):
-        gain, deviation = gain_and_deviation(move)
+    def is_detected(shift):
+        gain, deviation = compute_gain_moments(shift)
         # Trees find a feature only if its gain exceeds their own overfitting.
-        gained_nats = rows * gain_and_deviation(move, nats)[0]
+        gained_nats = effective_rows * compute_gain_moments(shift, nats)[0]
         if gained_nats <= _TREE_OVERFITTING_COST:
             return False
         fraction_left = 1 - _TREE_OVERFITTING_COST / gained_nats
-        return fraction_left * gain * np.sqrt(rows) > needed * deviation
+        return (
+            fraction_left * gain * np.sqrt(effective_rows) > required_errors * deviation
+        )
 
     if not is_detected(MAX_FEATURE_SHIFT):
         return None
@@ -340,9 +344,9 @@ def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | Non
     high = MAX_FEATURE_SHIFT
     # The gain grows with the size of the move.
     while high - low > 1e-3 * high:
-        half = (low + high) / 2
-        if is_detected(half):
-            high = half
+        middle = (low + high) / 2
+        if is_detected(middle):
+            high = middle
         else:
-            low = half
-    return gain_and_deviation(high)[0]
+            low = middle
+    return compute_gain_moments(high)[0]

@@ -48,17 +48,20 @@ def fit_temperature_in_sample(
     predictions: "Predictions", smooth: bool = False, start: float | None = None
 ) -> TemperatureFit:
     """Fit the temperature to all rows, with smoothed labels if `smooth`."""
+    smoothing = 0.0
+    if smooth:
+        smoothing = 1.0 / (predictions.weight.sum() + 1.0)
     return fit_temperature(
-        predictions.derive_from_proba(_logits_to_fit),
+        predictions.derive_from_proba(_compute_fit_logits),
         predictions.codes,
         predictions.weight,
-        1.0 / (predictions.weight.sum() + 1.0) if smooth else 0.0,
+        smoothing,
         start,
         n_fits=_MIN_RESAMPLE_FITS if predictions.is_resample else 1,
     )
 
 
-def _logits_to_fit(proba):
+def _compute_fit_logits(proba):
     return log_proba(_clip_zeros(proba))
 
 
@@ -66,39 +69,39 @@ def compute_loss_after_temperature(
     predictions: "Predictions", loss: "ProperLoss"
 ) -> float:
     """Compute the mean loss after temperature scaling."""
-    logits = predictions.derive_from_proba(_logits_to_fit)
+    logits = predictions.derive_from_proba(_compute_fit_logits)
     scaled = fit_temperature_in_sample(predictions).beta * logits
     return predictions.mean(loss.compute_logit_losses(scaled, predictions.codes))
 
 
 def compute_isotonic_loss(predictions: "Predictions", loss: "ProperLoss") -> float:
     """Compute the mean loss of isotonic calibration in sample, for two classes."""
-    n, place = predictions.derive_from_proba(_rank_scores)
-    mass = np.bincount(place, predictions.weight, n)
-    ones = np.bincount(place, predictions.weight * predictions.codes, n)
+    n, score_index = predictions.derive_from_proba(_rank_scores)
+    mass = np.bincount(score_index, predictions.weight, n)
+    events = np.bincount(score_index, predictions.weight * predictions.codes, n)
     # Resamples may lack some scores.
     is_filled = mass > 0
     mass = mass[is_filled]
-    ones = ones[is_filled]
-    p = fit_isotonic_shares(ones / mass, mass)
-    without, event = np.ascontiguousarray(
-        loss.compute_label_losses(np.column_stack([1 - p, p])).T
-    )
-    return float((ones @ event + (mass - ones) @ without) / mass.sum())
+    events = events[is_filled]
+    p = fit_isotonic_shares(events / mass, mass)
+    losses = loss.compute_label_losses(np.column_stack([1 - p, p]))
+    loss_of_zero, loss_of_one = np.ascontiguousarray(losses.T)
+    total = events @ loss_of_one + (mass - events) @ loss_of_zero
+    return float(total / mass.sum())
 
 
 def _rank_scores(proba):
     """Count the distinct scores, and return the position of each row's score among them."""
-    scores, place = np.unique(compute_rank_score(proba), return_inverse=True)
-    return len(scores), place
+    scores, score_index = np.unique(compute_rank_score(proba), return_inverse=True)
+    return len(scores), score_index
 
 
-def map_new_rows(
+def recalibrate_new_rows(
     method: Estimator,
     proba: FloatArray,
     codes: IntArray,
     weight: FloatArray,
-    new: FloatArray,
+    new_proba: FloatArray,
 ) -> FloatArray:
     """Recalibrate new rows with a map that is fitted to others."""
     classes = np.arange(proba.shape[1])
@@ -109,4 +112,4 @@ def map_new_rows(
         fitted = fit_recalibrator(
             method, proba, codes, classes=classes, sample_weight=row_weight
         )
-        return predict_proba_aligned(fitted, new, classes)
+        return predict_proba_aligned(fitted, new_proba, classes)

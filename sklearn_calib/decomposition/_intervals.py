@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class SamplingError:
     """The distribution of the error of an estimated term.
 
-    At a small distance q from its degenerate point the variance is `curved` + `slope` q;
-    far from it, `variance`.
+    At a small distance q from its degenerate point the variance is `origin_variance` +
+    `variance_slope` q; far from it, `variance`.
     """
 
     estimate: float
@@ -44,8 +44,8 @@ class SamplingError:
     skewness: float = 0.0
     bias: float = 0.0
     # The variance at the degenerate point, which is of second order.
-    curved: float = 0.0
-    slope: float = 0.0
+    origin_variance: float = 0.0
+    variance_slope: float = 0.0
     # The degenerate point.
     origin: float = 0.0
     # The bounds of the term in the population.
@@ -55,13 +55,13 @@ class SamplingError:
     @property
     def standard_error(self) -> float | None:
         """Return the standard error, or None for a term that has a degenerate point."""
-        return None if self.curved else float(np.sqrt(self.variance))
+        return None if self.origin_variance else float(np.sqrt(self.variance))
 
     def invert_variance(self, level: float) -> tuple[float, float]:
         """Return all values whose own variance allows the estimate, after removing its bias."""
         z = ndtri((1 + level) / 2)
         center = self.estimate - self.bias
-        if not self.curved:
+        if not self.origin_variance:
             error = np.sqrt(self.variance)
             low = center - error * _invert_hall(z, self.skewness)
             high = center - error * _invert_hall(-z, self.skewness)
@@ -70,12 +70,11 @@ class SamplingError:
             distance = abs(self.estimate - self.origin)
             # A variance that is linear in the distance from the degenerate point, and
             # agrees with the first order at the estimate if that is far from it.
-            slope = self.slope
+            slope = self.variance_slope
             if distance > 0:
                 slope = min(slope, self.variance / distance)
-            constant = max(
-                self.curved, self.variance - slope * distance - 3 * self.curved
-            )
+            constant = self.variance - slope * distance - 3 * self.origin_variance
+            constant = max(self.origin_variance, constant)
             low = self.origin - _solve_largest_root(-x, z**2, constant, slope)
             high = self.origin + _solve_largest_root(x, z**2, constant, slope)
         low, high = np.clip([low, high], self.lowest, self.highest).tolist()
@@ -84,15 +83,18 @@ class SamplingError:
 
 def _invert_hall(x, g):
     """Invert Hall's transformation of a Student ratio of skewness `g` (x if that is 0)."""
-    return x if abs(g) < 1e-8 else 3 / g * (np.cbrt(1 + g * (x - g / 6)) - 1)
+    if abs(g) < 1e-8:
+        return x
+    cube_root = np.cbrt(1 + g * (x - g / 6))
+    return 3 / g * (cube_root - 1)
 
 
-def _solve_largest_root(x, z2, curved, slope):
-    """Return the largest q around x with (x - q)^2 <= z2 (curved + slope |q|)."""
+def _solve_largest_root(x, z2, constant, slope):
+    """Return the largest q around x with (x - q)^2 <= z2 (constant + slope |q|)."""
     # The side of 0 on which q lies.
-    side = 1 if x >= 0 or x**2 <= z2 * curved else -1
+    side = 1 if x >= 0 or x**2 <= z2 * constant else -1
     half = x + side * z2 * slope / 2
-    return half + np.sqrt(half**2 - x**2 + z2 * curved)
+    return half + np.sqrt(half**2 - x**2 + z2 * constant)
 
 
 def estimate_mean_sampling_error(
@@ -103,7 +105,9 @@ def estimate_mean_sampling_error(
     `w` sums to 1. An entry may stand for several rows: w is the sum of their weights,
     and `squares` that of the squared weights.
     """
-    return SamplingError(float(w @ rows), *_compute_moments(rows, w, squares))
+    return SamplingError(
+        float(w @ rows), *_compute_variance_and_skewness(rows, w, squares)
+    )
 
 
 def compute_uncertainty_sampling_error(
@@ -122,21 +126,21 @@ def compute_uncertainty_sampling_error(
     """
     k = len(frequencies)
     # One over Kish's number of rows.
-    size = float(squares.sum())
-    even = loss.get_undecided_prediction(k)
-    towards = loss.slope(np.tile(even, (k, 1)), np.eye(k) / even - 1)
-    top = loss.compute_label_losses(even[None])[0, 0]
-    trace = -(even @ np.diag(towards))
-    square = even @ towards**2 @ even
+    inverse_kish_rows = float(squares.sum())
+    undecided = loss.get_undecided_prediction(k)
+    derivatives = loss.slope(np.tile(undecided, (k, 1)), np.eye(k) / undecided - 1)
+    largest_loss = loss.compute_label_losses(undecided[None])[0, 0]
+    trace = -(undecided @ np.diag(derivatives))
+    square = undecided @ derivatives**2 @ undecided
     return SamplingError(
         float(w @ rows),
-        *_compute_moments(rows, w, squares),
-        bias=-float(trace) / 2 * size,
-        curved=float(square) / 2 * size**2,
-        slope=2 * float(square / trace) * size,
-        origin=float(top),
+        *_compute_variance_and_skewness(rows, w, squares),
+        bias=-float(trace) / 2 * inverse_kish_rows,
+        origin_variance=float(square) / 2 * inverse_kish_rows**2,
+        variance_slope=2 * float(square / trace) * inverse_kish_rows,
+        origin=float(largest_loss),
         lowest=loss.range[0],
-        highest=float(top),
+        highest=float(largest_loss),
     )
 
 
@@ -147,53 +151,55 @@ def compute_temperature_sampling_errors(
     squares: FloatArray,
     loss: "ProperLoss",
     risk: FloatArray,
-    blind: FloatArray,
+    base_rate_losses: FloatArray,
     uncertainty: SamplingError,
 ) -> dict[str, SamplingError]:
     """Compute the laws of calibration, refinement and sharpness for temperature scaling.
 
-    `beta` is the inverse temperature of all rows, `risk` and `blind` the losses of the
+    `beta` is the inverse temperature of all rows, `risk` and `base_rate_losses` the losses of the
     rows as they are and with the class frequencies, `uncertainty` the law of the
     latter.
     """
-    fitted, score, slope, information, cross, spread = _compute_derivatives(
+    fitted, score, slope, information, cross, spread = _compute_temperature_derivatives(
         predictions, beta, loss
     )
     total = w @ information
-    bend = w @ cross
-    refined = fitted - (w @ slope) * score / total
+    mean_cross = w @ cross
+    refined_influence = fitted - (w @ slope) * score / total
     # The second order, for labels drawn from the recalibrated probabilities: u is the
     # error of beta, v that of the loss's mean slope between 1 and beta.
     uu = squares @ information / total**2
     vv = squares @ spread
     uv = squares @ cross / total
-    bias = uv - bend / 2 * uu
-    curved = uu * (vv - bend * uv + bend**2 / 4 * uu) + bias**2
+    bias = uv - mean_cross / 2 * uu
+    curved = uu * (vv - mean_cross * uv + mean_cross**2 / 4 * uu) + bias**2
     return {
         "calibration": SamplingError(
             float(w @ (risk - fitted)),
-            *_compute_moments(risk - refined, w, squares),
+            *_compute_variance_and_skewness(risk - refined_influence, w, squares),
             bias=float(bias),
-            curved=float(curved),
-            slope=float(2 * vv / bend),
+            origin_variance=float(curved),
+            variance_slope=float(2 * vv / mean_cross),
             lowest=0.0 if loss.is_likelihood else -np.inf,
         ),
         "refinement": SamplingError(
             float(w @ fitted),
-            _compute_moments(refined, w, squares)[0],
+            _compute_variance_and_skewness(refined_influence, w, squares)[0],
             # Calibration and refinement add up to the risk, which has no bias.
             bias=-float(bias),
             lowest=loss.range[0],
         ),
         "sharpness": SamplingError(
-            float(w @ (blind - fitted)),
-            _compute_moments(blind - refined, w, squares)[0],
+            float(w @ (base_rate_losses - fitted)),
+            _compute_variance_and_skewness(
+                base_rate_losses - refined_influence, w, squares
+            )[0],
             bias=float(uncertainty.bias + bias),
         ),
     }
 
 
-def _compute_derivatives(predictions, beta, loss):
+def _compute_temperature_derivatives(predictions, beta, loss):
     """Compute the quantities of each row at `beta` that the laws need.
 
     They are its loss, the slope of its log loss and of its loss in beta; and for a label
@@ -207,11 +213,11 @@ def _compute_derivatives(predictions, beta, loss):
     proba = canonical_proba(beta * log, kind="logits")
     p = np.asarray(proba)
     # The derivatives of the recalibrated log-probabilities and probabilities in beta.
-    d = log - np.einsum("ij,ij->i", p, log)[:, None]
-    derivative = p * d
-    information = np.einsum("ij,ij->i", derivative, d)
-    score = -d[rows, codes]
-    slopes = loss.slope(proba, d)
+    log_derivative = log - np.einsum("ij,ij->i", p, log)[:, None]
+    derivative = p * log_derivative
+    information = np.einsum("ij,ij->i", derivative, log_derivative)
+    score = -log_derivative[rows, codes]
+    slopes = loss.slope(proba, log_derivative)
     cross = -np.einsum("ij,ij->i", derivative, slopes)
     spread = np.einsum("ij,ij->i", p * slopes, slopes)
     return (
@@ -224,7 +230,7 @@ def _compute_derivatives(predictions, beta, loss):
     )
 
 
-def _compute_moments(
+def _compute_variance_and_skewness(
     rows: FloatArray, w: FloatArray, squares: FloatArray
 ) -> tuple[float, float]:
     """Compute the variance and skewness of a weighted mean of independent rows.
@@ -236,5 +242,8 @@ def _compute_moments(
     # (n - 1) / n for n rows of equal weight: the correction for the estimated mean.
     factor = 1.0 - float(squares.sum())
     total = float(squares @ centred**2)
-    skewness = float((squares**2 / w) @ centred**3) / total**1.5 if total > 0 else 0.0
-    return (total / factor if factor > 0 else np.inf), skewness
+    variance = total / factor if factor > 0 else np.inf
+    skewness = 0.0
+    if total > 0:
+        skewness = float((squares**2 / w) @ centred**3) / total**1.5
+    return variance, skewness

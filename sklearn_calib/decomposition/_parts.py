@@ -148,17 +148,19 @@ class LossDecomposition:
             return None
         loss = get_loss(self.loss).title
         rows = f"{self.n_rows:,} rows"
-        number = len(self.feature_gains or ())
-        columns = "the feature" if number == 1 else f"the {number} features"
+        n_features = len(self.feature_gains or ())
+        columns = "the feature" if n_features == 1 else f"the {n_features} features"
         by_map = f"by {self._format_term('calibration', level)}"
         better_use = f"A model that used {self._describe_columns()} better would lower "
         at_least = f"by at least {self._format_term('grouping', level)}"
         undetected = f"in {rows} a gain of any size would hardly have been found"
         if self.minimum_detectable is not None:
-            smallest = _format_number(self.minimum_detectable, self.minimum_detectable)
+            smallest_gain = _format_number(
+                self.minimum_detectable, self.minimum_detectable
+            )
             undetected = (
-                f"with {rows}, a gain of {smallest} by a single feature would have been found with "
-                f"probability {100 * DETECTION_POWER:.0f} % or more"
+                f"with {rows}, a gain of {smallest_gain} by a single feature would have been "
+                f"found with probability {100 * DETECTION_POWER:.0f} % or more"
             )
         if self.action == "both":
             return (
@@ -214,17 +216,17 @@ class LossDecomposition:
             names = "action", "gain_of_features", "minimum_detectable", "n_rows"
             content |= {name: getattr(self, name) for name in names}
             content["advice"] = self.advice(level)
-            shares = (self.feature_gains or {}).items()
-            content["feature_gains"] = {str(name): share for name, share in shares}
+            fractions = (self.feature_gains or {}).items()
+            content["feature_gains"] = {
+                str(name): fraction for name, fraction in fractions
+            }
         return content
 
     def _is_significant(self, term):
-        return (
-            self._sampling_errors[term].invert_variance(
-                1 - 2 * GAIN_SIGNIFICANCE_LEVEL
-            )[0]
-            > 0
-        )
+        # The lower end of a two-sided interval is the bound of a one-sided test.
+        level = 1 - 2 * GAIN_SIGNIFICANCE_LEVEL
+        low, _ = self._sampling_errors[term].invert_variance(level)
+        return low > 0
 
     def _format_term(self, term, level):
         low, high = self._sampling_errors[term].invert_variance(level)
@@ -234,12 +236,14 @@ class LossDecomposition:
         return f"{middle} ({100 * level:.0f} % interval {ends})"
 
     def _describe_columns(self):
-        shares = (self.feature_gains or {}).items()
-        important = [make_printable(name, 40) for name, share in shares if share >= 0.1]
-        if not important:
+        fractions = (self.feature_gains or {}).items()
+        names = [
+            make_printable(name, 40) for name, fraction in fractions if fraction >= 0.1
+        ]
+        if not names:
             return "the features"
-        *others, last = important[:_MAX_NAMED_COLUMNS]
-        return f"{', '.join(others)} and {last}" if others else last
+        *first_names, last_name = names[:_MAX_NAMED_COLUMNS]
+        return f"{', '.join(first_names)} and {last_name}" if first_names else last_name
 
     def without_intervals(self) -> "LossDecomposition":
         """Return the same terms without standard errors and intervals."""
@@ -318,6 +322,10 @@ class LossDecomposition:
 
 def _format_number(value, width):
     """Format a number with two digits of its half width."""
-    digits = 2 if not width > 0 else int(np.clip(1 - np.floor(np.log10(width)), 2, 8))
+    digits = 2
+    if width > 0:
+        digits = int(np.clip(1 - np.floor(np.log10(width)), 2, 8))
     text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
+    if float(text) == 0:
+        return text.removeprefix("-")
+    return text

@@ -29,7 +29,7 @@ from ..metrics import (
     validate_predictions,
 )
 from ..recalibrators import Identity, make_folds, resolve_recalibrator
-from ._in_sample import map_new_rows
+from ._in_sample import recalibrate_new_rows
 from ._intervals import estimate_mean_sampling_error
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class _VariationalInput(NamedTuple):
     codes: IntArray
     weight: FloatArray
     # Numbers from 0, equal for rows with the same prediction.
-    key: IntArray
+    prediction_number: IntArray
     # The classes whose probabilities are compared.
-    compared: slice
+    compared_classes: slice
     # The rows of the predictions that this problem has.
     rows: AnyArray | slice
     # The recalibrator, unless the caller passes one.
@@ -86,7 +86,7 @@ class _VariationalInput(NamedTuple):
     def compute_residual(self, rows: AnyArray | slice) -> FloatArray:
         """Compute labels less predictions, for some rows in the compared classes."""
         truth = np.eye(self.proba.shape[1])[self.codes[rows]]
-        return (truth - self.proba[rows])[:, self.compared]
+        return (truth - self.proba[rows])[:, self.compared_classes]
 
 
 def _make_binary_input(problem):
@@ -121,27 +121,27 @@ def _make_vector_input(predictions):
 
 def compute_dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:
     """Return, for each row, the vector u of dual norm 1 with the largest <u, v> = norm of v."""
-    size = np.abs(v)
-    largest = size.max(axis=1, keepdims=True)
-    size /= np.where(largest > 0, largest, 1.0)
+    magnitude = np.abs(v)
+    largest = magnitude.max(axis=1, keepdims=True)
+    magnitude /= np.where(largest > 0, largest, 1.0)
     if norm == 1:
-        out = (size > 0).astype(float)
+        unit_vectors = (magnitude > 0).astype(float)
     elif np.isinf(norm):
-        out = np.zeros_like(size)
+        unit_vectors = np.zeros_like(magnitude)
         rows = np.arange(len(v))
-        out[rows, size.argmax(axis=1)] = (largest > 0)[:, 0]
+        unit_vectors[rows, magnitude.argmax(axis=1)] = (largest > 0)[:, 0]
     else:
-        total = (size**norm).sum(axis=1, keepdims=True) ** (1 / norm)
-        out = (size / np.where(total > 0, total, 1.0)) ** (norm - 1)
-    return out * np.sign(v)
+        total = (magnitude**norm).sum(axis=1, keepdims=True) ** (1 / norm)
+        unit_vectors = (magnitude / np.where(total > 0, total, 1.0)) ** (norm - 1)
+    return unit_vectors * np.sign(v)
 
 
-def _compute_terms(question, rows, recalibrated, norm, direction):
+def _compute_terms(problem, rows, recalibrated, norm, direction):
     """Compute the terms t_i of some rows, whose mean is the estimate."""
-    score = question.proba[rows][:, question.compared]
-    gap = recalibrated[:, question.compared] - score
+    score = problem.proba[rows][:, problem.compared_classes]
+    gap = recalibrated[:, problem.compared_classes] - score
     gap[np.abs(gap) < PROBA_TOLERANCE] = 0.0
-    residual = question.compute_residual(rows)
+    residual = problem.compute_residual(rows)
     t = np.einsum("ij,ij->i", compute_dual_unit_vectors(gap, norm), residual)
     if direction is not None:
         top_gap = gap[np.arange(len(gap)), score.argmax(axis=1)]
@@ -150,47 +150,49 @@ def _compute_terms(question, rows, recalibrated, norm, direction):
     return t
 
 
-def _predict_test_rows(recalibrator, question, train, test):
+def _predict_test_rows(recalibrator, problem, train, test):
     """Predict some rows with a fit to others."""
     # All rows of a predicted class can be in one fold; they stay as they are then.
     if not len(train):
-        return question.proba[test]
-    proba = question.proba[train]
-    codes = question.codes[train]
-    weight = question.weight[train]
-    method = question.recalibrator if recalibrator is None else recalibrator
+        return problem.proba[test]
+    proba = problem.proba[train]
+    codes = problem.codes[train]
+    weight = problem.weight[train]
+    method = problem.recalibrator if recalibrator is None else recalibrator
     unfitted = resolve_recalibrator(method)
-    return map_new_rows(unfitted, proba, codes, weight, question.proba[test])
+    return recalibrate_new_rows(unfitted, proba, codes, weight, problem.proba[test])
 
 
-def _estimate_error(question, norm, recalibrator, cv, direction):
+def _estimate_error(problem, norm, recalibrator, cv, direction):
     """Average the terms, each computed by a fit to other rows."""
-    weight = question.weight / question.weight.sum()
-    pairs = _make_folds(question, cv)
+    weight = problem.weight / problem.weight.sum()
+    pairs = _make_folds(problem, cv)
     # With one prediction for all rows, recalibration can only replace it by the
     # frequencies of the labels.
     if not pairs:
         rows = slice(None)
-        recalibrated = question.proba.copy()
-        recalibrated[:, question.compared] += weight @ question.compute_residual(rows)
-        terms = _compute_terms(question, rows, recalibrated, norm, direction)
+        recalibrated = problem.proba.copy()
+        recalibrated[:, problem.compared_classes] += weight @ problem.compute_residual(
+            rows
+        )
+        terms = _compute_terms(problem, rows, recalibrated, norm, direction)
         return float(weight @ terms)
     total = 0.0
     for train, test in pairs:
-        recalibrated = _predict_test_rows(recalibrator, question, train, test)
-        terms = _compute_terms(question, test, recalibrated, norm, direction)
+        recalibrated = _predict_test_rows(recalibrator, problem, train, test)
+        terms = _compute_terms(problem, test, recalibrated, norm, direction)
         total += weight[test] @ terms
     return float(total)
 
 
-def _make_folds(question, cv):
+def _make_folds(problem, cv):
     """Return pairs of rows (train, test) that test each row once; [] for one prediction.
 
-    A number of folds keeps rows of equal `key` together, so that the folds depend
+    A number of folds keeps rows of equal `prediction_number` together, so that the folds depend
     neither on the order of the rows nor on whether equal rows are counted or repeated.
     """
-    n = len(question.codes)
-    key = question.key
+    n = len(problem.codes)
+    prediction_number = problem.prediction_number
     if isinstance(cv, bool | float | str) or cv is None:
         raise invalid_input(
             expected="cv as a number of folds or a splitter",
@@ -198,27 +200,30 @@ def _make_folds(question, cv):
             hint="Pass cv=5",
         )
     if isinstance(cv, int | np.integer):
-        distinct = int(key.max()) + 1
+        distinct = int(prediction_number.max()) + 1
         k = min(check_count(cv, "cv", 2, hint="Pass cv=5"), distinct)
         if k == 1:
             return []
         # Each k neighbouring predictions are assigned to the k folds in random order.
         rng = np.random.default_rng(0)
         n_rounds = -(-distinct // k)
-        assigned = np.argsort(rng.random((n_rounds, k)), axis=1).ravel()[:distinct]
-        fold = np.unique(assigned, return_inverse=True)[1].ravel()[key]
-        return [
-            (np.flatnonzero(fold != j), np.flatnonzero(fold == j))
-            for j in range(fold.max() + 1)
+        fold_by_rank = np.argsort(rng.random((n_rounds, k)), axis=1).ravel()[:distinct]
+        fold = np.unique(fold_by_rank, return_inverse=True)[1].ravel()[
+            prediction_number
         ]
+        pairs = []
+        for j in range(fold.max() + 1):
+            is_test = fold == j
+            pairs.append((np.flatnonzero(~is_test), np.flatnonzero(is_test)))
+        return pairs
     # Pairs of index arrays refer to all rows; a problem may have only some of them.
-    if not hasattr(cv, "split") and not isinstance(question.rows, slice):
+    if not hasattr(cv, "split") and not isinstance(problem.rows, slice):
         cv = [
-            tuple(np.flatnonzero(np.isin(question.rows, part)) for part in pair)
+            tuple(np.flatnonzero(np.isin(problem.rows, rows)) for rows in pair)
             for pair in cv
         ]
         cv = [pair for pair in cv if len(pair[1])]
-    folds = make_folds(question.codes, cv)
+    folds = make_folds(problem.codes, cv)
     pairs = [(np.arange(n)[train], np.arange(n)[test]) for train, test in folds]
     tested = np.bincount(np.concatenate([test for _, test in pairs]), minlength=n)
     if (tested != 1).any():
@@ -262,9 +267,8 @@ def _compute_canonical_error(
 ) -> float:
     """Compute the error of whole vectors."""
     norm = _check_options(norm, recalibrator, direction)
-    return _estimate_error(
-        _make_vector_input(predictions), norm, recalibrator, cv, direction
-    )
+    problem = _make_vector_input(predictions)
+    return _estimate_error(problem, norm, recalibrator, cv, direction)
 
 
 @binary_measure(range=(-2.0, 2.0), in_report=False, joint=_compute_canonical_error)
@@ -444,8 +448,13 @@ def variational_calibration_interval(
         cv=cv,
         direction=direction,
     )
-    t, weight = _compute_sequential_terms(
-        predictions, multiclass, norm, recalibrator, cv, direction
+    t, weight = _compute_progressive_terms(
+        predictions,
+        multiclass,
+        norm,
+        recalibrator,
+        cv,
+        direction,
     )
     if len(t) < 2:
         raise invalid_input(
@@ -466,7 +475,7 @@ def variational_calibration_interval(
     return VariationalInterval(value, low, high, max(bound, 0.0), error, float(level))
 
 
-def _compute_sequential_terms(
+def _compute_progressive_terms(
     predictions, multiclass, norm, recalibrator, cv, direction
 ):
     """Compute terms by fits to earlier folds, and their weights.
@@ -475,27 +484,30 @@ def _compute_sequential_terms(
     terms are averaged, so they share the folds and their order.
     """
     if multiclass == "canonical":
-        questions = [_make_vector_input(predictions)]
+        problems = [_make_vector_input(predictions)]
     else:
-        questions = [
+        problems = [
             _make_binary_input(problem) for problem in predictions.problems(multiclass)
         ]
     if multiclass == "classwise":
-        key = _number_distinct_rows(np.asarray(predictions.proba))
-        questions = [question._replace(key=key) for question in questions]
+        prediction_number = _number_distinct_rows(np.asarray(predictions.proba))
+        problems = [
+            problem._replace(prediction_number=prediction_number)
+            for problem in problems
+        ]
     all_terms = []
     all_weights = []
-    for question in questions:
-        source = question
+    for problem in problems:
+        fold_source = problem
         if multiclass == "classwise":
-            source = questions[0]
+            fold_source = problems[0]
             # A splitter may stratify by the labels: those of all classes.
             if not isinstance(cv, int | np.integer):
-                source = source._replace(codes=predictions.codes)
-        parts = _iter_progressive_terms(
-            question, _make_folds(source, cv), recalibrator, norm, direction
+                fold_source = fold_source._replace(codes=predictions.codes)
+        terms_by_fold = _iter_progressive_terms(
+            problem, _make_folds(fold_source, cv), recalibrator, norm, direction
         )
-        terms, weights = zip(*parts, strict=True)
+        terms, weights = zip(*terms_by_fold, strict=True)
         all_terms.append(np.concatenate(terms))
         all_weights.append(np.concatenate(weights))
     if multiclass == "classwise":
@@ -503,9 +515,9 @@ def _compute_sequential_terms(
     return np.concatenate(all_terms), np.concatenate(all_weights)
 
 
-def _iter_progressive_terms(question, pairs, recalibrator, norm, direction):
+def _iter_progressive_terms(problem, pairs, recalibrator, norm, direction):
     """Iterate over the terms and weights of each fold except the first."""
-    n = len(question.codes)
+    n = len(problem.codes)
     # With one prediction for all rows, the folds are every fifth row.
     if not pairs:
         pairs = [(None, np.arange(j, n, 5)) for j in range(min(n, 5))]
@@ -513,9 +525,9 @@ def _iter_progressive_terms(question, pairs, recalibrator, norm, direction):
     yield np.empty(0), np.empty(0)
     earlier_rows = pairs[0][1]
     for _, test in pairs[1:]:
-        recalibrated = _predict_test_rows(recalibrator, question, earlier_rows, test)
+        recalibrated = _predict_test_rows(recalibrator, problem, earlier_rows, test)
         yield (
-            _compute_terms(question, test, recalibrated, norm, direction),
-            question.weight[test],
+            _compute_terms(problem, test, recalibrated, norm, direction),
+            problem.weight[test],
         )
         earlier_rows = np.concatenate([earlier_rows, test])

@@ -73,7 +73,7 @@ def _suggest_option_names(method):
             if name in names:
                 continue
             hint = _MATPLOTLIB_OPTION_HINTS.get(name)
-            if name in cls._styled and "curve_kwargs" in names:
+            if name in cls._style_options and "curve_kwargs" in names:
                 hint = f"Pass curve_kwargs={{{name!r}: {value!r}}}"
             if hint is None:
                 raise unknown_name_error("an option", name, names, error=TypeError)
@@ -97,8 +97,9 @@ class Display:
     ``_draw``. A display with options has a ``plot`` of its own that ends with ``return
     self._draw_on_axes(ax, option=option)``. Class methods ``from_...`` compute the result
     and call `plot`; their options are parameters with names. If curves can be styled,
-    ``_look`` has their names with their default style, or ``_curves()`` if they depend
-    on the result; ``_draw`` finds in `styles_` what each is to look like.
+    ``_default_styles`` has their names with their default style, or
+    ``_get_default_styles()`` if they depend on the result; ``_draw`` finds in `styles_`
+    what each is to look like.
 
     Attributes
     ----------
@@ -133,11 +134,11 @@ class Display:
     ax_: Axes
     styles_: dict[str, dict[str, Any]]
     # The options that `curve_kwargs` may contain.
-    _styled: ClassVar[tuple[str, ...]] = LINE_STYLE_OPTIONS
+    _style_options: ClassVar[tuple[str, ...]] = LINE_STYLE_OPTIONS
     # The default styles of the curves, if these are always the same.
-    _look: ClassVar[dict[str, dict[str, Any]]] = {}
+    _default_styles: ClassVar[dict[str, dict[str, Any]]] = {}
     # The arguments of ``plt.subplots``, if these are always the same.
-    _figure: ClassVar[dict[str, Any]] = {}
+    _subplot_options: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -192,20 +193,20 @@ class Display:
         """
         return self._draw_on_axes(ax, curve_kwargs)
 
-    def _curves(self):
+    def _get_default_styles(self):
         """Return the curves that can be styled, with their default styles by name."""
-        return self._look
+        return self._default_styles
 
     def _resolve_styles(self, curve_kwargs):
         """Return the style of each curve: the default, updated by `curve_kwargs`."""
-        curves = self._curves()
+        curves = self._get_default_styles()
         # One mapping styles all curves; a list has one per curve.
         styles = curve_kwargs
         if isinstance(curve_kwargs, Mapping | None):
             styles = [curve_kwargs or {}] * len(curves)
-        fit = isinstance(styles, list | tuple) and len(styles) == len(curves)
-        fit = fit and all(isinstance(style, Mapping) for style in styles)
-        if not fit or (curve_kwargs and not curves):
+        is_valid = isinstance(styles, list | tuple) and len(styles) == len(curves)
+        is_valid = is_valid and all(isinstance(style, Mapping) for style in styles)
+        if not is_valid or (curve_kwargs and not curves):
             hint = "Leave it out"
             if curves:
                 hint = f"The curves are {', '.join(map(str, curves))}"
@@ -216,9 +217,12 @@ class Display:
                 hint=hint,
             )
         for option in itertools.chain(*styles):
-            if option not in self._styled:
+            if option not in self._style_options:
                 raise unknown_name_error(
-                    "an option of curve_kwargs", option, self._styled, error=TypeError
+                    "an option of curve_kwargs",
+                    option,
+                    self._style_options,
+                    error=TypeError,
                 )
         return {
             name: curves[name] | dict(style)
@@ -230,13 +234,13 @@ class Display:
         self.styles_ = self._resolve_styles(curve_kwargs)
         is_given = axes is not None
         if not is_given:
-            axes = self._new_axes(import_optional("matplotlib.pyplot", "plot"))
+            axes = self._make_axes(import_optional("matplotlib.pyplot", "plot"))
         # A single Axes, a list and an array of them.
         axes = np.ravel(np.asarray(axes, dtype=object))
         count = len(self.get_plotted_data())
-        strange = [ax for ax in axes if not hasattr(ax, "get_legend_handles_labels")]
-        if len(axes) != count or strange:
-            got = repr(strange[0])[:60] if strange else f"{len(axes)}"
+        not_axes = [ax for ax in axes if not hasattr(ax, "get_legend_handles_labels")]
+        if len(axes) != count or not_axes:
+            got = repr(not_axes[0])[:60] if not_axes else f"{len(axes)}"
             raise invalid_input(
                 expected=f"{count} axes, one per panel",
                 got=got,
@@ -250,34 +254,34 @@ class Display:
             if is_given or ax.get_title():
                 _move_legend_inside(ax, legend_before)
             if is_given:
-                _fit_texts(ax)
+                _fit_texts_into_axes(ax)
         self.axes_ = axes
         self.figure_ = axes[0].figure
         if count == 1:
             self.ax_ = axes[0]
         return self
 
-    def _new_axes(self, plt):
-        """Make the axes of a new figure; by default those of `_subplots`."""
-        return plt.subplots(layout="constrained", **self._subplots())[1]
+    def _make_axes(self, plt):
+        """Make the axes of a new figure; by default those of `_get_subplot_options`."""
+        return plt.subplots(layout="constrained", **self._get_subplot_options())[1]
 
     def _make_grid(self, plt, width, height):
         """Make the axes of a new figure in rows of at most four panels."""
         count = len(self.get_plotted_data())
         columns = min(count, 4)
         rows = -(-count // columns)
-        size = width * columns, height * rows
+        figure_size = width * columns, height * rows
         axes = plt.subplots(
-            rows, columns, figsize=size, squeeze=False, layout="constrained"
+            rows, columns, figsize=figure_size, squeeze=False, layout="constrained"
         )[1]
         # The last row of the grid may have fewer panels.
-        for unused in axes.flat[count:]:
-            unused.remove()
+        for empty_axes in axes.flat[count:]:
+            empty_axes.remove()
         return axes.flat[:count]
 
-    def _subplots(self):
+    def _get_subplot_options(self):
         """Return the arguments of ``plt.subplots``: the size in inches, and the panels."""
-        return self._figure
+        return self._subplot_options
 
     def _draw(self, *axes):
         raise NotImplementedError(f"{type(self).__name__} has no _draw; see Display")
@@ -292,7 +296,7 @@ class ModelsDisplay(Display):
     def __init__(self, curves: dict[str, Any]) -> None:
         self.curves = curves
 
-    def _curves(self):
+    def _get_default_styles(self):
         return {name: {"label": escape_legend_label(name)} for name in self.curves}
 
     def _iter_styled_curves(self, ax, curves=None):
@@ -357,10 +361,10 @@ def draw_unit_square(ax: Axes, **labels: Any) -> None:
 
 def add_legend(ax: Axes, **options: Any) -> None:
     """Add a legend in small letters without a border, by default above the panel."""
-    look = {"framealpha": 0.7, "edgecolor": "none", "fancybox": False}
-    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-    size = {"fontsize": "small", "title_fontsize": "small"}
-    ax.legend(**look | place | size | options)
+    frame = {"framealpha": 0.7, "edgecolor": "none", "fancybox": False}
+    anchor = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+    fonts = {"fontsize": "small", "title_fontsize": "small"}
+    ax.legend(**frame | anchor | fonts | options)
 
 
 def is_small(ax: Axes) -> bool:
@@ -371,7 +375,7 @@ def is_small(ax: Axes) -> bool:
 def _move_legend_inside(ax, legend_before):
     """Move a legend above the axes into them, and make space for it above the curves."""
     legend = ax.get_legend()
-    if legend is None or _is_inside(legend):
+    if legend is None or _is_legend_inside(legend):
         return
     add_legend(
         ax,
@@ -384,28 +388,30 @@ def _move_legend_inside(ax, legend_before):
         borderaxespad=0,
     )
     # Limits that matplotlib chose follow the curves and have no space for a legend.
-    if not _is_inside(legend_before) or ax.get_autoscaley_on():
+    if not _is_legend_inside(legend_before) or ax.get_autoscaley_on():
         box = ax.get_legend().get_window_extent()
-        share = min(box.height / ax.get_window_extent().height, _MAX_LEGEND_FRACTION)
+        height_fraction = min(
+            box.height / ax.get_window_extent().height, _MAX_LEGEND_FRACTION
+        )
         bottom, top = ax.get_ylim()
-        ax.set_ylim(bottom, bottom + (top - bottom) / (1 - share), auto=None)
+        ax.set_ylim(bottom, bottom + (top - bottom) / (1 - height_fraction), auto=None)
 
 
-def _is_inside(legend):
+def _is_legend_inside(legend):
     # A legend above the panel is anchored at a point, and others at the whole panel.
     return legend is not None and legend.get_bbox_to_anchor().height > 0
 
 
-def _fit_texts(ax):
+def _fit_texts_into_axes(ax):
     """Fit the texts into axes of the caller, which may be small."""
     if is_small(ax):
         texts = [ax.title, *ax.texts]
         if ax.get_legend() is not None:
             texts += [ax.get_legend().get_title(), *ax.get_legend().get_texts()]
-        for one in (ax, *ax.child_axes):
-            one.tick_params(labelsize="x-small", length=2, pad=1)
-            texts += [one.xaxis.label, one.yaxis.label]
-            one.xaxis.labelpad = one.yaxis.labelpad = 1
+        for child in (ax, *ax.child_axes):
+            child.tick_params(labelsize="x-small", length=2, pad=1)
+            texts += [child.xaxis.label, child.yaxis.label]
+            child.xaxis.labelpad = child.yaxis.labelpad = 1
         for text in texts:
             text.set_size("x-small")
     _keep_texts_in_slot(ax)
@@ -423,9 +429,9 @@ def _keep_texts_in_slot(ax):
     # The labels have the gaps to the panels at the left and below.
     lowest = area.min - area.size * (grid.wspace, grid.hspace)
     texts = ax.get_tightbbox().transformed(ax.figure.transSubfigure.inverted())
-    place = ax.get_position(original=True)
-    lower = place.min + np.maximum(lowest - texts.min, 0)
-    upper = place.max - np.maximum(texts.max - area.max, 0)
+    position = ax.get_position(original=True)
+    lower = position.min + np.maximum(lowest - texts.min, 0)
+    upper = position.max - np.maximum(texts.max - area.max, 0)
     ax.set_position(Bbox([lower, upper]))
     # Setting a position takes the axes out of layouts that the caller may choose later.
     ax.set_in_layout(True)
@@ -438,7 +444,7 @@ def name_rows(ax: Axes, names: Iterable[object]) -> None:
     ax.set_ylim(len(texts) - 0.5, -0.5)
 
 
-def blend_color(ax: Axes, share: float) -> tuple[float, ...]:
+def blend_color(ax: Axes, fraction: float) -> tuple[float, ...]:
     """Return a colour between that of text, 0, and that of the background, 1.
 
     Parameters
@@ -449,16 +455,16 @@ def blend_color(ax: Axes, share: float) -> tuple[float, ...]:
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb
 
-    grounds: list[Any] = [
+    backgrounds: list[Any] = [
         ax.get_facecolor(),
         ax.figure.get_facecolor(),
         (1.0, 1.0, 1.0, 1.0),
     ]
     # A transparent background shows the one behind it.
-    ground = next(color for color in grounds if color[3] > 0)
-    ink = to_rgb(rcParams["text.color"])
-    pairs = zip(ink, ground[:3], strict=True)
-    return tuple((1 - share) * a + share * b for a, b in pairs)
+    background = next(color for color in backgrounds if color[3] > 0)
+    text_color = to_rgb(rcParams["text.color"])
+    pairs = zip(text_color, background[:3], strict=True)
+    return tuple((1 - fraction) * text + fraction * back for text, back in pairs)
 
 
 def set_log_odds_scale(
@@ -501,10 +507,15 @@ def set_log_odds_scale(
     return axis
 
 
-def draw_bands(ax: Axes, x: FloatArray, level: float, color: Any, *ends: Any) -> None:
+def draw_bands(
+    ax: Axes, x: FloatArray, level: float, color: Any, *intervals: Any
+) -> None:
     """Draw the intervals at each threshold, and the band for all thresholds."""
-    kinds = ("interval at each threshold", 0.25), ("band for all thresholds", 0.12)
-    for (low, high), (text, alpha) in zip(ends, kinds, strict=True):
+    band_styles = (
+        ("interval at each threshold", 0.25),
+        ("band for all thresholds", 0.12),
+    )
+    for (low, high), (text, alpha) in zip(intervals, band_styles, strict=True):
         label = omit_repeated_label(ax, f"{100 * level:.0f} % {text}")
         ax.fill_between(x, low, high, color=color, alpha=alpha, lw=0, label=label)
 

@@ -115,10 +115,10 @@ class CalibratingFunctionDisplay(Display):
         # Some methods do not take weights, so None is not passed.
         options = {"sample_weight": sample_weight, "classes": classes}
         options = {key: value for key, value in options.items() if value is not None}
-        fitted = {
-            name: resolve_recalibrator(method).fit(y_proba, y_true, **options)
-            for name, method in recalibrators.items()
-        }
+        fitted = {}
+        for name, method in recalibrators.items():
+            recalibrator = resolve_recalibrator(method)
+            fitted[name] = recalibrator.fit(y_proba, y_true, **options)
         return cls.from_recalibrators(
             fitted,
             y_true,
@@ -187,11 +187,10 @@ class CalibratingFunctionDisplay(Display):
         functions = {}
         for name, fitted in recalibrators.items():
             if len(fitted.classes_) != 2:
-                got = len(fitted.classes_)
                 raise invalid_input(
                     "recalibrators",
                     expected="recalibrators of two classes",
-                    got=f"{got} in {name}",
+                    got=f"{len(fitted.classes_)} in {name}",
                     hint=(
                         "Draw one class against the rest: fit on its column and y == label"
                     ),
@@ -201,11 +200,18 @@ class CalibratingFunctionDisplay(Display):
         curve = None
         if y_true is not None and y_proba is not None:
             [curve] = reliability_curve(
-                y_true, y_proba, strategy="quantile", n_bins=n_bins, n_resamples=0,
-                sample_weight=sample_weight, labels=fitted.classes_,
-            )  # fmt: skip
-        true = None if truth is None else np.asarray(truth(scores), dtype=np.float64)
-        display = cls(scores, functions, curve, true)
+                y_true,
+                y_proba,
+                strategy="quantile",
+                n_bins=n_bins,
+                n_resamples=0,
+                sample_weight=sample_weight,
+                labels=fitted.classes_,
+            )
+        true_values = (
+            None if truth is None else np.asarray(truth(scores), dtype=np.float64)
+        )
+        display = cls(scores, functions, curve, true_values)
         return display.plot(ax=ax, curve_kwargs=curve_kwargs)
 
     def get_plotted_data(self) -> PlottedData:
@@ -223,10 +229,10 @@ class CalibratingFunctionDisplay(Display):
             shared.append((self.scores, self.truth))
         return [[*shared, (self.scores, values)] for values in self.functions.values()]
 
-    def _new_axes(self, plt):
+    def _make_axes(self, plt):
         return self._make_grid(plt, 3.0, 3.0)
 
-    def _curves(self):
+    def _get_default_styles(self):
         return {
             name: {"color": "C0", "label": escape_mathtext(name)}
             for name in self.functions
@@ -241,15 +247,25 @@ class CalibratingFunctionDisplay(Display):
             )
             if self.truth is not None:
                 ax.plot(
-                    self.scores, self.truth, color="C1", lw=3, alpha=0.5, label="truth"
+                    self.scores,
+                    self.truth,
+                    color="C1",
+                    lw=3,
+                    alpha=0.5,
+                    label="truth",
                 )
             if self.curve is not None:
                 # The area of a dot is proportional to the rows of its bin.
-                size = 6 + 90 * self.curve.weight / self.curve.weight.sum()
+                dot_sizes = 6 + 90 * self.curve.weight / self.curve.weight.sum()
                 ax.scatter(
-                    self.curve.predicted, self.curve.observed, s=size,
-                    color=blend_color(ax, 0.45), lw=0, label="observed", zorder=2,
-                )  # fmt: skip
+                    self.curve.predicted,
+                    self.curve.observed,
+                    s=dot_sizes,
+                    color=blend_color(ax, 0.45),
+                    lw=0,
+                    label="observed",
+                    zorder=2,
+                )
             ax.plot(self.scores, values, zorder=3, **style | {"label": "map"})
         if self.truth is not None or self.curve is not None:
             add_legend(axes[0], loc="best", bbox_to_anchor=None)

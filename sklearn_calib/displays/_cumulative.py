@@ -185,17 +185,24 @@ class CumulativeDifferenceDisplay(Display):
             One panel: differences against the share of the rows, from (0, 0); with
             ``axis="score"`` those up to each threshold and those above it.
         """
-        found = self.differences
+        differences = self.differences
         if self.axis == "score":
             # The path as a function of the threshold is a step function from 0 to 1.
-            below = np.r_[0.0, found.difference, found.difference[-1]]
-            threshold = np.r_[0.0, found.score, 1.0]
+            below = np.r_[0.0, differences.difference, differences.difference[-1]]
+            threshold = np.r_[0.0, differences.score, 1.0]
             return [[(threshold, below), (threshold, below[-1] - below)]]
-        return [[(np.append(0.0, found.weight), np.append(0.0, found.difference))]]
+        return [
+            [
+                (
+                    np.append(0.0, differences.weight),
+                    np.append(0.0, differences.difference),
+                )
+            ]
+        ]
 
-    _figure: ClassVar = {"figsize": (6, 4.2)}
+    _subplot_options: ClassVar = {"figsize": (6, 4.2)}
 
-    def _curves(self):
+    def _get_default_styles(self):
         if self.axis == "rows":
             return {"path": {"color": "C0"}}
         names = "up to the threshold", "above it"
@@ -209,27 +216,27 @@ class CumulativeDifferenceDisplay(Display):
         ax.set_title(escape_mathtext(self.differences.title))
 
     def _draw_thresholds(self, ax):
-        found = self.differences
+        differences = self.differences
         [[below, above]] = self.get_plotted_data()
         # The standard deviation of the last point of the path if the predictions are
         # calibrated.
-        height = 2 * found.sigma
+        height = 2 * differences.sigma
         label = "two standard deviations of all rows"
         ax.axhspan(-height, height, color=blend_color(ax, 0.85), lw=0, label=label)
         ax.axhline(0, color=blend_color(ax, 0.35), lw=1, ls="--")
         for values, style in zip((below, above), self.styles_.values(), strict=True):
             ax.step(*values, **style)
-        error = found.averaged_two_bin
-        expected = found.sigma**2
+        error = differences.averaged_two_bin
+        expected = differences.sigma**2
         title = f"averaged two-bin error {error:.3g},\n{expected:.3g} if calibrated"
         add_legend(ax, title=title)
         ax.set(xlim=(0, 1), xlabel="threshold", ylabel="cumulative difference")
         self.score_ax_ = None
 
     def _draw_rows(self, ax):
-        found = self.differences
+        differences = self.differences
         [[path]] = self.get_plotted_data()
-        height = 2 * found.sigma
+        height = 2 * differences.sigma
         ax.axhline(0, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1.5)
         ax.fill(
             [0, _TRIANGLE_WIDTH, 0],
@@ -239,9 +246,9 @@ class CumulativeDifferenceDisplay(Display):
             zorder=1,
             label="two standard deviations",
         )
-        label = f"range {found.range:.3g}"
-        if found.sigma > 0:
-            label += f", {found.range / found.sigma:.1f} deviations"
+        label = f"range {differences.range:.3g}"
+        if differences.sigma > 0:
+            label += f", {differences.range / differences.sigma:.1f} deviations"
         ax.plot(*path, zorder=2, **{"label": label} | self.styles_["path"])
         ax.set(xlim=(0, 1), ylabel="cumulative difference")
         ax.set_xlabel("share of the rows, in order of prediction")
@@ -249,9 +256,12 @@ class CumulativeDifferenceDisplay(Display):
         self.score_ax_ = ax.secondary_xaxis("top")
         shares = np.linspace(0, 1, _N_UPPER_TICKS)
         # The upper axis shows the prediction at evenly spaced ranks.
-        places = np.searchsorted(found.weight, shares * (1 - 1e-9))
+        row_indices = np.searchsorted(differences.weight, shares * (1 - 1e-9))
         labels = [
-            f"{p:.2g}" for p in found.score[np.minimum(places, len(found.score) - 1)]
+            f"{p:.2g}"
+            for p in differences.score[
+                np.minimum(row_indices, len(differences.score) - 1)
+            ]
         ]
         self.score_ax_.set_xticks(shares, labels)
         self.score_ax_.set_xlabel("predicted probability")

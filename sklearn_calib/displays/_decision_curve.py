@@ -189,15 +189,18 @@ class DecisionCurveDisplay(ModelsDisplay):
             Net benefits, or differences, against the thresholds; and in a second panel
             the regrets, if there are any.
         """
-        above = [(one.threshold, _scale_value(one)) for one in self.curves.values()]
-        below = [(one.threshold, one.regret) for one in self._list_regrets()]
-        return [above, below] if below else [above]
+        curves = self.curves.values()
+        panels = [[(curve.threshold, _get_benefit(curve)) for curve in curves]]
+        regrets = self._list_regrets()
+        if regrets:
+            panels.append([(regret.threshold, regret.regret) for regret in regrets])
+        return panels
 
     def _list_regrets(self):
-        found = [getattr(curve, "regret", None) for curve in self.curves.values()]
-        return [regret for regret in found if regret is not None]
+        regrets = [getattr(curve, "regret", None) for curve in self.curves.values()]
+        return [regret for regret in regrets if regret is not None]
 
-    def _subplots(self):
+    def _get_subplot_options(self):
         if not self._list_regrets():
             return {"figsize": (7, 4.2)}
         return {
@@ -210,36 +213,49 @@ class DecisionCurveDisplay(ModelsDisplay):
     def _draw(self, ax, *below):
         limits = self._compute_limits()
         # Curves that were drawn before stay visible.
-        before = ax.get_ylim() if ax.lines else ()
-        drawn = [*self._iter_styled_curves(ax)]
-        for curve, style in drawn:
-            ax.plot(curve.threshold, _scale_value(curve), zorder=3, **style)
-        first = next(iter(self.curves.values()))
-        ax.set(xlim=(0, 1), ylim=(min(*limits, *before), max(*limits, *before)))
-        absolute = isinstance(first, DecisionCurve)
-        ax.set_ylabel("net benefit" if absolute else "difference of net benefit")
-        if absolute:
+        limits_before = ax.get_ylim() if ax.lines else ()
+        styled_curves = [*self._iter_styled_curves(ax)]
+        for curve, style in styled_curves:
+            ax.plot(curve.threshold, _get_benefit(curve), zorder=3, **style)
+        first_curve = next(iter(self.curves.values()))
+        bottom = min(*limits, *limits_before)
+        top = max(*limits, *limits_before)
+        ax.set(xlim=(0, 1), ylim=(bottom, top))
+        is_difference = not isinstance(first_curve, DecisionCurve)
+        ax.set_ylabel("difference of net benefit" if is_difference else "net benefit")
+        if not is_difference:
             ax.plot(
-                first.threshold,
-                first.treat_all,
+                first_curve.threshold,
+                first_curve.treat_all,
                 color=blend_color(ax, 0.5),
                 lw=1.2,
                 label=omit_repeated_label(ax, "act on all"),
             )
-        none = omit_repeated_label(ax, "act on none" if absolute else None)
-        ax.axhline(0, color=blend_color(ax, 0.2), lw=1.2, ls="--", label=none)
+        none_label = omit_repeated_label(ax, None if is_difference else "act on none")
+        ax.axhline(0, color=blend_color(ax, 0.2), lw=1.2, ls="--", label=none_label)
         # Bands of several models would hide each other.
         if len(self.curves) == 1:
-            interval = (first.low, first.high)
-            band = (first.band_low, first.band_high)
-            draw_bands(ax, first.threshold, first.level, style["color"], interval, band)
-        add_legend(ax, ncols=2)
-        if below:
-            draw_regret(
-                below[0], [(c.regret, s) for c, s in drawn if c.regret is not None]
+            interval = (first_curve.low, first_curve.high)
+            band = (first_curve.band_low, first_curve.band_high)
+            draw_bands(
+                ax,
+                first_curve.threshold,
+                first_curve.level,
+                style["color"],
+                interval,
+                band,
             )
-            below[0].set(xlim=(0, 1))
-        (below[0] if below else ax).set_xlabel("threshold of action")
+        add_legend(ax, ncols=2)
+        lowest_panel = ax
+        if below:
+            (lowest_panel,) = below
+            regrets = []
+            for curve, style in styled_curves:
+                if curve.regret is not None:
+                    regrets.append((curve.regret, style))
+            draw_regret(lowest_panel, regrets)
+            lowest_panel.set(xlim=(0, 1))
+        lowest_panel.set_xlabel("threshold of action")
 
     def _compute_limits(self):
         """Return limits around the curves, without the curve of acting on all, and the ends."""
@@ -248,19 +264,20 @@ class DecisionCurveDisplay(ModelsDisplay):
         for curve in curves:
             # Near 0 and 1 few rows decide, and the intervals become wide.
             inner = (curve.threshold >= 0.05) & (curve.threshold <= 0.95)
-            ends = (curve.low, curve.high) if len(curves) == 1 else ()
-            lines += [line[inner] for line in (_scale_value(curve), *ends)]
+            lines.append(_get_benefit(curve)[inner])
+            if len(curves) == 1:
+                lines += [curve.low[inner], curve.high[inner]]
         values = np.concatenate([*lines, [0.0]])
-        top = max(
-            [values.max(), *(getattr(curve, "prevalence", 0.0) for curve in curves)]
-        )
+        # Acting on all rows has the net benefit `prevalence` at threshold 0.
+        prevalences = [getattr(curve, "prevalence", 0.0) for curve in curves]
+        top = max(values.max(), *prevalences)
         bottom = values.min()
         if any(isinstance(curve, DecisionCurve) for curve in curves):
             # The net benefit is unbounded below at high thresholds.
             bottom = max(bottom, -0.5 * top)
-        room = 0.15 * (top - bottom) or 0.01
-        return bottom - room, top + room
+        margin = 0.15 * (top - bottom) or 0.01
+        return bottom - margin, top + margin
 
 
-def _scale_value(curve):
+def _get_benefit(curve):
     return curve.net_benefit if isinstance(curve, DecisionCurve) else curve.difference

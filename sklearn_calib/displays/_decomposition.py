@@ -217,9 +217,9 @@ class DecompositionDisplay(ModelsDisplay):
         """
         if self.kind == "plane":
             return [[self._compute_plane_points()]]
-        place = np.arange(len(self.parts))
+        positions = np.arange(len(self.parts))
         refinement, calibration = self._stack_terms()
-        return [[(refinement, place), (refinement + calibration, place)]]
+        return [[(refinement, positions), (refinement + calibration, positions)]]
 
     def _stack_terms(self):
         parts = self.parts.values()
@@ -230,22 +230,19 @@ class DecompositionDisplay(ModelsDisplay):
         parts = self.parts.values()
         return calibration, np.array([part.uncertainty for part in parts]) - refinement
 
-    def _subplots(self):
+    def _get_subplot_options(self):
         bars = 7, 1.6 + 0.45 * len(self.parts)
         return {"figsize": (6.0, 4.6) if self.kind == "plane" else bars}
 
-    _styled = BAR_STYLE_OPTIONS
+    _style_options = BAR_STYLE_OPTIONS
 
-    def _curves(self):
+    def _get_default_styles(self):
         if self.kind == "plane":
             return {name: {"label": escape_mathtext(name, 24)} for name in self.parts}
-        remaining_terms = (
-            ("irreducible", "grouping") if self._is_split() else ("refinement",)
-        )
-        return {
-            name: {"alpha": 0.75} | _BAR_STYLE_BY_TERM[name]
-            for name in (*remaining_terms, "calibration")
-        }
+        terms = ["refinement", "calibration"]
+        if self._is_split():
+            terms = ["irreducible", "grouping", "calibration"]
+        return {name: {"alpha": 0.75} | _BAR_STYLE_BY_TERM[name] for name in terms}
 
     def _is_split(self):
         return all(part.grouping is not None for part in self.parts.values())
@@ -256,31 +253,31 @@ class DecompositionDisplay(ModelsDisplay):
         if self.kind == "plane":
             self._draw_plane(ax)
             return
-        place = np.arange(len(self.parts))
+        positions = np.arange(len(self.parts))
         parts = list(self.parts.values())
         refinement, calibration = self._stack_terms()
         loss = get_loss(parts[0].loss)
         # The bars start at the best possible loss, so that their lengths can be
         # compared.
-        best = loss.range[0]
+        lowest_loss = loss.range[0]
         unit = escape_mathtext(loss.label)
-        bars = [("refinement", refinement - best, best, 0.12)]
+        bars = [("refinement", refinement - lowest_loss, lowest_loss, 0.12)]
         # With features the refinement is split: what remains, and what they gain.
         if self._is_split():
-            remains = np.array([part.irreducible for part in parts])
-            gained = np.array([part.grouping for part in parts])
+            irreducible = np.array([part.irreducible for part in parts])
+            grouping = np.array([part.grouping for part in parts])
             bars = [
-                ("irreducible", remains - best, best, 0.2),
-                ("grouping", gained, remains, 0.0),
+                ("irreducible", irreducible - lowest_loss, lowest_loss, 0.2),
+                ("grouping", grouping, irreducible, 0.0),
             ]
         bars.append(("calibration", calibration, refinement, -0.12))
-        for term, width, left, above in bars:
-            ax.barh(place, width, 0.6, left=left, **self.styles_[term])
+        for term, width, left, offset in bars:
+            ax.barh(positions, width, 0.6, left=left, **self.styles_[term])
             # Losses have whiskers at their values. Calibration and grouping are
             # differences of two losses: their whiskers begin where the bar begins.
             is_loss = term in ("refinement", "irreducible")
             ends = [part.interval(term) for part in parts]
-            _draw_whiskers(ax, ends, place + above, 0.0 if is_loss else left)
+            _draw_whiskers(ax, ends, positions + offset, 0.0 if is_loss else left)
         ax.axvline(
             parts[0].uncertainty,
             color=blend_color(ax, 0.35),
@@ -321,12 +318,12 @@ class DecompositionDisplay(ModelsDisplay):
             (0.085 * max(len(text), 1) / inches[0], 0.17 / inches[1]) for text in texts
         ]
         points = [*zip(*plane.locate_fraction(x, y), strict=True)]
-        places = place_labels(points, sizes, (0.06 / inches[0], 0.06 / inches[1]))
-        for number, (style, place) in enumerate(zip(styles, places, strict=True)):
+        positions = place_labels(points, sizes, (0.06 / inches[0], 0.06 / inches[1]))
+        for number, (style, position) in enumerate(zip(styles, positions, strict=True)):
             style = {"color": get_next_color(ax)} | style
             ax.plot(x[number], y[number], "o", ms=7, zorder=3, **style)
             ax.text(
-                *place,
+                *position,
                 texts[number],
                 fontsize=9,
                 transform=ax.transAxes,
@@ -346,10 +343,10 @@ class DecompositionDisplay(ModelsDisplay):
         ax.set_title(caption, fontsize=9, pad=12)
 
 
-def _draw_whiskers(ax, intervals, place, left):
+def _draw_whiskers(ax, intervals, positions, left):
     """Draw a line with caps for each interval, moved right by `left`; skip None."""
-    starts = np.broadcast_to(left, place.shape)
-    for ends, y, x in zip(intervals, place, starts, strict=True):
+    starts = np.broadcast_to(left, positions.shape)
+    for ends, y, x in zip(intervals, positions, starts, strict=True):
         if ends is not None:
             ax.plot(
                 x + np.array(ends),

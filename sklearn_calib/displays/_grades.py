@@ -94,7 +94,7 @@ class GradeDisplay(Display):
         -------
         display : GradeDisplay
         """
-        found = grade_calibration(
+        calibration = grade_calibration(
             y_true,
             y_proba,
             grades,
@@ -107,7 +107,7 @@ class GradeDisplay(Display):
             labels=labels,
             pos_label=pos_label,
         )
-        return cls(found).plot(ax=ax, curve_kwargs=curve_kwargs)
+        return cls(calibration).plot(ax=ax, curve_kwargs=curve_kwargs)
 
     @classmethod
     def from_estimator(
@@ -174,62 +174,68 @@ class GradeDisplay(Display):
         -------
         panels : list of list of tuple of ndarray
         """
-        place, rows = self._select_filled_grades()
+        positions, rows = self._select_filled_grades()
         names = "observed", "predicted"
         rates = (np.array([getattr(row, name) for row in rows]) for name in names)
-        return [[(place, rate) for rate in rates]]
+        return [[(positions, rate) for rate in rates]]
 
     def _select_filled_grades(self):
         """Return the grades that have rows, with their positions."""
         # Grades without rows keep their place on the axis.
-        filled = [(n, row) for n, row in enumerate(self.found.rows) if row.n_rows]
-        return np.array([n for n, _ in filled]), [row for _, row in filled]
+        all_rows = self.found.rows
+        positions = np.flatnonzero([row.n_rows for row in all_rows])
+        return positions, [all_rows[position] for position in positions]
 
-    def _subplots(self):
+    def _get_subplot_options(self):
         return {"figsize": (max(4.4, 1.6 + 0.62 * len(self.found.rows)), 4.2)}
 
-    _styled = BAR_STYLE_OPTIONS
+    _style_options = BAR_STYLE_OPTIONS
 
-    _look: ClassVar = {
+    _default_styles: ClassVar = {
         "observed": {"label": "observed"},
         "predicted": {"label": "predicted", "color": "C0"},
     }
 
     def _draw(self, ax):
-        place, rows = self._select_filled_grades()
-        low, high, observed, predicted = (
-            np.array([getattr(row, name) for row in rows])
-            for name in ("observed_low", "observed_high", "observed", "predicted")
-        )
-        bars = {"color": [_COLOR_BY_LIGHT[row.light] for row in rows]} | self.styles_[
-            "observed"
-        ]
-        name = bars.pop("label")
-        labels = [f"{name}, {_LABEL_BY_LIGHT[row.light]}" for row in rows]
+        positions, rows = self._select_filled_grades()
+        colors = [_COLOR_BY_LIGHT[row.light] for row in rows]
+        bar_style = {"color": colors} | self.styles_["observed"]
+        bar_label = bar_style.pop("label")
+        labels = [f"{bar_label}, {_LABEL_BY_LIGHT[row.light]}" for row in rows]
         # A label that begins with an underscore has no entry in the legend.
-        bars["label"] = [
+        bar_style["label"] = [
             "_" * (label in labels[:number]) + label
             for number, label in enumerate(labels)
         ]
-        ax.bar(place, observed, 0.62, zorder=1, **bars)
-        level = f"{100 * self.found.level:.0f} % interval of one grade"
+        observed = [row.observed for row in rows]
+        ax.bar(positions, observed, 0.62, zorder=1, **bar_style)
+        interval_label = f"{100 * self.found.level:.0f} % interval of one grade"
         ax.vlines(
-            place, low, high, color=blend_color(ax, 0.2), lw=1.4, zorder=2, label=level
+            positions,
+            [row.observed_low for row in rows],
+            [row.observed_high for row in rows],
+            color=blend_color(ax, 0.2),
+            lw=1.4,
+            zorder=2,
+            label=interval_label,
         )
         ax.plot(
-            place, predicted, "_", zorder=3, ms=26, mew=2.4, **self.styles_["predicted"]
-        )
-        ax.set(
-            xlim=(-0.7, len(self.found.rows) - 0.3),
-            xticks=np.arange(len(self.found.rows)),
-            ylim=(0, None),
+            positions,
+            [row.predicted for row in rows],
+            "_",
+            zorder=3,
+            ms=26,
+            mew=2.4,
+            **self.styles_["predicted"],
         )
         names = [escape_mathtext(row.grade, 14) for row in self.found.rows]
+        ax.set(xlim=(-0.7, len(names) - 0.3), ylim=(0, None))
+        ax.set_xticks(np.arange(len(names)), names)
         # Long names would overlap if written horizontally.
-        long = max(map(len, names)) > 6
-        ax.set_xticklabels(
-            names, rotation=35 if long else 0, ha="right" if long else "center"
-        )
+        if max(map(len, names)) > 6:
+            ax.tick_params(axis="x", labelrotation=35)
+            for tick_label in ax.get_xticklabels():
+                tick_label.set_horizontalalignment("right")
         ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
         ax.set(ylabel="rate of events")
         ax.set_xlabel(f"grade (all together: p = {self.found.p_value:.2g})")

@@ -144,7 +144,7 @@ default="isotonic"
                 got=f"n_curves={n_curves}, n_dots={n_dots}",
                 hint="Leave them out for four curves and 20 dots",
             )
-        found = group_calibration(
+        calibration = group_calibration(
             y_true,
             y_proba,
             groups,
@@ -162,12 +162,14 @@ default="isotonic"
         predictions = validate_predictions(
             y_true, y_proba, sample_weight, labels, pos_label
         )
-        problems = {each.title: each for each in predictions.problems(multiclass)}
+        problems = {
+            problem.title: problem for problem in predictions.problems(multiclass)
+        }
         weighted_rows = predictions.kept
         if weighted_rows is None:
             weighted_rows = np.arange(len(predictions.codes))
         curves = []
-        for row, members in _find_worst(found, n_curves):
+        for row, members in _select_worst_groups(calibration, n_curves):
             # Members are numbers of the rows that the caller passed; the predictions do
             # not have those of weight 0.
             rows = np.searchsorted(weighted_rows, members)
@@ -176,12 +178,12 @@ default="isotonic"
                 problem.hit[rows].astype(int),
                 problem.score[rows],
                 strategy=strategy,
-                level=found.level,
+                level=calibration.level,
                 sample_weight=problem.weight[rows],
                 labels=[0, 1],
             )
             curves.append((row, curve))
-        return cls(found, curves, n_dots).plot(ax=ax, curve_kwargs=curve_kwargs)
+        return cls(calibration, curves, n_dots).plot(ax=ax, curve_kwargs=curve_kwargs)
 
     @classmethod
     def from_estimator(
@@ -275,25 +277,27 @@ default="isotonic"
         shown = [row for row in rows if np.isfinite(row.observed_over_expected)]
         return sorted(shown[: self.n_dots], key=lambda row: row.observed_over_expected)
 
-    def _new_axes(self, plt):
+    def _make_axes(self, plt):
         """Make axes for the dots at the left, and for the curves in columns beside them."""
-        dots = len(self._select_dots())
-        count = len(self.curves)
-        if not dots or not count:
-            columns = min(count, 4)
+        n_dots = len(self._select_dots())
+        n_curves = len(self.curves)
+        if not n_dots or not n_curves:
+            n_columns = min(n_curves, 4)
         else:
             # Beside the dots there is space for two columns of diagrams.
-            columns = 1 if count < 3 else 2
-        lines = max(-(-count // max(columns, 1)), 1)
+            n_columns = 1 if n_curves < 3 else 2
+        n_lines = max(-(-n_curves // max(n_columns, 1)), 1)
         # The sizes are in inches.
-        widths = [3.1] * columns
-        height = 3.5 * lines if count else 0.0
+        widths = [3.1] * n_columns
+        height = 3.5 * n_lines if n_curves else 0.0
         # A mosaic names the panel of each cell; "." leaves a cell empty.
-        places = np.arange(lines * columns).reshape(lines, columns)
-        cells = np.where(places < count, places.astype(str), ".").tolist()
-        if dots:
+        panel_numbers = np.arange(n_lines * n_columns).reshape(n_lines, n_columns)
+        cells = np.where(
+            panel_numbers < n_curves, panel_numbers.astype(str), "."
+        ).tolist()
+        if n_dots:
             widths = [6.6, *widths]
-            height = max(1.5 + 0.34 * dots, height)
+            height = max(1.5 + 0.34 * n_dots, height)
             cells = [["dots", *row] for row in cells]
         figure, axes = plt.subplot_mosaic(
             cells,
@@ -305,16 +309,20 @@ default="isotonic"
         figure.get_layout_engine().set(h_pad=0.12)
         return [*axes.values()]
 
-    _styled = BAR_STYLE_OPTIONS
+    _style_options = BAR_STYLE_OPTIONS
 
-    _look: ClassVar = {
+    _default_styles: ClassVar = {
         "no error found": {"color": "C0", "label": "no error found"},
         "miscalibrated": {"color": "C3", "label": "miscalibrated"},
     }
 
     def _choose_style(self, row):
-        fine, wrong = self.styles_.values()
-        return wrong if row.adjusted_p_value <= self.found.alpha else fine
+        calibrated_style, miscalibrated_style = self.styles_.values()
+        return (
+            miscalibrated_style
+            if row.adjusted_p_value <= self.found.alpha
+            else calibrated_style
+        )
 
     def _draw(self, *axes):
         rows = self._select_dots()
@@ -325,35 +333,39 @@ default="isotonic"
 
     def _draw_dots(self, ax, rows):
         """Draw the ratio of each group as a dot with its interval."""
-        place = np.arange(len(rows))
-        value, low, high = (
+        positions = np.arange(len(rows))
+        ratios, low, high = (
             np.array([getattr(row, name) for row in rows])
             for name in ("observed_over_expected", "ratio_low", "ratio_high")
         )
         # A group without an interval is shown as a dot.
-        low, high = (np.where(np.isnan(end), value, end) for end in (low, high))
+        low, high = (np.where(np.isnan(end), ratios, end) for end in (low, high))
         styles = [self._choose_style(row) for row in rows]
         ax.axvline(1, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1)
         for style in self.styles_.values():
-            chosen = np.array([each is style for each in styles])
-            if chosen.any():
-                style = {"alpha": 0.7} | style
-                ax.hlines(place[chosen], low[chosen], high[chosen], lw=1.6, **style)
-        ax.scatter(
-            value, place, s=28, c=[style["color"] for style in styles], zorder=2.5
-        )
+            has_style = np.array([row_style is style for row_style in styles])
+            if has_style.any():
+                ax.hlines(
+                    positions[has_style],
+                    low[has_style],
+                    high[has_style],
+                    lw=1.6,
+                    **{"alpha": 0.7} | style,
+                )
+        colors = [style["color"] for style in styles]
+        ax.scatter(ratios, positions, s=28, c=colors, zorder=2.5)
         # One infinite or very long interval must not compress all others.
-        longest = max(2.0, 1.8 * value.max())
-        right = max(1.0, min(high.max(), longest))
+        longest_end = max(2.0, 1.8 * ratios.max())
+        right = max(1.0, min(high.max(), longest_end))
         left = min(low.min(), 1.0)
-        ax.set(yticks=place, ylim=(-0.8, len(rows) - 0.2))
+        ax.set(yticks=positions, ylim=(-0.8, len(rows) - 0.2))
         margin = 0.04 * max(right - left, 0.5)
         ax.set_xlim(left - margin, right + margin)
-        names = [
-            _wrap_name(_name_row(self.found, row), _LABEL_LINE_CHARACTERS, 2)
-            for row in rows
-        ]
-        ax.set_yticklabels(names, fontsize=8, linespacing=1.05)
+        labels = []
+        for row in rows:
+            name = _name_row(self.found, row)
+            labels.append(_wrap_name(name, _LABEL_LINE_CHARACTERS, 2))
+        ax.set_yticklabels(labels, fontsize=8, linespacing=1.05)
         level = f"({100 * self.found.level:.0f} % intervals, for all groups at once)"
         ax.set_xlabel(f"observed / expected events\n{level}", fontsize=9)
         add_legend(ax, ncols=2)
@@ -392,13 +404,15 @@ def _wrap_name(name, width, max_lines):
     return "\n".join(escape_mathtext(line, 2 * width) for line in lines)
 
 
-def _name_row(found, row):
+def _name_row(calibration, row):
     """Return the name of the group, with the event if there are several."""
-    events = {each.event for each in found.rows}
+    events = {other_row.event for other_row in calibration.rows}
     return f"{row.group} | {row.event}" if len(events) > 1 else row.group
 
 
-def _find_worst(found, n):
+def _select_worst_groups(calibration, n):
     """Return the rows of the largest sigma with their members."""
-    order = np.argsort([-row.sigma for row in found.rows], kind="stable")
-    return [(found.rows[place], found.members[place]) for place in order[:n]]
+    order = np.argsort([-row.sigma for row in calibration.rows], kind="stable")
+    return [
+        (calibration.rows[index], calibration.members[index]) for index in order[:n]
+    ]

@@ -186,84 +186,96 @@ class InstabilityDisplay(Display):
             calibration curve of the model, then those of the first 100 resampled
             models.
         """
-        found = self.instability
-        order = np.argsort(found.predicted, kind="stable")
-        x = found.predicted[order]
+        instability = self.instability
+        order = np.argsort(instability.predicted, kind="stable")
+        x = instability.predicted[order]
         # Rows of equal predictions share a value, so that the line is a function.
-        _, place = np.unique(x, return_inverse=True)
-        shown = [
-            [
-                (x, _average_equal_predictions(place, _smooth_medians(end[order])))
-                for end in (found.low, found.high)
-            ],
-            [(x, found.mean_absolute_error[order])],
-            [(x, found.changed[order])],
+        _, value_index = np.unique(x, return_inverse=True)
+        ranges = []
+        for end in (instability.low, instability.high):
+            smoothed = _smooth_medians(end[order])
+            ranges.append((x, _average_equal_predictions(value_index, smoothed)))
+        predicted, observed = instability.curves
+        resampled_curves = zip(
+            predicted[:_MAX_CURVES],
+            observed[:_MAX_CURVES],
+            strict=True,
+        )
+        return [
+            ranges,
+            [(x, instability.mean_absolute_error[order])],
+            [(x, instability.changed[order])],
+            [instability.curve, *resampled_curves],
         ]
-        several = zip(*(part[:_MAX_CURVES] for part in found.curves), strict=True)
-        return [*shown, [found.curve, *several]]
 
-    _figure: ClassVar = {"figsize": (8.6, 7.4), "nrows": 2, "ncols": 2}
+    _subplot_options: ClassVar = {"figsize": (8.6, 7.4), "nrows": 2, "ncols": 2}
 
-    _styled = ("alpha", "color")
+    _style_options = ("alpha", "color")
 
-    _look: ClassVar = {
+    _default_styles: ClassVar = {
         "resampled models": {"color": "C0"},
         "the model": {"color": "C3"},
     }
 
     def _draw(self, ranges, errors, decisions, curves):
-        found = self.instability
+        instability = self.instability
         panels = self.get_plotted_data()
-        order = np.argsort(found.predicted, kind="stable")
+        order = np.argsort(instability.predicted, kind="stable")
         # Evenly spaced ranks: thousands of bars would be a filled area.
-        some = order[
-            np.unique(np.linspace(0, len(order) - 1, _MAX_BARS).round().astype(np.intp))
-        ]
+        shown_rows = order[_space_evenly(len(order), _MAX_BARS)]
         draw_unit_square(ranges)
-        several, one = self.styles_.values()
+        resampled_style, model_style = self.styles_.values()
         ranges.vlines(
-            found.predicted[some],
-            found.low[some],
-            found.high[some],
+            instability.predicted[shown_rows],
+            instability.low[shown_rows],
+            instability.high[shown_rows],
             lw=0.7,
-            **{"alpha": 0.35} | several,
+            **{"alpha": 0.35} | resampled_style,
         )
         models = "models" if is_small(ranges) else "the models, smoothed"
-        label = f"{100 * found.level:.0f} % of {models}"
+        label = f"{100 * instability.level:.0f} % of {models}"
         for end, name in zip(panels[0], (label, None), strict=True):
-            ranges.plot(*end, lw=1.4, label=name, **one)
-        mean = found.mean_absolute_error.mean()
-        errors.scatter(*panels[1][0], s=7, lw=0, **{"alpha": 0.4} | several)
-        errors.axhline(mean, lw=1.4, **one, label=f"mean {mean:.3f}")
+            ranges.plot(*end, lw=1.4, label=name, **model_style)
+        dot_style = {"s": 7, "lw": 0, "alpha": 0.4} | resampled_style
+        mean = instability.mean_absolute_error.mean()
+        errors.scatter(*panels[1][0], **dot_style)
+        errors.axhline(mean, lw=1.4, **model_style, label=f"mean {mean:.3f}")
         # The legend is above the points.
         errors.set_ylim(0, 1.2 * errors.get_ylim()[1])
-        decisions.scatter(*panels[2][0], s=7, lw=0, **{"alpha": 0.4} | several)
-        label = f"threshold {found.threshold:.3g}"
+        decisions.scatter(*panels[2][0], **dot_style)
         decisions.axvline(
-            found.threshold,
+            instability.threshold,
             color=blend_color(decisions, 0.35),
             lw=1,
             ls="--",
-            label=label,
+            label=f"threshold {instability.threshold:.3g}",
         )
         decisions.set(ylim=(-0.02, 1.02))
         draw_unit_square(curves)
-        own, *others = panels[3]
-        for number, other in enumerate(others):
+        model_curve, *resampled_curves = panels[3]
+        for number, curve in enumerate(resampled_curves):
             label = None if number else "resampled"
-            curves.plot(*other, lw=0.7, label=label, **{"alpha": 0.3} | several)
-        curves.plot(*own, lw=1.8, label="the model", **one)
-        places = ("left", "left", "right" if found.threshold < 0.5 else "left", "left")
-        for ax, (x_text, y_text), place in zip(
-            (ranges, errors, decisions, curves), _PANEL_TEXTS, places, strict=True
-        ):
+            curves.plot(*curve, lw=0.7, label=label, **{"alpha": 0.3} | resampled_style)
+        curves.plot(*model_curve, lw=1.8, label="the model", **model_style)
+        all_axes = (ranges, errors, decisions, curves)
+        for ax, (x_text, y_text) in zip(all_axes, _PANEL_TEXTS, strict=True):
             ax.set(xlim=(-0.02, 1.02), xlabel=x_text, ylabel=y_text)
-            add_legend(ax, loc=f"upper {place}", bbox_to_anchor=None)
+            # The legend must not cover the line at a small threshold.
+            is_right = ax is decisions and instability.threshold < 0.5
+            side = "right" if is_right else "left"
+            add_legend(ax, loc=f"upper {side}", bbox_to_anchor=None)
 
 
-def _average_equal_predictions(place, values):
+def _average_equal_predictions(value_index, values):
     """Average rows of one prediction, such as those of a forest, so that a line has one value."""
-    return (np.bincount(place, values) / np.bincount(place))[place]
+    totals = np.bincount(value_index, values)
+    means = totals / np.bincount(value_index)
+    return means[value_index]
+
+
+def _space_evenly(n, n_indices):
+    """Return at most `n_indices` evenly spaced indices of an array of length `n`."""
+    return np.unique(np.linspace(0, n - 1, n_indices).round().astype(np.intp))
 
 
 def _smooth_medians(values):
@@ -275,5 +287,6 @@ def _smooth_medians(values):
     padded = np.pad(values, half, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
     # Medians at 200 places are enough for a line.
-    places = np.unique(np.linspace(0, len(values) - 1, 200).round().astype(np.intp))
-    return np.interp(np.arange(len(values)), places, np.median(windows[places], axis=1))
+    positions = _space_evenly(len(values), 200)
+    medians = np.median(windows[positions], axis=1)
+    return np.interp(np.arange(len(values)), positions, medians)

@@ -98,33 +98,33 @@ class MonitorDisplay(Display):
             The logarithms of e-value and detector, and slope and shift; against the
             rows, or the times if the monitor has them.
         """
-        x = self._get_x()
+        x = self._get_x_values()
         history = self.history
         return [
             [
-                (x, self._convert_log(history.log_e_value)),
-                (x, self._convert_log(history.log_detector)),
+                (x, self._to_common_logarithm(history.log_e_value)),
+                (x, self._to_common_logarithm(history.log_detector)),
             ],
             [(x, history.slope), (x, history.shift)],
         ]
 
-    def _get_x(self):
+    def _get_x_values(self):
         history = self.history
         return history.n_samples if history.time is None else history.time
 
     @staticmethod
-    def _convert_log(log):
+    def _to_common_logarithm(log):
         """Convert to common logarithms; NaN at the start of the detector."""
         return np.where(np.isfinite(log), log, np.nan) / np.log(10)
 
-    _figure: ClassVar = {
+    _subplot_options: ClassVar = {
         "figsize": (9, 5.5),
         "nrows": 2,
         "sharex": True,
         "height_ratios": (3, 2),
     }
 
-    _look: ClassVar = {
+    _default_styles: ClassVar = {
         name: {"color": f"C{n}", "label": name}
         for n, name in enumerate(("e-value", "detector", "slope", "shift"))
     }
@@ -158,14 +158,14 @@ class MonitorDisplay(Display):
         lower.set_xlabel("time" if by_time else "rows")
         for number, alarm in enumerate(self.alarms):
             # Only the first line is in the legend.
-            at = self._locate_alarm(alarm)
+            position = self._locate_alarm(alarm)
             upper.axvline(
-                at,
+                position,
                 color=blend_color(upper, 0.3),
                 lw=1,
                 label=None if number else "alarm",
             )
-            lower.axvline(at, color=blend_color(lower, 0.3), lw=1)
+            lower.axvline(position, color=blend_color(lower, 0.3), lw=1)
         for ax in (upper, lower):
             ax.margins(x=0.01)
             add_legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -161,23 +161,24 @@ class MurphyDisplay(ModelsDisplay):
                 y_true, proba, sample_weight, labels, pos_label
             )
             scores[key] = problem.score
-        kind = _choose_scale(list(scores.values()), ax) if scale == "auto" else scale
-        if kind == "logit" and thresholds is None:
-            axis = LogitAxis.from_values(
-                [np.quantile(s, [0.01, 0.99]) for s in scores.values()]
-            )
+        used_scale = (
+            _choose_scale(list(scores.values()), ax) if scale == "auto" else scale
+        )
+        if used_scale == "logit" and thresholds is None:
+            ranges = [np.quantile(score, [0.01, 0.99]) for score in scores.values()]
+            axis = LogitAxis.from_values(ranges)
             thresholds = expit(np.linspace(axis.low, axis.high, _N_THRESHOLDS))
         outcome = problem.hit.astype(int)
         # The elementary score is the difference of net benefits to a perfect prediction.
-        better = outcome.astype(np.float64)
+        reference = outcome.astype(np.float64)
         if difference:
-            better = scores.pop(next(iter(scores)))
+            reference = scores.pop(next(iter(scores)))
         curves = {}
         for key, score in scores.items():
             curves[key] = decision_difference(
                 outcome,
                 score,
-                better,
+                reference,
                 thresholds=thresholds,
                 level=level,
                 prevalence=prevalence,
@@ -186,7 +187,9 @@ class MurphyDisplay(ModelsDisplay):
                 sample_weight=problem.weight,
                 labels=[0, 1],
             )
-        return cls(curves, difference, kind).plot(ax=ax, curve_kwargs=curve_kwargs)
+        return cls(curves, difference, used_scale).plot(
+            ax=ax, curve_kwargs=curve_kwargs
+        )
 
     @classmethod
     def from_estimator(
@@ -260,12 +263,12 @@ class MurphyDisplay(ModelsDisplay):
             One panel: mean elementary scores, or differences, against the thresholds.
         """
         panel = [
-            (curve.threshold, _scale_column(curve, "difference"))
+            (curve.threshold, _compute_elementary_score(curve, "difference"))
             for curve in self.curves.values()
         ]
         return [panel]
 
-    _figure: ClassVar = {"figsize": (6.4, 4.4)}
+    _subplot_options: ClassVar = {"figsize": (6.4, 4.4)}
 
     def _draw(self, ax):
         """Draw the curves, with intervals and a band if there is only one."""
@@ -276,15 +279,22 @@ class MurphyDisplay(ModelsDisplay):
             ax.set_xlim(0, 1)
         for curve, style in self._iter_styled_curves(ax):
             ax.plot(
-                curve.threshold, _scale_column(curve, "difference"), zorder=3, **style
+                curve.threshold,
+                _compute_elementary_score(curve, "difference"),
+                zorder=3,
+                **style,
             )
             if len(self.curves) == 1:
                 # A mean score is not negative, a difference can be.
-                smallest = -np.inf if self.difference else 0.0
+                lowest = -np.inf if self.difference else 0.0
                 ends = []
-                for kind in ("", "band_"):
-                    low = np.maximum(_scale_column(curve, f"{kind}low"), smallest)
-                    ends.append((low, _scale_column(curve, f"{kind}high")))
+                for prefix in ("", "band_"):
+                    low = np.maximum(
+                        _compute_elementary_score(curve, f"{prefix}low"), lowest
+                    )
+                    ends.append(
+                        (low, _compute_elementary_score(curve, f"{prefix}high"))
+                    )
                 draw_bands(ax, curve.threshold, curve.level, style["color"], *ends)
         y_label = "mean elementary score"
         if self.difference:
@@ -299,7 +309,7 @@ class MurphyDisplay(ModelsDisplay):
         add_legend(ax, ncols=2)
 
 
-def _scale_column(curve, name):
+def _compute_elementary_score(curve, name):
     """Scale a column of a difference of net benefits to elementary scores."""
     return (1 - curve.threshold) * getattr(curve, name)
 
@@ -307,9 +317,9 @@ def _scale_column(curve, name):
 def _choose_scale(scores, ax):
     """Return the scale of axes that were drawn on, or the one for rare events if needed."""
     if ax is not None:
-        (only,) = np.ravel(np.asarray(ax, dtype=object))[:1]
+        (first_axes,) = np.ravel(np.asarray(ax, dtype=object))[:1]
         # Anything other than axes is rejected later, when it is drawn on.
-        if getattr(only, "lines", ()):
-            return "logit" if only.get_xscale() == "function" else "linear"
-    rare = all(np.median(score) < MAX_RARE_EVENT_MEDIAN for score in scores)
-    return "logit" if rare else "linear"
+        if getattr(first_axes, "lines", ()):
+            return "logit" if first_axes.get_xscale() == "function" else "linear"
+    are_rare = all(np.median(score) < MAX_RARE_EVENT_MEDIAN for score in scores)
+    return "logit" if are_rare else "linear"

@@ -138,7 +138,7 @@ class RefinementCurveDisplay(Display):
         curve = self.curve
         return [[(curve.stage, curve.risk), (curve.stage, curve.refinement)]]
 
-    def _curves(self):
+    def _get_default_styles(self):
         return {
             "risk": {
                 "color": "C0",
@@ -150,8 +150,8 @@ class RefinementCurveDisplay(Display):
     def _draw(self, ax):
         """Draw risk and refinement, filled between, with the chosen stages marked."""
         curve = self.curve
-        chosen = curve.best() if self.chosen is None else self.chosen
-        by_risk = int(curve.risk.argmin())
+        chosen_stage = curve.best() if self.chosen is None else self.chosen
+        lowest_risk_stage = int(curve.risk.argmin())
         loss = get_loss(curve.loss)
         risk, refinement = self.styles_.values()
         ax.fill_between(
@@ -164,23 +164,28 @@ class RefinementCurveDisplay(Display):
             lw=0,
             label="calibration: removable",
         )
-        ax.plot(curve.stage, curve.risk, markevery=[by_risk], **{"marker": "o"} | risk)
+        ax.plot(
+            curve.stage,
+            curve.risk,
+            markevery=[lowest_risk_stage],
+            **{"marker": "o"} | risk,
+        )
         ax.plot(
             curve.stage,
             curve.refinement,
-            markevery=[chosen],
+            markevery=[chosen_stage],
             **{"marker": "o"} | refinement,
         )
-        ax.axvline(curve.stage[chosen], color=refinement["color"], lw=1, ls=":")
+        ax.axvline(curve.stage[chosen_stage], color=refinement["color"], lw=1, ls=":")
         # Early stages can be so bad that all others would be a flat line, so these do not
         # determine the limits.
-        top = max(curve.risk[by_risk], 1.05 * curve.refinement[0])
+        top = max(curve.risk[lowest_risk_stage], 1.05 * curve.refinement[0])
         span = max(top, curve.risk[-1]) - curve.refinement.min()
         worst = min(curve.risk.max(), curve.refinement.min() + 1.6 * span)
         ax.set_ylim(curve.refinement.min() - 0.06 * span, worst + 0.06 * span)
         ax.set(xlabel=escape_mathtext(curve.unit), ylabel=escape_mathtext(loss.label))
-        label = (
-            f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement"
-        )
+        by_risk = curve.stage[lowest_risk_stage]
+        by_refinement = curve.stage[chosen_stage]
+        label = f"stop at {by_risk}, or at {by_refinement} by refinement"
         ax.plot([], [], "o", color=blend_color(ax, 0.3), label=label)
         add_legend(ax, ncols=2)

@@ -177,16 +177,16 @@ class RegretDisplay(ModelsDisplay):
             One panel: for each model the regret against the threshold, and both ends of
             the interval of the largest one.
         """
-        parts = []
+        lines = []
         for curve in self.curves.values():
             worst = curve.worst_threshold
-            parts += [
+            lines += [
                 (curve.threshold, curve.regret),
                 ([worst, worst], curve.maximum_interval),
             ]
-        return [parts]
+        return [lines]
 
-    _figure: ClassVar = {"figsize": (7, 3.6)}
+    _subplot_options: ClassVar = {"figsize": (7, 3.6)}
 
     def _draw(self, ax):
         draw_regret(ax, [*self._iter_styled_curves(ax)])
@@ -207,7 +207,12 @@ def draw_regret(ax: Axes, curves: list[tuple[RegretCurve, dict[str, Any]]]) -> N
         )
         if len(curves) == 1:
             ax.fill_between(
-                curve.threshold, 0, curve.regret, color=color, alpha=0.2, lw=0
+                curve.threshold,
+                0,
+                curve.regret,
+                color=color,
+                alpha=0.2,
+                lw=0,
             )
         worst = curve.worst_threshold
         ax.plot(worst, curve.maximum, "o", color=color, ms=4)

@@ -143,9 +143,11 @@ class ReliabilityDisplay(ModelsDisplay):
         check_choice("bands", bands, get_args(Bands))
         models = name_models(y_proba, name)
         if n_resamples is None:
-            shown = _choose_bands(bands, models)
-            drawn = strategy == "isotonic" or shown != "confidence"
-            n_resamples = _N_BAND_RESAMPLES if drawn and shown != "none" else 0
+            shown_bands = _choose_bands(bands, models)
+            needs_resamples = strategy == "isotonic" or shown_bands != "confidence"
+            n_resamples = (
+                _N_BAND_RESAMPLES if needs_resamples and shown_bands != "none" else 0
+            )
         curves = {}
         for key, proba in models.items():
             curves[key] = reliability_curve(
@@ -293,7 +295,7 @@ class ReliabilityDisplay(ModelsDisplay):
             class.
         """
         check_same_index(X, y, sample_weight)
-        proba, classes, rows = _pool_folds(
+        proba, classes, rows = _predict_folds(
             cv_results, X, has_one_label=multilabel is None
         )
         if sample_weight is not None:
@@ -367,23 +369,23 @@ class ReliabilityDisplay(ModelsDisplay):
         check_choice("bands", bands, get_args(Bands))
         check_choice("scale", scale, get_args(PictureScale))
         bands = _choose_bands(bands, self.curves)
-        drawn = (
-            set()
-            if ax is None
-            else {find_scale(one) for one in np.ravel(np.array(ax))} - {None}
-        )
+        previous_scales = set()
+        if ax is not None:
+            previous_scales = set(map(find_scale, np.ravel(np.array(ax)))) - {None}
         if scale == "auto":
-            scale = "logit" if drawn == {"logit"} else "linear"
-        if drawn - {scale}:
-            (other,) = drawn - {scale}
+            scale = "logit" if previous_scales == {"logit"} else "linear"
+        for previous_scale in previous_scales - {scale}:
             raise invalid_input(
                 expected=f"axes for scale={scale!r}",
-                got=f"axes with a display of scale={other!r}",
+                got=f"axes with a display of scale={previous_scale!r}",
                 hint="Leave scale out, or pass other axes",
             )
-        logit = scale == "logit"
         return self._draw_on_axes(
-            ax, curve_kwargs, bands=bands, logit=logit, histogram=histogram
+            ax,
+            curve_kwargs,
+            bands=bands,
+            logit=scale == "logit",
+            histogram=histogram,
         )
 
     def get_plotted_data(self) -> PlottedData:
@@ -395,37 +397,31 @@ class ReliabilityDisplay(ModelsDisplay):
             For each panel the observed frequencies against the predicted probabilities
             of each model.
         """
-        return [
-            [
-                (curve.predicted, curve.observed)
-                for curve in named.values()
-                if curve is not None
-            ]
-            for _, named in self._list_panels()
-        ]
+        panels = []
+        for _, curve_by_model in self._list_panels():
+            curves = [curve for curve in curve_by_model.values() if curve is not None]
+            panels.append([(curve.predicted, curve.observed) for curve in curves])
+        return panels
 
     def _list_panels(self):
         """Return, for each panel, its title and {model: its curve or None}."""
-        titles = [curve.title for curve in next(iter(self.curves.values()))]
-        return [
-            (
-                title,
-                {
-                    name: _find_panel(curves, title, at)
-                    for name, curves in self.curves.items()
-                },
-            )
-            for at, title in enumerate(titles)
-        ]
+        panels = []
+        for panel, first_curve in enumerate(next(iter(self.curves.values()))):
+            title = first_curve.title
+            curve_by_model = {}
+            for name, curves in self.curves.items():
+                curve_by_model[name] = _find_curve(curves, title, panel)
+            panels.append((title, curve_by_model))
+        return panels
 
-    def _new_axes(self, plt):
+    def _make_axes(self, plt):
         return self._make_grid(plt, 4.2, 5.3)
 
     def _draw(self, *axes, bands, logit, histogram):
         self.histogram_axes_ = []
         for ax, (title, curves) in zip(axes, self._list_panels(), strict=True):
-            known = [one for one in curves.values() if one is not None]
-            panel = Panel(ax, known, logit, histogram)
+            drawn_curves = [curve for curve in curves.values() if curve is not None]
+            panel = Panel(ax, drawn_curves, logit, histogram)
             for curve, style in self._iter_styled_curves(ax, curves):
                 panel.add_curve(curve, bands, style)
             ax.set_title(escape_mathtext(title))
@@ -442,14 +438,14 @@ def _choose_bands(bands, models):
     return {1: "both", 2: "confidence"}.get(len(models), "none")
 
 
-def _find_panel(curves, title, panel):
+def _find_curve(curves, title, panel):
     """Return the curve of a panel; a model may lack one ("predicted x")."""
     if panel < len(curves) and curves[panel].title == title:
         return curves[panel]
     return next((curve for curve in curves if curve.title == title), None)
 
 
-def _pool_folds(cv_results, X, has_one_label):
+def _predict_folds(cv_results, X, has_one_label):
     """Return the predictions of all folds, the classes, and the rows that are predicted."""
     if missing := {"estimator", "indices"} - set(cv_results):
         raise invalid_input(
@@ -464,25 +460,31 @@ def _pool_folds(cv_results, X, has_one_label):
     classes = models[0].classes_
     if has_one_label:
         classes = np.sort(classes)
-    parts = []
+    proba_by_fold = []
     for model, test in zip(models, tests, strict=True):
-        known = model.classes_
-        if not np.array_equal(np.sort(known) if has_one_label else known, classes):
+        model_classes = model.classes_
+        if not np.array_equal(
+            np.sort(model_classes) if has_one_label else model_classes, classes
+        ):
             raise invalid_input(
                 expected="the same classes in every fold",
-                got=f"{known.tolist()} and {classes.tolist()}",
+                got=f"{model_classes.tolist()} and {classes.tolist()}",
                 hint="Use stratified folds",
             )
-        part = model.predict_proba(safe_indexing(X, test))
-        parts.append(align_columns(part, known, classes) if has_one_label else part)
-    return _stack_folds(parts), classes, np.concatenate(tests)
+        proba = model.predict_proba(safe_indexing(X, test))
+        proba_by_fold.append(
+            align_columns(proba, model_classes, classes) if has_one_label else proba
+        )
+    return _stack_folds(proba_by_fold), classes, np.concatenate(tests)
 
 
-def _stack_folds(parts):
+def _stack_folds(proba_by_fold):
     """Stack the probabilities of several folds; those of many labels may be lists."""
-    if isinstance(parts[0], list):
-        return [np.vstack(part) for part in zip(*parts, strict=True)]
-    return np.vstack(parts)
+    if isinstance(proba_by_fold[0], list):
+        return [
+            np.vstack(label_proba) for label_proba in zip(*proba_by_fold, strict=True)
+        ]
+    return np.vstack(proba_by_fold)
 
 
 _HISTOGRAM_LABEL = "_histogram of a reliability diagram"
@@ -498,15 +500,16 @@ _SMALL_SIDE_INCHES = 1.8
 
 def find_histogram(ax: Axes) -> Axes | None:
     """Return the histogram below a panel of a display; None for other axes."""
-    others = getattr(ax, "child_axes", ())
-    return next((one for one in others if one.get_label() == _HISTOGRAM_LABEL), None)
+    children = getattr(ax, "child_axes", ())
+    return next(
+        (child for child in children if child.get_label() == _HISTOGRAM_LABEL), None
+    )
 
 
 def find_scale(ax: Axes) -> str | None:
     """Return the scale of the display on these axes, or None without a display."""
-    if not any(
-        line.get_label() == _DIAGONAL_LABEL for line in getattr(ax, "lines", ())
-    ):
+    labels = [line.get_label() for line in getattr(ax, "lines", ())]
+    if _DIAGONAL_LABEL not in labels:
         return None
     return "logit" if ax.get_xscale() == "function" else "linear"
 
@@ -520,7 +523,7 @@ class _PanelLocator:
     """
 
     def __init__(self, ax):
-        # the layouts of a figure ask the locator for it
+        # The layouts of a figure ask the locator for it.
         self.get_subplotspec = ax.get_subplotspec
 
     def __call__(self, ax, renderer):
@@ -530,13 +533,13 @@ class _PanelLocator:
         area = ax.get_position(original=True)
         width, height = ax.figure.bbox.size / ax.figure.dpi
         labels = _TICK_LABEL_LINES * rcParams["font.size"] / 72
-        below = 1 + _HISTOGRAM_GAP_FRACTION + _HISTOGRAM_HEIGHT_FRACTION
-        side = min(area.width * width, (area.height * height - labels) / below)
+        total_height = 1 + _HISTOGRAM_GAP_FRACTION + _HISTOGRAM_HEIGHT_FRACTION
+        side = min(area.width * width, (area.height * height - labels) / total_height)
         if side < _SMALL_SIDE_INCHES:
-            bottom = area.y1 - area.height / below
+            bottom = area.y1 - area.height / total_height
             return Bbox.from_extents(area.x0, bottom, area.x1, area.y1)
         left = area.x0 + (area.width - side / width) / 2
-        slack = area.height - (below * side + labels) / height
+        slack = area.height - (total_height * side + labels) / height
         top = area.y1 - max(slack, 0.0) / 2
         return Bbox.from_extents(left, top - side / height, left + side / width, top)
 
@@ -574,7 +577,7 @@ class Panel:
             # The locator of a histogram chooses the aspect.
             draw_unit_square(ax, aspect="auto" if with_histogram else "equal")
             ax.lines[-1].set_label(_DIAGONAL_LABEL)
-        # matplotlib's types know no columns of `stairs`
+        # The types of matplotlib do not describe the columns of `stairs`.
         self.histogram: Any = find_histogram(ax)
         if is_new and with_histogram:
             self.histogram = self._add_histogram()
@@ -584,7 +587,7 @@ class Panel:
             ax.set_ylabel("observed frequency")
         if self.histogram is not None:
             for patch in self.histogram.patches:
-                # of the display before, which is no longer alone
+                # The histogram of an earlier display is no longer alone.
                 patch.set(edgecolor=patch.get_facecolor(), fill=False, linewidth=1)
         if logit:
             self._set_log_odds_scale(curves)
@@ -597,8 +600,8 @@ class Panel:
         self.ax.set_axes_locator(locator)
         self.ax.apply_aspect(locator(self.ax, None))
         bottom = -_HISTOGRAM_GAP_FRACTION - _HISTOGRAM_HEIGHT_FRACTION
-        place = 0, bottom, 1, _HISTOGRAM_HEIGHT_FRACTION
-        histogram = self.ax.inset_axes(place, sharex=self.ax, label=_HISTOGRAM_LABEL)
+        position = 0, bottom, 1, _HISTOGRAM_HEIGHT_FRACTION
+        histogram = self.ax.inset_axes(position, sharex=self.ax, label=_HISTOGRAM_LABEL)
         histogram.set(ylabel="share")
         histogram.spines[["top", "right"]].set_visible(False)
         return histogram
@@ -608,23 +611,26 @@ class Panel:
         ax = self.ax
         engine = ax.figure.get_layout_engine()
         if engine is not None:
-            # the number of ticks depends on the final size of the panel
+            # The number of ticks depends on the final size of the panel.
             engine.execute(ax.figure.canvas.figure)
             locator = ax.get_axes_locator()
             ax.apply_aspect(locator and locator(ax, None))
         axis = self.axis = set_log_odds_scale(ax, LogitAxis.from_curves(curves))
         if self.histogram is not None:
             self.histogram.tick_params(axis="x", labelsize="small")
-        for line in [line for line in ax.lines if line.get_label() == _MARGIN_LABEL]:
-            line.remove()
-        color = blend_color(ax, 0.55)
+        for line in [*ax.lines]:
+            if line.get_label() == _MARGIN_LABEL:
+                line.remove()
+        style: dict[str, Any] = {
+            "color": blend_color(ax, 0.55),
+            "lw": 0.8,
+            "ls": ":",
+            "zorder": 1.4,
+            "label": _MARGIN_LABEL,
+        }
         for border in axis.margin_borders:
-            ax.axvline(
-                border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN_LABEL
-            )
-            ax.axhline(
-                border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN_LABEL
-            )
+            ax.axvline(border, **style)
+            ax.axhline(border, **style)
 
     def add_curve(
         self, curve: ReliabilityCurve | None, bands: str, style: dict[str, Any]
@@ -633,34 +639,34 @@ class Panel:
         if curve is None:
             return
         if self.logit:
-            curve = _select_points(curve, self.axis.is_inside(curve.predicted))
+            curve = _select_visible_points(curve, self.axis.is_inside(curve.predicted))
         draw_curve(self.ax, curve, style, bands)
         color = style["color"]
-        binned = curve.strategy in _BINNED_STRATEGIES
+        is_binned = curve.strategy in _BINNED_STRATEGIES
         if self.logit:
-            self._mark_ends(curve, color, binned)
+            self._mark_exact_values(curve, color, is_binned)
         if self.histogram is not None:
             self._draw_shares(curve, color)
 
     def _draw_shares(self, curve, color):
         """Draw the histogram of the scores."""
-        shares = curve.histogram
-        edges = np.linspace(0, 1, len(shares) + 1)
+        fractions = curve.histogram
+        edges = np.linspace(0, 1, len(fractions) + 1)
         if self.logit:
-            shares = curve.log_odds_histogram[1:-1]
+            fractions = curve.log_odds_histogram[1:-1]
             edges = expit(HISTOGRAM_EDGES)
-            self._draw_ends(curve, color)
-        self.histogram.stairs(shares, edges, color=color, fill=self.alone, alpha=0.8)
+            self._draw_end_bars(curve, color)
+        self.histogram.stairs(fractions, edges, color=color, fill=self.alone, alpha=0.8)
 
-    def _mark_ends(self, curve, color, binned):
+    def _mark_exact_values(self, curve, color, is_binned):
         """Open markers if a prediction or a frequency is exactly 0 or 1."""
         x = curve.predicted
         y = curve.observed
-        ends = (x <= 0) | (x >= 1) | (((y <= 0) | (y >= 1)) & binned)
-        if ends.any():
+        is_exact = (x <= 0) | (x >= 1) | (((y <= 0) | (y >= 1)) & is_binned)
+        if is_exact.any():
             self.ax.plot(
-                x[ends],
-                y[ends],
+                x[is_exact],
+                y[is_exact],
                 "o",
                 ms=5,
                 color=color,
@@ -668,14 +674,14 @@ class Panel:
                 zorder=2.5,
             )
 
-    def _draw_ends(self, curve, color):
+    def _draw_end_bars(self, curve, color):
         """Draw the shares of rows at exactly 0 and 1 as bars in the margins."""
-        ends = curve.log_odds_histogram[[0, -1]]
-        for p, share in zip((0, 1), ends, strict=True):
-            if share > 0:
+        end_fractions = curve.log_odds_histogram[[0, -1]]
+        for p, fraction in zip((0, 1), end_fractions, strict=True):
+            if fraction > 0:
                 self.histogram.plot(
                     [p, p],
-                    [0, share],
+                    [0, fraction],
                     solid_capstyle="butt",
                     color=color,
                     lw=5 if self.alone else 2,
@@ -689,15 +695,18 @@ class Panel:
         self.histogram.set_ylim(0, 1.05 * max([*columns, *ends], default=1))
 
 
-def _select_points(curve, shown):
+def _select_visible_points(curve, is_shown):
     """Select the visible points of a curve."""
-    kinds = ("consistency_low", "consistency_high", "confidence_low", "confidence_high")
-    bands = {kind: getattr(curve, kind) for kind in kinds}
+    names = ("consistency_low", "consistency_high", "confidence_low", "confidence_high")
+    bands = {name: getattr(curve, name) for name in names}
     return replace(
         curve,
-        predicted=curve.predicted[shown],
-        observed=curve.observed[shown],
-        **{kind: band if band is None else band[shown] for kind, band in bands.items()},
+        predicted=curve.predicted[is_shown],
+        observed=curve.observed[is_shown],
+        **{
+            name: band if band is None else band[is_shown]
+            for name, band in bands.items()
+        },
     )
 
 
@@ -718,16 +727,23 @@ def draw_curve(
     if bands in ("both", "consistency") and curve.consistency_low is not None:
         label = omit_repeated_label(ax, f"if calibrated ({100 * curve.level:.0f} %)")
         ends: Any = (curve.consistency_low, curve.consistency_high)
-        grey = blend_color(ax, 0.85)
-        ax.fill_between(curve.predicted, *ends, color=grey, lw=0, zorder=1, label=label)
+        band_color = blend_color(ax, 0.85)
+        ax.fill_between(
+            curve.predicted,
+            *ends,
+            color=band_color,
+            lw=0,
+            zorder=1,
+            label=label,
+        )
     if bands in ("both", "confidence") and curve.confidence_low is not None:
         _draw_confidence(ax, curve, style["color"])
-    own: dict[str, Any] = (
-        {"drawstyle": "steps-mid"} if curve.strategy == "isotonic" else {}
-    )
+    line_style: dict[str, Any] = {}
+    if curve.strategy == "isotonic":
+        line_style = {"drawstyle": "steps-mid"}
     if curve.strategy in _BINNED_STRATEGIES:
-        own = {"marker": "o", "markersize": 4}
-    ax.plot(curve.predicted, curve.observed, **own | style)
+        line_style = {"marker": "o", "markersize": 4}
+    ax.plot(curve.predicted, curve.observed, **line_style | style)
 
 
 def _draw_confidence(axes, curve, color):

@@ -153,10 +153,10 @@ class RiskCoverageDisplay(ModelsDisplay):
         """
         return [[(curve.coverage, curve.risk) for curve in self.curves.values()]]
 
-    _figure: ClassVar = {"figsize": (6.4, 4.2)}
+    _subplot_options: ClassVar = {"figsize": (6.4, 4.2)}
 
     def _draw(self, ax):
-        before = ax.get_ylim()[1] if ax.lines else 0.0
+        top_before = ax.get_ylim()[1] if ax.lines else 0.0
         for curve, style in self._iter_styled_curves(ax):
             style["label"] = f"{style['label']}: area {curve.area:.3f}"
             ax.plot(curve.coverage, curve.risk, zorder=3, **style)
@@ -174,19 +174,19 @@ class RiskCoverageDisplay(ModelsDisplay):
                     label=label,
                 )
                 label = f"errors last: area {curve.perfect_area:.3f}"
-                share = np.linspace(0.001, 1, 1000)
+                coverage = np.linspace(0.001, 1, 1000)
                 ax.plot(
-                    share,
-                    curve.perfect_risk_at(share),
+                    coverage,
+                    curve.perfect_risk_at(coverage),
                     color=blend_color(ax, 0.4),
                     lw=1,
                     ls="--",
                     label=label,
                 )
-        # the intervals of the first few rows reach up to 1
-        curves = self.curves.values()
-        top = max(curve.risk[curve.coverage >= 0.05].max() for curve in curves)
-        top = max(before, 1.1 * top, 0.01)
+        # The risk of the first few rows is noisy, and their intervals reach up to 1.
+        top = max(top_before, 0.01)
+        for curve in self.curves.values():
+            top = max(top, 1.1 * curve.risk[curve.coverage >= 0.05].max())
         ax.set(xlim=(0, 1.01), ylim=(-0.02 * top, top))
         ax.set(
             xlabel="coverage: share of rows answered",

@@ -100,21 +100,25 @@ class StackDisplay(Display):
         names = list(self.weights)
         return np.array([names.index(name) for name in self.losses])
 
-    def _subplots(self):
-        size = 8 if self.losses else 5, 1.4 + 0.35 * len(self.weights)
-        return {"figsize": size, "ncols": len(self.get_plotted_data()), "sharey": True}
+    def _get_subplot_options(self):
+        figure_size = 8 if self.losses else 5, 1.4 + 0.35 * len(self.weights)
+        return {
+            "figsize": figure_size,
+            "ncols": len(self.get_plotted_data()),
+            "sharey": True,
+        }
 
-    _styled = ("alpha", "color")
+    _style_options = ("alpha", "color")
 
-    _look: ClassVar = {
+    _default_styles: ClassVar = {
         "weights": {"color": "C0", "alpha": 0.75},
         "losses": {"color": "C0"},
     }
 
     def _draw(self, ax, losses=None):
         """Draw the weights, and the losses on a second panel if they are known."""
-        place = np.arange(len(self.weights))
-        ax.barh(place, [*self.weights.values()], 0.6, **self.styles_["weights"])
+        positions = np.arange(len(self.weights))
+        ax.barh(positions, [*self.weights.values()], 0.6, **self.styles_["weights"])
         ax.set_xlabel("weight")
         name_rows(ax, self.weights)
         if losses is None:
@@ -126,8 +130,11 @@ class StackDisplay(Display):
             self._compute_positions(), means - errors, means + errors, lw=1, **style
         )
         # A candidate that is far worse must not compress all others.
-        best = means.min()
-        far = means[means < best + 20 * errors.max()].max()
-        losses.set_xlim(best - 2 * errors.max(), max(far, best) + 2 * errors.max())
+        lowest_mean = means.min()
+        highest_mean = means[means < lowest_mean + 20 * errors.max()].max()
+        losses.set_xlim(
+            lowest_mean - 2 * errors.max(),
+            max(highest_mean, lowest_mean) + 2 * errors.max(),
+        )
         losses.set_xlabel("log loss of unseen rows [nats]")
         name_rows(losses, self.weights)

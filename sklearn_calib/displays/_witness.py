@@ -175,38 +175,46 @@ class WitnessDisplay(Display):
         """
         ends = np.concatenate([[0.0], self.witness.scores, [1.0]])
         curve = self.curve
-        return [[(curve.predicted, curve.observed)], [(ends, self.witness(ends))]]
+        return [
+            [(curve.predicted, curve.observed)],
+            [(ends, self.witness(ends))],
+        ]
 
-    _figure: ClassVar = {
+    _subplot_options: ClassVar = {
         "figsize": (5, 6),
         "nrows": 2,
         "sharex": True,
         "height_ratios": (3, 1.2),
     }
 
-    _styled = tuple(name for name in LINE_STYLE_OPTIONS if name != "label")
+    _style_options = tuple(name for name in LINE_STYLE_OPTIONS if name != "label")
 
-    _look: ClassVar = {"curve": {"color": "C0"}, "witness": {"color": "C1"}}
+    _default_styles: ClassVar = {"curve": {"color": "C0"}, "witness": {"color": "C1"}}
 
     def _draw(self, above, below):
         curve = self.curve
         draw_unit_square(
             above, ylabel="observed frequency", title=escape_mathtext(curve.title)
         )
-        first, second = self.styles_.values()
-        above.step(curve.predicted, curve.observed, **first)
+        curve_style, witness_style = self.styles_.values()
+        above.step(curve.predicted, curve.observed, **curve_style)
         above.fill_between(
             curve.predicted,
             curve.predicted,
             curve.observed,
             step="mid",
-            color=first["color"],
+            color=curve_style["color"],
             alpha=0.15,
         )
-        self.witness.plot(ax=below, **second)
+        self.witness.plot(ax=below, **witness_style)
         p = self.witness.scores
         below.fill_between(
-            p, 0, self.witness(p), color=second["color"], alpha=0.2, lw=0
+            p,
+            0,
+            self.witness(p),
+            color=witness_style["color"],
+            alpha=0.2,
+            lw=0,
         )
         below.set_title(f"smooth calibration error {self.error:.4f}", fontsize="medium")
 
@@ -243,9 +251,9 @@ class NullDistributionDisplay(Display):
 
     result: MonteCarloResult
 
-    _styled = BAR_STYLE_OPTIONS
+    _style_options = BAR_STYLE_OPTIONS
 
-    _look: ClassVar = {
+    _default_styles: ClassVar = {
         "replicates": {"label": "if calibrated"},
         "statistic": {"color": "C3"},
     }
@@ -288,18 +296,19 @@ class NullDistributionDisplay(Display):
             statistic over the height of the picture, 0 to 1.
         """
         counts, edges = np.histogram(self.result.null_distribution, bins=bins)
-        at = np.full(2, self.result.statistic)
-        return [[((edges[:-1] + edges[1:]) / 2, counts), (at, np.array([0.0, 1.0]))]]
+        line_x = np.full(2, self.result.statistic)
+        centres = (edges[:-1] + edges[1:]) / 2
+        return [[(centres, counts), (line_x, np.array([0.0, 1.0]))]]
 
-    _figure: ClassVar = {"figsize": (6, 3.2)}
+    _subplot_options: ClassVar = {"figsize": (6, 3.2)}
 
     def _draw(self, ax, bins):
-        found = self.result
+        result = self.result
         style = {"color": blend_color(ax, 0.75)} | self.styles_["replicates"]
-        ax.hist(found.null_distribution, bins=bins, **style)
+        ax.hist(result.null_distribution, bins=bins, **style)
         line_options = {
-            "label": f"found: {found.statistic:.4g}, p = {found.pvalue:.3g}"
+            "label": f"found: {result.statistic:.4g}, p = {result.pvalue:.3g}"
         }
-        ax.axvline(found.statistic, lw=2, **line_options | self.styles_["statistic"])
-        ax.set(xlabel=found.name.replace("_", " "), ylabel="replicates")
+        ax.axvline(result.statistic, lw=2, **line_options | self.styles_["statistic"])
+        ax.set(xlabel=result.name.replace("_", " "), ylabel="replicates")
         add_legend(ax, ncols=2)

@@ -82,30 +82,33 @@ def pool_rows(
     z = log[:, 1] - log[:, 0]
     proba = np.asarray(pair)
     order = np.argsort(proba[:, 1], kind="stable")
-    score = proba[order, 1]
-    is_new = score[1:] > score[:-1]
-    if pool and not is_new.all():
+    is_start = _mark_run_starts(proba[order, 1])
+    if pool and not is_start.all():
         # Rows are pooled only if score, log-odds, groups and weight are equal: their
         # labels are then exchangeable.
-        order = np.lexsort((weight, z, pattern, proba[:, 1]))
-        keys = [column[order] for column in (proba[:, 1], pattern, z, weight)]
-        is_new = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+        keys = (weight, z, pattern, proba[:, 1])
+        order = np.lexsort(keys)
+        is_start = _mark_run_starts(*(key[order] for key in keys))
     # Problems of several classes share their draws row by row, so their rows are not
     # pooled.
-    starts = np.arange(len(order))
-    if pool:
-        starts = np.flatnonzero(np.append(True, is_new))
-    first = order[starts]
-    ones = np.add.reduceat(hit[order].astype(np.int64), starts)
+    starts = np.flatnonzero(is_start) if pool else np.arange(len(order))
+    first_rows = order[starts]
+    n_events = np.add.reduceat(hit[order].astype(np.int64), starts)
     counts = np.diff(np.append(starts, len(order)))
-    counts = np.column_stack([counts - ones, ones])
-    of_label = counts * weight[first, None]
-    squares = of_label * weight[first, None]
-    # `_number_scores` replaces the second column.
+    counts = np.column_stack([counts - n_events, n_events])
+    label_weight = counts * weight[first_rows, None]
+    squares = label_weight * weight[first_rows, None]
+    # `_number_distinct_scores` replaces the second column.
     cells = GroupCells(
-        pattern[first], first, proba[first], z[first], counts, of_label, squares
+        pattern[first_rows],
+        first_rows,
+        proba[first_rows],
+        z[first_rows],
+        counts,
+        label_weight,
+        squares,
     )
-    cells = _number_scores(cells)
+    cells = _number_distinct_scores(cells)
     return _coarsen_cells(cells) if pool else cells
 
 
@@ -113,17 +116,33 @@ def _round_pair_to_summary_digits(pair):
     """Compute both columns from one number, in the digits that a summary keeps."""
     array = np.asarray(pair)
     # The smaller of p and 1 - p has the more digits.
-    t, high = split_distance_and_side(array[:, 1], array[:, 0])
-    other = 1.0 - t
-    return np.column_stack([np.where(high, t, other), np.where(high, other, t)])
+    distance, is_high = split_distance_and_side(array[:, 1], array[:, 0])
+    return _join_distance_and_side(distance, is_high)
+
+
+def _join_distance_and_side(distance, is_high):
+    """Return both columns from the smaller one, which is the first if `is_high`."""
+    complement = 1.0 - distance
+    first = np.where(is_high, distance, complement)
+    second = np.where(is_high, complement, distance)
+    return np.column_stack([first, second])
+
+
+def _mark_run_starts(*keys):
+    """Return a mask of the rows that differ from the row before in some of the keys."""
+    is_new = [key[1:] != key[:-1] for key in keys]
+    return np.append(True, np.logical_or.reduce(is_new))
 
 
 def pool_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
     """Return the cells of summaries (from their `samples`), each of one combination of groups."""
-    parts = [(s.proba, s.counts, s.weight, s.squares) for s in samples]
+    parts = [
+        (sample.proba, sample.counts, sample.weight, sample.squares)
+        for sample in samples
+    ]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    pattern = np.repeat(pattern, [len(proba) for proba, *_ in parts])
-    return pool_cells(pattern, *columns)
+    n_cells = [len(proba) for proba, *_ in parts]
+    return pool_cells(np.repeat(pattern, n_cells), *columns)
 
 
 def pool_cells(
@@ -136,45 +155,57 @@ def pool_cells(
     """Sort cells, and add up those that are equal."""
     log = log_proba(proba)
     z = log[:, 1] - log[:, 0]
-    order = np.lexsort((z, pattern, proba[:, 1]))
-    keys = [column[order] for column in (proba[:, 1], pattern, z)]
-    new = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-    cells = GroupCells(pattern, order, proba, z, counts, weight, squares)
-    starts = np.flatnonzero(np.append(True, new))
-    return _coarsen_cells(_number_scores(_merge_runs(cells, order, starts)))
+    keys = (z, pattern, proba[:, 1])
+    order = np.lexsort(keys)
+    starts = np.flatnonzero(_mark_run_starts(*(key[order] for key in keys)))
+    # `_number_distinct_scores` replaces the second column.
+    cells = GroupCells(
+        pattern,
+        order,
+        proba,
+        z,
+        counts,
+        weight,
+        squares,
+    )
+    cells = _merge_cell_runs(cells, order, starts)
+    return _coarsen_cells(_number_distinct_scores(cells))
 
 
-def _merge_runs(cells, order, starts):
+def _merge_cell_runs(cells, order, starts):
     """Merge each run of cells into one, with the probabilities of the first."""
-    first = order[starts]
+    first_cells = order[starts]
     sums = [np.add.reduceat(column[order], starts) for column in cells[4:]]
-    return GroupCells(*(column[first] for column in cells[:4]), *sums)
+    return GroupCells(*(column[first_cells] for column in cells[:4]), *sums)
 
 
-def _number_scores(cells):
+def _number_distinct_scores(cells):
     """Return sorted cells with numbers of their distinct scores as steps."""
-    score = cells.proba[:, 1]
-    return cells._replace(step=np.cumsum(np.append(0, score[1:] > score[:-1])))
+    is_start = _mark_run_starts(cells.proba[:, 1])
+    return cells._replace(step=np.cumsum(is_start) - 1)
 
 
 def _coarsen_cells(cells):
     """Pool cells at their mean scores, as a summary does, until few enough remain to draw from."""
     if len(cells.z) <= MAX_FINE_CELLS:
         return cells
-    t, high = split_distance_and_side(cells.proba[:, 1], cells.proba[:, 0])
-    keys = encode_float_keys(t)
+    distance, is_high = split_distance_and_side(cells.proba[:, 1], cells.proba[:, 0])
+    keys = encode_float_keys(distance)
+
+    def encode_coarse_cells(shift):
+        """Return the id of the cell of each score if `shift` of its bits are dropped."""
+        cell_starts = find_cell_starts(keys, is_high, shift)
+        return encode_cells(cell_starts, is_high).view(np.uint64)
 
     def count_cells(shift):
-        """Return the number of cells if `shift` bits of the scores are dropped."""
-        ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)
-        ids = ids[by_pattern]
-        return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | is_new_pattern)
+        ids = encode_coarse_cells(shift)[by_pattern]
+        return np.count_nonzero(_mark_run_starts(ids, pattern))
 
     # Sorted once by groups and key: dropping bits keeps this order, so counting cells
     # for a shift is one pass.
-    by_pattern = np.lexsort((encode_cells(keys, high).view(np.uint64), cells.pattern))
-    ordered = cells.pattern[by_pattern]
-    is_new_pattern = ordered[1:] != ordered[:-1]
+    fine_ids = encode_cells(keys, is_high).view(np.uint64)
+    by_pattern = np.lexsort((fine_ids, cells.pattern))
+    pattern = cells.pattern[by_pattern]
     # With many combinations of groups even the coarsest cells are many; twice their
     # number still has some resolution in the score.
     twice_coarsest = 2 * count_cells(MAX_BIT_SHIFT)
@@ -182,22 +213,21 @@ def _coarsen_cells(cells):
     shift = find_smallest_bit_shift(lambda shift: count_cells(shift) <= limit)
     if shift == 0:
         return cells
-    ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)
+    ids = encode_coarse_cells(shift)
     order = np.lexsort((cells.pattern, ids))
-    step = np.cumsum(np.append(0, ids[order][1:] != ids[order][:-1]))
-    ordered = cells.pattern[order]
-    is_new = (np.diff(step) > 0) | (ordered[1:] != ordered[:-1])
-    starts = np.flatnonzero(np.append(True, is_new))
-    merged = _merge_runs(cells, order, starts)
+    ordered_ids = ids[order]
+    is_start = _mark_run_starts(ordered_ids, cells.pattern[order])
+    starts = np.flatnonzero(is_start)
+    step = np.cumsum(_mark_run_starts(ordered_ids)) - 1
+    merged = _merge_cell_runs(cells, order, starts)
     mass = cells.weight.sum(axis=1)
     # The weighted mean keeps the expected number of events of each cell.
-    mean = np.add.reduceat((mass * t)[order], starts)
-    mean /= np.add.reduceat(mass[order], starts)
-    other = 1.0 - mean
-    side = high[order][starts]
-    proba = np.column_stack([np.where(side, mean, other), np.where(side, other, mean)])
+    mean_distance = np.add.reduceat((mass * distance)[order], starts)
+    mean_distance /= np.add.reduceat(mass[order], starts)
+    proba = _join_distance_and_side(mean_distance, is_high[order][starts])
     log = log_proba(proba)
-    return merged._replace(step=step[starts], proba=proba, z=log[:, 1] - log[:, 0])
+    z = log[:, 1] - log[:, 0]
+    return merged._replace(step=step[starts], proba=proba, z=z)
 
 
 def select_group_cells(
@@ -212,11 +242,13 @@ def select_group_cells(
         The combinations that each group consists of.
     """
     # One array of flags for all groups: only the entries of a group are set and reset.
-    member = np.zeros(int(cells.pattern.max()) + 1, dtype=bool)
-    places = []
+    is_member = np.zeros(int(cells.pattern.max()) + 1, dtype=bool)
+    members_by_group = []
     for group in groups:
-        member[group] = True
-        places.append(np.flatnonzero(member[cells.pattern]).astype(np.int32))
-        member[group] = False
-    starts = np.concatenate([[0], np.cumsum([len(place) for place in places])])
-    return np.concatenate(places), starts
+        is_member[group] = True
+        members = np.flatnonzero(is_member[cells.pattern])
+        members_by_group.append(members.astype(np.int32))
+        is_member[group] = False
+    sizes = [len(members) for members in members_by_group]
+    starts = np.append(0, np.cumsum(sizes))
+    return np.concatenate(members_by_group), starts

@@ -40,29 +40,29 @@ class GroupedEvent:
     ) -> None:
         from .._kernels._group_paths import fill_group_moments
 
-        sums = cells.weight, cells.squares, cells.counts
-        weight, squares, self.counts = (column.sum(axis=1) for column in sums)
+        weight = cells.weight.sum(axis=1)
+        self.counts = cells.counts.sum(axis=1)
         # A power of two changes no digit, and keeps squares of weights in the range of
         # float64.
-        power = np.exp2(np.frexp(weight.max())[1])
+        unit_power = np.exp2(np.frexp(weight.max())[1])
         self.title = title
         self.row = cells.pattern
         self.step = cells.step
         self.score = np.ascontiguousarray(cells.proba[:, 1])
         self.z = cells.z
-        self.unit = unit * power
-        self.hits = cells.weight[:, 1] / power
-        self.weight = weight / power
-        self.squares = squares / power / power
-        self._moments = compute_weight_moments(self.counts, self.weight, self.squares)
-        self.low = self.high = None
+        self.unit = unit * unit_power
+        self.hits = cells.weight[:, 1] / unit_power
+        self.weight = weight / unit_power
+        self.squares = cells.squares.sum(axis=1) / unit_power / unit_power
+        self._weight_moments = compute_weight_moments(
+            self.counts, self.weight, self.squares
+        )
+        self.bounds = None
         if bounds is not None:
-            self.low, self.high = (
-                np.ascontiguousarray(bound[self.row]) for bound in bounds
-            )
+            self.bounds = [np.ascontiguousarray(bound[self.row]) for bound in bounds]
         # Cells of one row draw their label from the shared uniform numbers; cells of
         # several rows draw binomial numbers.
-        self.several = np.flatnonzero(self.counts > 1)
+        self.multi_row_cells = np.flatnonzero(self.counts > 1)
         self.cells, self.starts = select_group_cells(cells, groups)
         self.n_rows = np.add.reduceat(self.counts[self.cells], self.starts[:-1])
         self.moments = np.empty((8, len(groups)))
@@ -85,28 +85,36 @@ class GroupedEvent:
         self.scales[1] = self.moments[4]
         np.divide(1.0, np.sqrt(tilt), out=self.scales[2], where=tilt > 0)
 
-    def standardise_paths(self, residual: FloatArray, work: FloatArray) -> FloatArray:
+    def standardise_paths(self, residual: FloatArray, buffer: FloatArray) -> FloatArray:
         """Compute the range, end and tilt of each path, of shape (3, n_groups, DRAWS)."""
         from .._kernels._group_paths import DRAWS_PER_BLOCK, fill_standardised_paths
 
         out = np.empty((3, len(self.starts) - 1, DRAWS_PER_BLOCK))
         fill_standardised_paths(
-            residual, self.step, self.z, self.cells, self.starts, self.scales, work, out
+            residual,
+            self.step,
+            self.z,
+            self.cells,
+            self.starts,
+            self.scales,
+            buffer,
+            out,
         )
         return out
 
-    def compute_observed_ranges(self, work: FloatArray) -> FloatArray:
+    def compute_observed_ranges(self, buffer: FloatArray) -> FloatArray:
         """Compute the range of the observed path of each group."""
-        residual = np.zeros((len(self.score), work.shape[1]))
+        residual = np.zeros((len(self.score), buffer.shape[1]))
         residual[:, 0] = self.hits - self.weight * self.score
-        sigma = self.standardise_paths(residual, work)[0, :, 0]
+        sigma = self.standardise_paths(residual, buffer)[0, :, 0]
         # Certain predictions are never wrong in a draw, so one wrong label is
         # infinitely rare.
-        certain = self.moments[3] <= 0
-        return np.where(certain, np.where(self.moments[6] > 0, np.inf, 0.0), sigma)
+        is_certain = self.moments[3] <= 0
+        certain_sigma = np.where(self.moments[6] > 0, np.inf, 0.0)
+        return np.where(is_certain, certain_sigma, sigma)
 
     def draw_standardised_paths(
-        self, uniform: FloatArray, rng: np.random.Generator, work: FloatArray
+        self, uniform: FloatArray, rng: np.random.Generator, buffer: FloatArray
     ) -> FloatArray:
         """Compute `standardise_paths` for drawn labels.
 
@@ -118,33 +126,37 @@ class GroupedEvent:
             For cells of several rows.
         work : ndarray of shape (4, DRAWS)
         """
-        if self.low is not None and self.high is not None:
+        if self.bounds is None:
+            has_event = uniform < self.score[:, None]
+        else:
+            low, high = self.bounds
             uniform = uniform[self.row]
             # One uniform number per row decides its class among all: it lies between
             # the cumulated probabilities of exactly one class.
-            has_event = (uniform >= self.low[:, None]) & (uniform < self.high[:, None])
-        else:
-            has_event = uniform < self.score[:, None]
-        event_residual = self.weight * (1 - self.score)
-        other_residual = -self.weight * self.score
-        residual = np.where(has_event, event_residual[:, None], other_residual[:, None])
-        if len(self.several):
-            residual[self.several] = self._compute_residuals(rng, uniform.shape[1])
-        return self.standardise_paths(residual, work)
+            has_event = (uniform >= low[:, None]) & (uniform < high[:, None])
+        residual = np.where(
+            has_event,
+            (self.weight * (1 - self.score))[:, None],
+            (-self.weight * self.score)[:, None],
+        )
+        if len(self.multi_row_cells):
+            residual[self.multi_row_cells] = self._draw_residuals(rng, uniform.shape[1])
+        return self.standardise_paths(residual, buffer)
 
-    def _compute_residuals(self, rng, n_draws):
+    def _draw_residuals(self, rng, n_draws):
         """Draw labels for the cells of several rows; return residuals (n_cells, n_draws)."""
-        cells = self.several
+        cells = self.multi_row_cells
         counts = self.counts[cells, None]
+        weight = self.weight[cells, None]
         p = self.score[cells, None]
+        expected = weight * p
         # Labels of rows of one cell are exchangeable, so their sum is all that matters
         # if the weights are equal.
         shape = (len(cells), n_draws)
         ones = rng.binomial(counts, p, shape)
-        mean, variance, equal = self._moments
-        weight = self.weight[cells, None]
-        if equal:
-            return ones * mean[cells, None] - weight * p
+        mean, variance, are_equal = self._weight_moments
+        if are_equal:
+            return ones * mean[cells, None] - expected
         # With unequal weights the weight of the events depends on which rows they are.
         moments = (
             np.broadcast_to(mean[cells, None], shape),
@@ -158,7 +170,7 @@ class GroupedEvent:
             moments,
             rng,
         )
-        return weight_of_ones - weight * p
+        return weight_of_ones - expected
 
 
 class GroupDraws(NamedTuple):
@@ -166,17 +178,17 @@ class GroupDraws(NamedTuple):
 
     Parameters
     ----------
-    sigma : ndarray of shape (n_groups,)
+    observed_sigma : ndarray of shape (n_groups,)
         The range of the path of the true labels.
-    larger : ndarray of shape (n_groups,)
+    n_as_large : ndarray of shape (n_groups,)
         The number of draws in which the same group has a range as large.
-    largest : ndarray of shape (3, n_resamples)
+    maxima : ndarray of shape (3, n_resamples)
         The largest range, end and tilt of all groups in each draw.
     """
 
-    sigma: FloatArray
-    larger: FloatArray
-    largest: FloatArray
+    observed_sigma: FloatArray
+    n_as_large: FloatArray
+    maxima: FloatArray
 
 
 def draw_events(
@@ -185,8 +197,8 @@ def draw_events(
     """Draw sets of labels for all events and groups at once."""
     from .._kernels._group_paths import DRAWS_PER_BLOCK
 
-    work = np.empty((4, DRAWS_PER_BLOCK))
-    sigma = np.concatenate([event.compute_observed_ranges(work) for event in events])
+    buffer = np.empty((4, DRAWS_PER_BLOCK))
+    sigma = np.concatenate([event.compute_observed_ranges(buffer) for event in events])
     limits = _lower_by_rounding(sigma)
     starts = range(0, n_resamples, DRAWS_PER_BLOCK)
     # Each block has its own seed, so the result does not depend on the number of
@@ -201,12 +213,16 @@ def draw_events(
         # A whole block is drawn even if fewer draws are wanted: the first draws of a
         # longer run are then the same.
         uniform = rng.random((n, DRAWS_PER_BLOCK))
-        work = np.empty((4, DRAWS_PER_BLOCK))
-        parts = [
-            event.draw_standardised_paths(uniform, rng, work)[:, :, :n_used]
+        buffer = np.empty((4, DRAWS_PER_BLOCK))
+        statistics_by_event = [
+            event.draw_standardised_paths(uniform, rng, buffer)[:, :, :n_used]
             for event in events
         ]
-        statistics = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        statistics = (
+            statistics_by_event[0]
+            if len(statistics_by_event) == 1
+            else np.concatenate(statistics_by_event, axis=1)
+        )
         # Intervals of O/E and slope are two-sided: they need the largest absolute
         # values.
         np.abs(statistics[1:], out=statistics[1:])
@@ -221,9 +237,9 @@ def draw_events(
 
 def _lower_by_rounding(sigma):
     """Lower statistics slightly, so that rounding does not make an equal replicate smaller."""
-    infinite = np.isinf(sigma)
-    size = np.where(infinite, 0, sigma)
-    return np.where(infinite, np.inf, sigma - 1e-12 * np.maximum(1.0, size))
+    is_infinite = np.isinf(sigma)
+    finite_sigma = np.where(is_infinite, 0, sigma)
+    return np.where(is_infinite, np.inf, sigma - 1e-12 * np.maximum(1.0, finite_sigma))
 
 
 def _map_in_threads(function, *arguments):
@@ -238,8 +254,8 @@ def find_upper_quantile(draws: FloatArray, level: float) -> float:
     """Return the value that a further draw exceeds with probability at most 1 - level."""
     # The observed value is one of n + 1 exchangeable ones, so this rank is exceeded
     # with probability at most 1 - level.
-    place = math.ceil(level * (len(draws) + 1) - 1e-9) - 1
-    return float(np.sort(draws)[place]) if place < len(draws) else np.inf
+    rank = math.ceil(level * (len(draws) + 1) - 1e-9) - 1
+    return float(np.sort(draws)[rank]) if rank < len(draws) else np.inf
 
 
 def build_event_rows(
@@ -253,15 +269,15 @@ def build_event_rows(
     names : list of str
         The names of the groups.
     draws : Draws
-        The draws of this event; `largest` is that of all events.
+        The draws of this event; `sorted_maxima` is that of all events.
     level : float
     """
     from .._kernels._group_paths import fit_groups
 
-    n_resamples = draws.largest.shape[1]
+    n_resamples = draws.maxima.shape[1]
     # Critical values of the largest end and tilt, for intervals that hold together.
-    shift = find_upper_quantile(draws.largest[1], level)
-    tilt = find_upper_quantile(draws.largest[2], level)
+    shift = find_upper_quantile(draws.maxima[1], level)
+    tilt = find_upper_quantile(draws.maxima[2], level)
     fits = np.empty((8, len(names)))
     fit_groups(
         event.z,
@@ -281,11 +297,12 @@ def build_event_rows(
     slope = fits[6]
     # All drawn tilts are 0 if no group has a spread of scores.
     tilt = max(tilt, 1e-300)
-    half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
+    half_width = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
     # Without a slope the interval is the whole line.
-    middle = np.where(np.isfinite(slope), slope, 0.0)
-    largest = np.sort(draws.largest[0])
-    above = n_resamples - np.searchsorted(largest, _lower_by_rounding(draws.sigma))
+    centre = np.where(np.isfinite(slope), slope, 0.0)
+    sorted_maxima = np.sort(draws.maxima[0])
+    limits = _lower_by_rounding(draws.observed_sigma)
+    n_larger = n_resamples - np.searchsorted(sorted_maxima, limits)
     # The columns of `GroupRow` after the names of group and event.
     columns = [
         event.n_rows,
@@ -294,16 +311,16 @@ def build_event_rows(
         *fits[:4],
         slope,
         fits[7],
-        middle - half,
-        middle + half,
-        draws.sigma,
+        centre - half_width,
+        centre + half_width,
+        draws.observed_sigma,
         # The observed labels count as one of the draws, which makes the p-value valid
         # for any number of draws.
-        (1 + draws.larger) / (1 + n_resamples),
-        (1 + above) / (1 + n_resamples),
+        (1 + draws.n_as_large) / (1 + n_resamples),
+        (1 + n_larger) / (1 + n_resamples),
     ]
-    lists = [column.tolist() for column in columns]
+    column_lists = [column.tolist() for column in columns]
     return [
         GroupRow(name, event.title, *numbers)
-        for name, *numbers in zip(names, *lists, strict=True)
+        for name, *numbers in zip(names, *column_lists, strict=True)
     ]

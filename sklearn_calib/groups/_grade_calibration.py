@@ -27,9 +27,16 @@ from ._grades import check_two_classes, to_grades
 # Larger sums of counts are not whole numbers of float64.
 MAX_EXACT_ROWS = 9e15
 _TABLE_HEADER = (
-    "grade", "rows", "events", "predicted", "observed", "Jeffreys p", "binomial p", "light",
+    "grade",
+    "rows",
+    "events",
+    "predicted",
+    "observed",
+    "Jeffreys p",
+    "binomial p",
+    "light",
     "prudent",
-)  # fmt: skip
+)
 
 
 class GradeRow(NamedTuple):
@@ -155,8 +162,7 @@ class GradeCalibration(RenderableMixin):
         """Build the section of a report: the summary and the table."""
         cells = [*map(self._format_row, self.rows), self._make_portfolio_cells()]
         table = Table(_TABLE_HEADER, cells, "", "names unbroken", spare=(6,))
-        red = self.lights[1]
-        amber = self.lights[0]
+        amber, red = self.lights
         note = (
             f"Observed rates with {100 * self.level:.0f} % intervals (Clopper, Pearson). Jeffreys "
             "p, binomial p: small where the probability of the grade is too low. Lights by "
@@ -344,15 +350,15 @@ def grade_calibration(
     predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
     check_two_classes(predictions)
     check_same_index(counts, first=predictions.index)
-    number = _check_counts(counts, len(predictions.codes))
+    row_counts = _check_counts(counts, len(predictions.codes))
     score = np.asarray(predictions.proba)[:, predictions.positive]
     has_event = predictions.codes == predictions.positive
     # A score on an edge belongs to the worse grade.
-    place = np.searchsorted(bands.edges, score, side="right")
+    grade_index = np.searchsorted(bands.edges, score, side="right")
     k = len(bands.names)
-    rows = np.bincount(place, weights=number, minlength=k)
-    events = np.bincount(place, weights=number * has_event, minlength=k)
-    expected = np.bincount(place, weights=number * score, minlength=k)
+    rows = np.bincount(grade_index, weights=row_counts, minlength=k)
+    events = np.bincount(grade_index, weights=row_counts * has_event, minlength=k)
+    expected = np.bincount(grade_index, weights=row_counts * score, minlength=k)
     is_filled = rows > 0
     if not is_filled.any():
         raise invalid_input(
@@ -365,15 +371,16 @@ def grade_calibration(
     filled_rows = rows[is_filled]
     filled_predicted = predicted[is_filled]
     # A grade without rows has p-values of 1: there is no evidence against it.
-    values = np.ones((2, k))
-    values[0, is_filled] = compute_jeffreys_p(
+    jeffreys_p = np.ones(k)
+    binomial_p = np.ones(k)
+    jeffreys_p[is_filled] = compute_jeffreys_p(
         filled_events, filled_rows, filled_predicted
     )
-    values[1, is_filled] = compute_binomial_p(
+    binomial_p[is_filled] = compute_binomial_p(
         filled_events, filled_rows, filled_predicted
     )
     low, high = compute_exact_interval(events, rows, level)
-    conditions = [values[0] <= red, values[0] <= amber]
+    conditions = [jeffreys_p <= red, jeffreys_p <= amber]
     light_names = np.select(conditions, ["red", "amber"], "green").tolist()
     observed = np.divide(events, rows, out=np.full(k, math.nan), where=is_filled)
     # The columns of `GradeRow`.
@@ -388,7 +395,8 @@ def grade_calibration(
         # Without rows the interval is [0, 1].
         np.where(is_filled, low, 0.0).tolist(),
         np.where(is_filled, high, 1.0).tolist(),
-        *values.tolist(),
+        jeffreys_p.tolist(),
+        binomial_p.tolist(),
         light_names,
         compute_prudent_rates(events, rows, prudent_level).tolist(),
         strict=True,

@@ -61,39 +61,36 @@ class Grades(RenderableMixin):
 
     def __post_init__(self) -> None:
         edges = self._check_edges()
-        names = _to_label_list(self.names)
+        names = _convert_to_list(self.names)
         if names is None:
             names = [str(number + 1) for number in range(len(edges) + 1)]
-        expected = f"{len(edges) + 1} different names as texts, one more than edges"
-        named = isinstance(names, Sequence) and not isinstance(names, str)
-        texts = [str(name) for name in names] if named else []
-        good = named and all(isinstance(name, str) and name for name in names)
-        if not good or len({*texts}) != len(edges) + 1 or len(texts) != len(edges) + 1:
+        n_grades = len(edges) + 1
+        is_valid = isinstance(names, Sequence) and not isinstance(names, str)
+        is_valid = is_valid and all(isinstance(name, str) and name for name in names)
+        if not is_valid or not len({*names}) == len(names) == n_grades:
             raise invalid_input(
-                expected=expected,
+                expected=f"{n_grades} different names as texts, one more than edges",
                 got=make_printable(repr(self.names), 80),
                 hint="Name each grade once, the best first, or leave names out",
             )
         object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "names", tuple(texts))
+        object.__setattr__(self, "names", tuple(str(name) for name in names))
 
     def _check_edges(self):
-        edges = _to_label_list(self.edges)
-        hint = (
-            "Pass for instance [0.01, 0.02, 0.05]; 2 percent are 0.02. Grades that rows have "
-            "already are groups: group_calibration(y, p, {'grade': grades})"
-        )
-        expected = "edges that increase, between 0 and 1"
-        if isinstance(edges, str) or not isinstance(edges, Sequence):
+        edges = _convert_to_list(self.edges)
+        is_valid = isinstance(edges, Sequence) and not isinstance(edges, str)
+        is_valid = is_valid and len(edges) > 0 and all(map(is_number, edges))
+        if is_valid:
+            ends = (0, *edges, 1)
+            is_valid = all(low < high for low, high in itertools.pairwise(ends))
+        if not is_valid:
             raise invalid_input(
-                expected=expected, got=make_printable(repr(edges), 80), hint=hint
-            )
-        good = (
-            all(is_number(edge) and 0 < edge < 1 for edge in edges) and len(edges) > 0
-        )
-        if not good or any(one >= other for one, other in itertools.pairwise(edges)):
-            raise invalid_input(
-                expected=expected, got=make_printable(repr(edges), 80), hint=hint
+                expected="edges that increase, between 0 and 1",
+                got=make_printable(repr(edges), 80),
+                hint=(
+                    "Pass for instance [0.01, 0.02, 0.05]; 2 percent are 0.02. Grades that "
+                    "rows have already are groups: group_calibration(y, p, {'grade': grades})"
+                ),
             )
         return tuple(float(edge) for edge in edges)
 
@@ -126,21 +123,22 @@ class Grades(RenderableMixin):
         n_grades = check_count(n_grades, "n_grades", 2)
         values, counts = np.unique(_validate_scores(y_proba), return_counts=True)
         # A cut can only be between distinct values: ties stay in one grade.
-        before = np.cumsum(counts)[:-1]  # rows below each value but the first
+        rows_below = np.cumsum(counts)[:-1]
         # An edge must be below 1.
         inside = values[1:] < 1
         values = values[1:][inside]
-        before = before[inside]
+        rows_below = rows_below[inside]
         if not len(values):
             raise invalid_input(
                 expected="probabilities of more than one grade",
                 got="equal ones",
                 hint="Pass more rows, or edges of your own",
             )
-        places = np.arange(1, n_grades) * (counts.sum() / n_grades)
+        wanted_rows = np.arange(1, n_grades) * (counts.sum() / n_grades)
         # Each wanted edge moves to the cut with the nearest number of rows below.
-        nearest = np.abs(np.subtract.outer(places, before)).argmin(axis=1)
-        return cls(values[np.unique(nearest)].tolist(), names)
+        deviations = np.abs(np.subtract.outer(wanted_rows, rows_below))
+        nearest_cuts = np.unique(deviations.argmin(axis=1))
+        return cls(values[nearest_cuts].tolist(), names)
 
     @classmethod
     def fit(
@@ -215,24 +213,25 @@ class Grades(RenderableMixin):
         check_two_classes(predictions)
         score = predictions.proba[:, predictions.positive]
         hit = predictions.codes == predictions.positive
-        if not 2 * min_events <= hit.sum():
+        n_events = hit.sum()
+        if not 2 * min_events <= n_events:
             raise invalid_input(
                 expected=(
                     f"at least {2 * min_events:g} events, {min_events:g} for each of "
                     "two grades"
                 ),
-                got=f"{hit.sum()}",
+                got=f"{n_events}",
                 hint="Pass more rows, or a smaller min_events",
             )
         # Isotonic blocks have rising rates, but some of them have hardly any events.
-        starts, events, rows = _join_blocks(
-            *_fit_blocks(np.asarray(score), hit), min_events
-        )
+        blocks = _fit_isotonic_blocks(np.asarray(score), hit)
+        starts, events, rows = _join_blocks(*blocks, min_events)
         # Neighbours are joined greedily, at the smallest loss of likelihood.
         while len(starts) > max_grades:
-            first = int(np.argmin(_compute_joining_loss(events, rows)))
-            starts = np.delete(starts, first + 1)
-            events, rows = (_merge_with_next(one, first) for one in (events, rows))
+            index = int(np.argmin(_compute_joining_loss(events, rows)))
+            starts = np.delete(starts, index + 1)
+            events = _merge_with_next(events, index)
+            rows = _merge_with_next(rows, index)
         if len(starts) < 2:
             raise invalid_input(
                 expected="rates that rise with the probability",
@@ -281,25 +280,23 @@ class Grades(RenderableMixin):
         return {"edges": [*self.edges], "names": [*self.names]}
 
     def _make_sections(self):
-        ends = [0, *self.edges, 1]
-        rows = [
-            (make_printable(name, 40), f"{low:.6g}", f"{high:.6g}")
-            for name, (low, high) in zip(
-                self.names, itertools.pairwise(ends), strict=True
-            )
-        ]
+        lows = (0, *self.edges)
+        highs = (*self.edges, 1)
+        rows = []
+        for name, low, high in zip(self.names, lows, highs, strict=True):
+            rows.append((make_printable(name, 40), f"{low:.6g}", f"{high:.6g}"))
         return [Section(tables=[Table(("grade", "from", "below"), rows)])]
 
 
-def _to_label_list(values):
+def _convert_to_list(values):
     """Convert a column of a table or an array to a list.
 
     Return anything else unchanged.
     """
     if isinstance(values, str | Sequence):
         return values
-    found = values.to_list() if hasattr(values, "to_list") else values
-    return found.tolist() if isinstance(found, np.ndarray) else found
+    column = values.to_list() if hasattr(values, "to_list") else values
+    return column.tolist() if isinstance(column, np.ndarray) else column
 
 
 def to_grades(grades: Any) -> Grades:
@@ -312,9 +309,9 @@ def to_grades(grades: Any) -> Grades:
             got=make_printable(", ".join(map(str, grades)), 80) or "nothing",
             hint="Pass what Grades.to_dict returned",
         )
-    given = grades if isinstance(grades, Mapping) else {"edges": grades}
+    arguments = grades if isinstance(grades, Mapping) else {"edges": grades}
     try:
-        return Grades(**given)
+        return Grades(**arguments)
     except InvalidInputError as error:
         error.set_fields(expected=f"grades with {error.expected}")
         raise
@@ -331,40 +328,51 @@ def check_two_classes(predictions: Any) -> None:
 
 
 def _validate_scores(y_proba):
-    return np.asarray(read_proba(y_proba, n_classes=2))[:, 1]
+    proba = read_proba(y_proba, n_classes=2)
+    return np.asarray(proba)[:, 1]
 
 
-def _fit_blocks(
+def _fit_isotonic_blocks(
     score: FloatArray, hit: AnyArray
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Fit isotonic blocks, and return the start, events and rows of each."""
-    values, place = np.unique(score, return_inverse=True)
-    rows = np.bincount(place.ravel())
-    events = np.bincount(place.ravel(), weights=hit)
+    values, value_index, rows = np.unique(
+        score, return_inverse=True, return_counts=True
+    )
+    events = np.bincount(value_index.ravel(), weights=hit)
     fitted = fit_isotonic_shares(events / rows, rows)
-    first = np.flatnonzero(np.append(True, np.diff(fitted) > 0))
-    return values[first], np.add.reduceat(events, first), np.add.reduceat(rows, first)
+    block_starts = np.flatnonzero(np.append(True, np.diff(fitted) > 0))
+    return _sum_blocks(block_starts, values, events, rows)
 
 
-def _join_blocks(starts, events, rows, least):
-    """Join neighbours, from the first on, until each has at least `least` events."""
-    first = [0]
+def _sum_blocks(block_starts, values, events, rows):
+    """Return the first value, the events and the rows of each block of neighbours."""
+    return (
+        values[block_starts],
+        np.add.reduceat(events, block_starts),
+        np.add.reduceat(rows, block_starts),
+    )
+
+
+def _join_blocks(starts, events, rows, min_events):
+    """Join neighbours, from the first on, until each has at least `min_events` events."""
+    kept_blocks = [0]
     total = 0.0
-    for number, found in enumerate(events):
-        if total >= least:
-            first.append(number)
+    for index, n_events in enumerate(events):
+        if total >= min_events:
+            kept_blocks.append(index)
             total = 0.0
-        total += found
+        total += n_events
     # The last grade has too few events: it joins the one before.
-    if total < least and len(first) > 1:
-        first.pop()
-    return starts[first], np.add.reduceat(events, first), np.add.reduceat(rows, first)
+    if total < min_events and len(kept_blocks) > 1:
+        kept_blocks.pop()
+    return _sum_blocks(kept_blocks, starts, events, rows)
 
 
-def _merge_with_next(values, place):
-    joined = np.delete(values, place + 1)
-    joined[place] += values[place + 1]
-    return joined
+def _merge_with_next(values, index):
+    merged = np.delete(values, index + 1)
+    merged[index] += values[index + 1]
+    return merged
 
 
 def _compute_joining_loss(events, rows):
@@ -373,24 +381,27 @@ def _compute_joining_loss(events, rows):
     def compute_likelihood(k, n):
         with np.errstate(divide="ignore", invalid="ignore"):
             # 0 log 0 is 0: grades without events or without non-events.
-            parts = k * np.log(k / n), (n - k) * np.log1p(-k / n)
-        return sum(np.where(np.isfinite(part), part, 0.0) for part in parts)
+            terms = k * np.log(k / n), (n - k) * np.log1p(-k / n)
+        return sum(np.where(np.isfinite(term), term, 0.0) for term in terms)
 
-    apart = compute_likelihood(events[:-1], rows[:-1]) + compute_likelihood(
-        events[1:], rows[1:]
+    likelihood = compute_likelihood(events, rows)
+    joint_likelihood = compute_likelihood(
+        events[:-1] + events[1:],
+        rows[:-1] + rows[1:],
     )
-    return apart - compute_likelihood(events[:-1] + events[1:], rows[:-1] + rows[1:])
+    return likelihood[:-1] + likelihood[1:] - joint_likelihood
+
+
+def _has_fractions(values):
+    array = np.asarray(values)
+    return array.dtype.kind == "f" and bool((array % 1 != 0).any())
 
 
 def _check_not_swapped(y_true, y_proba):
     """Raise an error for probabilities in the place of the labels."""
-    first, second = (
-        array.dtype.kind == "f" and bool((array % 1 != 0).any())
-        for array in (np.asarray(y_true), np.asarray(y_proba))
-    )
     # Fractions in the labels and none in the probabilities: the arguments were
     # exchanged.
-    if first and not second:
+    if _has_fractions(y_true) and not _has_fractions(y_proba):
         raise invalid_input(
             expected="labels as y_true, then probabilities",
             got="the probabilities first",

@@ -22,9 +22,9 @@ from ._grades import Grades
 from ._grouping import (
     AuditOptions,
     Partition,
+    encode_combinations,
     make_groups,
     make_partitions,
-    number_patterns,
 )
 from ._result import GroupCalibration, GroupRow
 
@@ -213,35 +213,38 @@ def audit_predictions(
     ]
     # Classes of one row exclude each other, so one uniform number per row decides the
     # label of all problems.
-    shared = len(problems) > 1
-    if shared:
-        pattern = np.arange(len(predictions.codes))
-    else:
-        pattern = number_patterns(partitions)
-    groups = _find_group_patterns(grouping, pattern)
-    zero = np.zeros(len(predictions.codes))
-    # Class c is drawn if the uniform number lies between the sums of the probabilities
-    # before and up to c.
-    cumulated = [zero, *cumulate_proba(predictions.proba).T] if shared else []
+    shares_draws = len(problems) > 1
+    pattern = encode_combinations(partitions)
+    cumulated = []
+    if shares_draws:
+        pattern = np.arange(len(pattern))
+        # Class c is drawn if the uniform number lies between the sums of the
+        # probabilities before and up to c.
+        zero = np.zeros(len(pattern))
+        cumulated = [zero, *cumulate_proba(predictions.proba).T]
+    groups = _list_group_combinations(grouping, pattern)
     # Weights of all problems are scaled alike, by a power of two.
-    power = np.exp2(np.frexp(predictions.weight.max())[1])
+    weight_unit = np.exp2(np.frexp(predictions.weight.max())[1])
     events = []
     for problem, pair in problems:
         c = problem.number
-        bounds = (cumulated[c], cumulated[c + 1]) if shared else None
+        bounds = (cumulated[c], cumulated[c + 1]) if shares_draws else None
         title = name_problem(audit.multiclass, predictions.classes, c)
         has_event = predictions.codes == problem.target
         cells = pool_rows(
-            pattern, pair, has_event, predictions.weight / power, not shared
+            pattern,
+            pair,
+            has_event,
+            predictions.weight / weight_unit,
+            not shares_draws,
         )
-        events.append(
-            GroupedEvent(title, cells, groups, predictions.unit * power, bounds)
-        )
+        unit = predictions.unit * weight_unit
+        events.append(GroupedEvent(title, cells, groups, unit, bounds))
     members = grouping.rows
     if predictions.kept is not None:
         # The result numbers the rows as they were given, including those of weight 0.
         members = [predictions.kept[rows].astype(np.int32) for rows in members]
-    return _build_result(events, grouping, audit, members)
+    return _build_calibration(events, grouping, audit, members)
 
 
 def audit_summaries(
@@ -265,17 +268,17 @@ def audit_summaries(
     """
     audit = AuditOptions(**options)
     audit.check()
-    filled = {key: each for key, each in summaries.items() if each.n_samples}
-    _check_same_kind(filled, audit)
-    columns = _split_summary_keys(filled, names)
-    counts = np.array([each.n_samples for each in filled.values()])
+    filled = {key: summary for key, summary in summaries.items() if summary.n_samples}
+    _check_same_problem(filled, audit)
+    columns = _make_key_columns(filled, names)
+    counts = np.array([summary.n_samples for summary in filled.values()])
     partitions = make_partitions(columns, len(filled), audit, counts=counts)
     samples = []
-    for each in filled.values():
-        samples += each.samples(max_cells)
-    cells = pool_samples(samples, number_patterns(partitions))
+    for summary in filled.values():
+        samples += summary.samples(max_cells)
+    cells = pool_samples(samples, encode_combinations(partitions))
     summary = next(iter(filled.values()))
-    return _audit_cells(cells, partitions, counts, _get_title(summary), audit)
+    return _audit_cells(cells, partitions, counts, _get_problem_title(summary), audit)
 
 
 def partition_values(
@@ -318,12 +321,11 @@ def audit_pairs(
     """
     audit = AuditOptions(**options)
     audit.check()
-    return _audit_cells(
-        pool_cells(*pairs), partitions, counts, _get_title(summary), audit
-    )
+    cells = pool_cells(*pairs)
+    return _audit_cells(cells, partitions, counts, _get_problem_title(summary), audit)
 
 
-def _get_title(summary):
+def _get_problem_title(summary):
     if _has_several_classes(summary):
         return "confidence"
     return f"class {summary.positive_label}"
@@ -331,45 +333,48 @@ def _get_title(summary):
 
 def _audit_cells(cells, partitions, counts, title, audit):
     grouping = make_groups(partitions, len(counts), audit, counts)
-    groups = _find_group_patterns(grouping, number_patterns(partitions))
-    return _build_result([GroupedEvent(title, cells, groups)], grouping, audit, [])
+    groups = _list_group_combinations(grouping, encode_combinations(partitions))
+    return _build_calibration([GroupedEvent(title, cells, groups)], grouping, audit, [])
 
 
-def _find_group_patterns(grouping, pattern):
+def _list_group_combinations(grouping, pattern):
     """Return the combinations of values that each group consists of."""
     # Each row is a combination of its own, in order.
     if len(pattern) == int(pattern.max()) + 1 and (pattern[1:] > pattern[:-1]).all():
         return grouping.rows
     patterns = []
     for rows in grouping.rows:
-        member = np.zeros(int(pattern.max()) + 1, dtype=bool)
-        member[pattern[rows]] = True
-        patterns.append(np.flatnonzero(member))
+        is_member = np.zeros(int(pattern.max()) + 1, dtype=bool)
+        is_member[pattern[rows]] = True
+        patterns.append(np.flatnonzero(is_member))
     return patterns
 
 
-def _build_result(events, grouping, audit, members):
+def _build_calibration(events, grouping, audit, members):
     """Draw labels for all events, and build the result; `members` are the rows of groups."""
     draws = draw_events(events, int(audit.n_resamples), audit.random_state)
     rows: list[GroupRow] = []
-    place = 0
+    start = 0
     for event in events:
         # Draws list the groups of all problems one after the other.
-        here = slice(place, place + len(grouping.names))
-        place = here.stop
-        event_draws = draws._replace(sigma=draws.sigma[here], larger=draws.larger[here])
+        group_slice = slice(start, start + len(grouping.names))
+        start = group_slice.stop
+        event_draws = draws._replace(
+            observed_sigma=draws.observed_sigma[group_slice],
+            n_as_large=draws.n_as_large[group_slice],
+        )
         rows += build_event_rows(event, grouping.names, event_draws, audit.level)
     return GroupCalibration(
         rows,
         min(row.adjusted_p_value for row in rows),
         max(row.sigma for row in rows),
-        find_upper_quantile(draws.largest[0], audit.level),
+        find_upper_quantile(draws.maxima[0], audit.level),
         audit.level,
         rows[0].n_rows,
         grouping.n_left_out,
         audit.min_rows,
         audit.n_resamples,
-        draws.largest[0],
+        draws.maxima[0],
         members * len(events),
     )
 
@@ -378,7 +383,7 @@ def _has_several_classes(summary):
     return summary.classes is not None and len(summary.classes) > 2
 
 
-def _check_same_kind(summaries, audit):
+def _check_same_problem(summaries, audit):
     """Reject summaries without rows, of different classes, or of another kind of problem."""
     if not summaries:
         raise invalid_input(
@@ -387,8 +392,8 @@ def _check_same_kind(summaries, audit):
             hint="Check what was summarised",
         )
     kinds = {
-        (str(each.classes), str(each.positive_label), each.multiclass)
-        for each in summaries.values()
+        (str(item.classes), str(item.positive_label), item.multiclass)
+        for item in summaries.values()
     }
     if len(kinds) > 1:
         raise invalid_input(
@@ -411,7 +416,7 @@ def _check_same_kind(summaries, audit):
         )
 
 
-def _split_summary_keys(summaries, names):
+def _make_key_columns(summaries, names):
     """Split the keys of summaries into columns of values."""
     keys = [key if isinstance(key, tuple) else (key,) for key in summaries]
     width = len(keys[0])

@@ -127,9 +127,10 @@ def find_groups(
     >>> found.rows[1].tolist()
     [0, 2]
     """
-    rule = AuditOptions(depth, n_bins, min_rows)
-    partitions = make_partitions(groups, n_samples, rule, kept)
-    return make_groups(partitions, n_samples if kept is None else len(kept), rule)
+    options = AuditOptions(depth, n_bins, min_rows)
+    partitions = make_partitions(groups, n_samples, options, kept)
+    n_kept = n_samples if kept is None else len(kept)
+    return make_groups(partitions, n_kept, options)
 
 
 class AuditOptions(NamedTuple):
@@ -174,7 +175,7 @@ class AuditOptions(NamedTuple):
 def make_partitions(
     groups: Any,
     n_samples: int,
-    rule: AuditOptions,
+    options: AuditOptions,
     kept: AnyArray | None = None,
     counts: IntArray | None = None,
 ) -> list[Partition]:
@@ -184,14 +185,14 @@ def make_partitions(
     ----------
     groups, n_samples, kept
         As in `find_groups`.
-    rule : Audit
+    options : AuditOptions
     counts : ndarray of shape (n_samples,), default=None
         The number of rows that each entry stands for; by default one.
     """
-    rule.check()
-    take = slice(None) if kept is None else kept
+    options.check()
+    selected = slice(None) if kept is None else kept
     with add_error_context("groups"):
-        partitions = [*_iter_partitions(groups, n_samples, rule, take, counts)]
+        partitions = [*_iter_partitions(groups, n_samples, options, selected, counts)]
     if not partitions:
         raise invalid_input(
             expected="groups with at least one column",
@@ -204,104 +205,119 @@ def make_partitions(
 def make_groups(
     partitions: Sequence[Partition],
     n: int,
-    rule: AuditOptions,
+    options: AuditOptions,
     counts: IntArray | None = None,
 ) -> Grouping:
     """Collect the groups of partitions of `n` rows, or of values that stand for `counts` rows."""
     names = [ALL_ROWS_NAME]
     rows = [np.arange(n, dtype=np.int32)]
-    small = 0
+    n_small = 0
     n = n if counts is None else int(counts.sum())
-    sizes = [_count_sizes(each, counts) for each in partitions]
-    for partition, size in zip(partitions, sizes, strict=True):
-        small += _collect_groups(partition, size, n, rule.min_rows, names, rows)
-    if rule.depth == 2:
+    sizes = [_count_group_sizes(partition, counts) for partition in partitions]
+    for partition, group_sizes in zip(partitions, sizes, strict=True):
+        n_small += _collect_groups(
+            partition,
+            group_sizes,
+            n,
+            options.min_rows,
+            names,
+            rows,
+        )
+    if options.depth == 2:
         for partition, limit in _iter_intersections(partitions, sizes):
-            size = _count_sizes(partition, counts)
-            small += _collect_groups(partition, size, limit, rule.min_rows, names, rows)
-    _suggest_bins(names, small, rule)
-    return Grouping(names, rows, small)
+            n_small += _collect_groups(
+                partition,
+                _count_group_sizes(partition, counts),
+                limit,
+                options.min_rows,
+                names,
+                rows,
+            )
+    _warn_about_sizes(names, n_small, options)
+    return Grouping(names, rows, n_small)
 
 
-def number_patterns(partitions: Sequence[Partition]) -> IntArray:
+def encode_combinations(partitions: Sequence[Partition]) -> IntArray:
     """Return the number of each row's combination of groups, in the order of the groups."""
     pattern = np.zeros(len(partitions[0].codes), dtype=np.int64)
-    size = 1
+    n_codes = 1
     for partition in partitions:
-        width = len(partition.names) + 1
+        n_groups = len(partition.names) + 1
         # Combinations that occur are numbered again before the numbers overflow.
-        if size * width > _MAX_COMBINATIONS:
+        if n_codes * n_groups > _MAX_COMBINATIONS:
             pattern = np.unique(pattern, return_inverse=True)[1]
-            size = int(pattern.max(initial=0)) + 1
-        pattern = pattern * width + partition.codes + 1
-        size = size * width
+            n_codes = int(pattern.max(initial=0)) + 1
+        pattern = pattern * n_groups + partition.codes + 1
+        n_codes = n_codes * n_groups
     return np.unique(pattern, return_inverse=True)[1]
 
 
-def _count_sizes(partition, counts=None):
+def _count_group_sizes(partition, counts=None):
     n = len(partition.names) + 1
     sizes = np.bincount(partition.codes + 1, counts, minlength=n)[1:]
     return sizes if counts is None else sizes.astype(np.int64)
 
 
-def _collect_groups(partition, size, limit, min_rows, names, rows):
+def _collect_groups(partition, group_sizes, limit, min_rows, names, rows):
     """Append groups to `names` and `rows`, and return the number of those that are too small.
 
     A group whose size is at the limit is left out: it has the same rows as a group that
     is there already.
     """
     codes = partition.codes
-    new = (size > 0) & (size < limit)
+    is_proper_subset = (group_sizes > 0) & (group_sizes < limit)
     if len(partition.names) < 2**15:
         # numpy sorts such numbers in linear time.
         codes = codes.astype(np.int16)
     order = np.argsort(codes, kind="stable").astype(np.int32)
     ends = np.searchsorted(codes[order], np.arange(len(partition.names) + 1))
-    for code in np.flatnonzero(new & (size >= min_rows)):
+    for code in np.flatnonzero(is_proper_subset & (group_sizes >= min_rows)):
         names.append(partition.names[code])
         rows.append(order[ends[code] : ends[code + 1]])
-    return int(np.count_nonzero(new & (size < min_rows)))
+    return int(np.count_nonzero(is_proper_subset & (group_sizes < min_rows)))
 
 
 def _iter_intersections(partitions, sizes):
     """Iterate over the intersections of any two partitions, with the smaller of the two sizes."""
-    for second, (b, sizes_b) in enumerate(zip(partitions, sizes, strict=True)):
-        for a, sizes_a in zip(partitions[:second], sizes[:second], strict=True):
-            is_outside = (a.codes < 0) | (b.codes < 0)
-            codes = np.where(is_outside, -1, a.codes * len(b.names) + b.codes)
+    for j, second in enumerate(partitions):
+        for i, first in enumerate(partitions[:j]):
+            is_outside = (first.codes < 0) | (second.codes < 0)
+            codes = first.codes * len(second.names) + second.codes
+            codes = np.where(is_outside, -1, codes)
             # An intersection as large as one of its groups has the same rows.
-            limit = np.minimum.outer(sizes_a, sizes_b).ravel()
-            names = [", ".join(pair) for pair in itertools.product(a.names, b.names)]
+            limit = np.minimum.outer(sizes[i], sizes[j]).ravel()
+            pairs = itertools.product(first.names, second.names)
+            names = [", ".join(pair) for pair in pairs]
             yield Partition(codes, names), limit
 
 
-def _suggest_bins(names, small, rule):
+def _warn_about_sizes(names, n_small, options):
     """Warn of groups that are all too small, and of too many groups."""
-    if len(names) == 1 and small:
+    if len(names) == 1 and n_small:
         warn_calibration(
-            expected=f"a group of at least {rule.min_rows} rows",
-            got=f"{small} groups, all of them smaller",
+            expected=f"a group of at least {options.min_rows} rows",
+            got=f"{n_small} groups, all of them smaller",
             hint=(
                 "Only all rows together are reported; lower min_rows, or pass coarser groups"
             ),
         )
     if len(names) > MAX_GROUPS_BEFORE_WARNING:
-        less = "depth=1, " if rule.depth == 2 else ""
+        remedy = "depth=1, " if options.depth == 2 else ""
         warn_calibration(
             expected=f"at most {MAX_GROUPS_BEFORE_WARNING} groups",
             got=f"{len(names)}",
             hint=(
                 "All are tested, but the largest of so many is large by chance, so only "
-                f"large errors show; use {less}a larger min_rows or fewer columns"
+                f"large errors show; use {remedy}a larger min_rows or fewer columns"
             ),
         )
 
 
-def _iter_partitions(groups, n_samples, rule, take, counts):
-    """Iterate over the partition of each mask or column, for the rows `take`."""
+def _iter_partitions(groups, n_samples, options, selected, counts):
+    """Iterate over the partition of each mask or column, for the rows `selected`."""
     if _are_masks(groups):
         for number, mask in enumerate(groups):
-            yield _partition_mask(mask, number, n_samples, take)
+            yield _partition_mask(mask, number, n_samples, selected)
         return
     for name, column in iter_named_columns(groups):
         values = read_array(to_object_array(column), "group values")
@@ -311,27 +327,23 @@ def _iter_partitions(groups, n_samples, rule, take, counts):
                 got=f"shape {values.shape} in column {make_printable(name)}",
                 hint="Take the groups of the same rows as the labels",
             )
-        yield partition_column(
-            make_printable(name), to_numpy_dates(values[take]), rule, counts
-        )
+        values = to_numpy_dates(values[selected])
+        yield partition_column(make_printable(name), values, options, counts)
 
 
 def _are_masks(groups):
     """Return whether `groups` is a list of arrays; a list of single values is one column."""
-    is_list = isinstance(groups, list | tuple) and len(groups) > 0
-    return is_list and all(
-        np.ndim(mask) == 1 and not isinstance(mask, str) for mask in groups
-    )
+    if not isinstance(groups, list | tuple) or not len(groups):
+        return False
+    return all(np.ndim(mask) == 1 for mask in groups)
 
 
-def _partition_mask(mask, number, n_samples, take):
+def _partition_mask(mask, number, n_samples, selected):
     """Return the rows of a boolean mask as a partition with one group."""
     name = getattr(mask, "name", None)
     name = f"mask {number}" if name is None else make_printable(name)
     values = read_array(mask, "booleans")
-    if values.dtype.kind == "O" and all(
-        isinstance(value, bool | np.bool_) for value in values
-    ):
+    if values.dtype.kind == "O" and _are_booleans(values):
         values = values.astype(bool)
     if values.dtype.kind != "b":
         raise invalid_input(
@@ -345,14 +357,18 @@ def _partition_mask(mask, number, n_samples, take):
             got=f"{len(values)} in {name}",
             hint="Take the masks of the same rows",
         )
-    return Partition(np.where(values[take], 0, -1), [name])
+    return Partition(np.where(values[selected], 0, -1), [name])
+
+
+def _are_booleans(values):
+    return all(isinstance(value, bool | np.bool_) for value in values)
 
 
 def partition_column(
-    name: str, values: AnyArray, rule: AuditOptions, counts: IntArray | None = None
+    name: str, values: AnyArray, options: AuditOptions, counts: IntArray | None = None
 ) -> Partition:
     """Return the groups of one column; each value stands for one row, or for `counts` rows."""
-    values, missing = _find_missing_values(values)
+    values, is_missing = _find_missing_values(values)
     if values.dtype.kind == "V":
         raise invalid_input(
             expected="one value for each row",
@@ -362,45 +378,46 @@ def partition_column(
     if values.dtype.kind not in "biufmMO":
         values = values.astype(str)
     try:
-        distinct, codes = np.unique(values[~missing], return_inverse=True)
+        distinct, codes = np.unique(values[~is_missing], return_inverse=True)
     except (TypeError, ValueError):
         # Values of several types, or lists, cannot be sorted: their texts can.
         values = np.array([str(value) for value in values], dtype=object)
-        distinct, codes = np.unique(values[~missing], return_inverse=True)
-    ordered = values.dtype.kind in "iufmM"
-    are_whole = values.dtype.kind != "f" or (distinct == np.round(distinct)).all()
-    present_counts = None if counts is None else counts[~missing]
+        distinct, codes = np.unique(values[~is_missing], return_inverse=True)
+    is_ordered = values.dtype.kind in "iufmM"
+    are_integers = values.dtype.kind != "f" or (distinct == np.round(distinct)).all()
+    present_counts = None if counts is None else counts[~is_missing]
     n_rows = np.bincount(codes, present_counts, len(distinct))
-    if len(distinct) <= MAX_GROUPS_PER_COLUMN and are_whole:
-        place = slice(None)
+    if len(distinct) <= MAX_GROUPS_PER_COLUMN and are_integers:
+        group_by_value = slice(None)
         texts = [f"{name} = {_format_value(value)}" for value in distinct]
-    elif ordered:
-        place, texts = _bin_values(name, distinct, n_rows, rule.n_bins, are_whole)
+    elif is_ordered:
+        group_by_value, texts = _bin_values(
+            name, distinct, n_rows, options.n_bins, are_integers
+        )
     else:
-        place, texts = _group_frequent_values(name, distinct, n_rows)
+        group_by_value, texts = _group_frequent_values(name, distinct, n_rows)
     # Rows without a value make a group of their own, the last one.
     groups = np.full(len(values), len(texts))
-    groups[~missing] = np.arange(len(distinct))[place][codes]
+    groups[~is_missing] = np.arange(len(distinct))[group_by_value][codes]
     return Partition(groups, [*texts, f"{name} missing"])
 
 
 def _find_missing_values(values):
     """Return the values in the simplest dtype that holds them, and a mask of missing ones."""
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fmM":
+        # NaN, or NaT of times.
         return values, np.isnan(values)
-    if values.dtype.kind in "mM":
-        return values, np.isnat(values)
     if values.dtype.kind != "O":
         return values, np.zeros(len(values), dtype=bool)
-    missing = np.array([is_missing_value(value) for value in values], dtype=bool)
-    present = values[~missing]
-    if len(present) and all(isinstance(value, bool | np.bool_) for value in present):
-        return values, missing
-    if len(present) and all(isinstance(value, Real | Decimal) for value in present):
-        numbers = np.zeros(len(values))
-        numbers[~missing] = present.astype(np.float64)
-        return numbers, missing
-    return values, missing
+    is_missing = np.array([is_missing_value(value) for value in values], dtype=bool)
+    present = values[~is_missing]
+    are_numbers = all(isinstance(value, Real | Decimal) for value in present)
+    # Booleans are numbers for Python, and keep their names here.
+    if _are_booleans(present) or not are_numbers:
+        return values, is_missing
+    numbers = np.zeros(len(values))
+    numbers[~is_missing] = present.astype(np.float64)
+    return numbers, is_missing
 
 
 def _format_value(value):
@@ -413,16 +430,15 @@ def _format_value(value):
     return text if text.strip() else repr(text)
 
 
-def _bin_values(name, distinct, n_rows, n_bins, are_whole):
+def _bin_values(name, distinct, n_rows, n_bins, are_integers):
     """Assign values to quantile bins that end at values; equal values share a bin."""
     values, n_rows, _ = keep_largest_per_key(distinct, n_rows)
-    reached = np.cumsum(n_rows)
-    quantiles = np.arange(1, n_bins) * reached[-1] / n_bins
-    ends = np.unique(np.searchsorted(reached, quantiles))
+    cumulated_rows = np.cumsum(n_rows)
+    quantiles = np.arange(1, n_bins) * cumulated_rows[-1] / n_bins
+    ends = np.unique(np.searchsorted(cumulated_rows, quantiles))
     ends = values[ends[ends < len(values) - 1]]
-    edges = [
-        _format_value(value) if are_whole else _format_short(value) for value in ends
-    ]
+    format_edge = _format_value if are_integers else _format_short
+    edges = [format_edge(value) for value in ends]
     # Short texts of different edges may be equal.
     if len(set(edges)) < len(edges):
         edges = [str(value) for value in ends]
@@ -438,18 +454,16 @@ def _format_short(value):
         return str(np.datetime_as_string(value, unit="auto"))
     if isinstance(value, np.timedelta64):
         return str(value.item())
-    return (
-        f"{float(value):.6g}"
-        if isinstance(value, np.floating)
-        else make_printable(value)
-    )
+    if isinstance(value, np.floating):
+        return f"{float(value):.6g}"
+    return make_printable(value)
 
 
 def _group_frequent_values(name, distinct, n_rows):
     """Make one group for each of the most frequent values, and one for all others."""
     frequent = np.sort(np.argsort(-n_rows, kind="stable")[:MAX_GROUPS_PER_COLUMN])
-    place = np.full(len(distinct), MAX_GROUPS_PER_COLUMN)
-    place[frequent] = np.arange(MAX_GROUPS_PER_COLUMN)
+    group_by_value = np.full(len(distinct), MAX_GROUPS_PER_COLUMN)
+    group_by_value[frequent] = np.arange(MAX_GROUPS_PER_COLUMN)
     texts = [f"{name} = {_format_value(value)}" for value in distinct[frequent]]
     n_others = len(distinct) - MAX_GROUPS_PER_COLUMN
-    return place, [*texts, f"{name} other ({n_others} values)"]
+    return group_by_value, [*texts, f"{name} other ({n_others} values)"]

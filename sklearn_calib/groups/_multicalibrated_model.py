@@ -253,9 +253,8 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     def _make_correction(self, cv):
         # All other parameters of the correction are parameters of this class too.
         names = set(MulticalibratedScores._get_param_names()) - {"cv"}
-        return MulticalibratedScores(
-            cv=cv, **{name: getattr(self, name) for name in names}
-        )
+        params = {name: getattr(self, name) for name in names}
+        return MulticalibratedScores(cv=cv, **params)
 
     def _predict_out_of_fold(self, context):
         """Return out-of-fold scores, their rows, and the folds of these."""
@@ -279,7 +278,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse &= not _is_all(self.groups)
+        tags.input_tags.sparse &= not _are_all_columns(self.groups)
         return tags
 
 
@@ -290,22 +289,30 @@ def _choose_features(estimator, X, groups):
     fitted_names = getattr(estimator, "feature_names_in_", None)
     names = list(getattr(X, "columns", ()))
     if fitted_names is not None and names and len(fitted_names) < len(names):
-        is_there = set(fitted_names) <= set(names)
-        return X[list(fitted_names)] if is_there else X
+        has_columns = set(fitted_names) <= set(names)
+        return X[list(fitted_names)] if has_columns else X
     n_features = getattr(estimator, "n_features_in_", None)
-    if n_features is None or callable(groups) or _is_all(groups):
+    if n_features is None or callable(groups) or _are_all_columns(groups):
         return X
     X = X if hasattr(X, "shape") else np.asarray(X)
     n_columns = X.shape[1]
     # Columns that X does not have are rejected later, by `select_group_columns`.
     selected = np.atleast_1d(groups).tolist()
-    places = {names.index(name) for name in selected if name in names}
-    places |= {place % n_columns for place in selected if isinstance(place, int)}
-    others = [place for place in range(n_columns) if place not in places]
-    return safe_indexing(X, others, axis=1) if len(others) == n_features else X
+    group_positions = {names.index(name) for name in selected if name in names}
+    group_positions |= {
+        position % n_columns for position in selected if isinstance(position, int)
+    }
+    kept_positions = [
+        position for position in range(n_columns) if position not in group_positions
+    ]
+    return (
+        safe_indexing(X, kept_positions, axis=1)
+        if len(kept_positions) == n_features
+        else X
+    )
 
 
-def _is_all(groups):
+def _are_all_columns(groups):
     return isinstance(groups, str) and groups == "all"
 
 
@@ -313,7 +320,7 @@ def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, Any
     """Take the columns of the groups from the features."""
     if callable(groups):
         return read_group_columns(groups(X), n_rows)
-    if _is_all(groups):
+    if _are_all_columns(groups):
         if sparse.issparse(X):
             raise invalid_input(
                 expected="a dense X with groups='all'",
@@ -324,8 +331,8 @@ def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, Any
         return read_group_columns(X, n_rows)
     # Lists are recognised first: numpy raises an error for the dimensions of
     # [[1], [2, 3]].
-    is_one = not isinstance(groups, list | tuple) and np.ndim(groups) == 0
-    selected = [groups] if is_one else list(groups)
+    is_single = not isinstance(groups, list | tuple) and np.ndim(groups) == 0
+    selected = [groups] if is_single else list(groups)
     if any(isinstance(name, bool | np.bool_) for name in selected):
         raise invalid_input(
             expected="names or positions of columns as groups",
@@ -337,36 +344,34 @@ def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, Any
     names = list(getattr(X, "columns", ()))
     unknown = [name for name in selected if name not in names]
     if unknown:
-        got = (
-            ", ".join(map(make_printable, names[:30]))
-            if names
-            else "an array without names"
-        )
+        shown_names = ", ".join(map(make_printable, names[:30]))
         raise invalid_input(
             expected=f"a column {quote_text(unknown[0])} of X for the groups",
-            got=got,
+            got=shown_names or "an array without names",
             hint="Name columns of the table X, or their positions, or pass a function of X",
         )
     return read_group_columns(X[selected], n_rows)
 
 
-def _select_columns_by_position(X, places, n_rows):
+def _select_columns_by_position(X, positions, n_rows):
     """Return the columns at some positions, by their names or else by these positions."""
     X = X if hasattr(X, "shape") else np.asarray(X)
-    number = X.shape[1]
-    unknown = [place for place in places if not -number <= place < number]
+    n_columns = X.shape[1]
+    unknown = [
+        position for position in positions if not -n_columns <= position < n_columns
+    ]
     if unknown:
         raise invalid_input(
-            expected=f"positions below {number} as groups, the columns of X",
+            expected=f"positions below {n_columns} as groups, the columns of X",
             got=f"{unknown[0]}",
             hint="Count the columns of X from 0",
         )
     if sparse.issparse(X):
         # Not every sparse format can select columns.
-        selected = X.tocsc()[:, places].toarray()
+        selected = X.tocsc()[:, positions].toarray()
     else:
-        selected = safe_indexing(X, places, axis=1)
+        selected = safe_indexing(X, positions, axis=1)
     columns = read_group_columns(selected, n_rows)
     if hasattr(X, "columns"):
         return columns
-    return dict(zip(places, columns.values(), strict=True))
+    return dict(zip(positions, columns.values(), strict=True))

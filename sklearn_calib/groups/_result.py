@@ -138,7 +138,7 @@ class GroupCalibration(RenderableMixin):
         rows : list of GroupRow
         """
         order = np.argsort([-row.sigma for row in self.rows], kind="stable")
-        return [self.rows[place] for place in order[:n]]
+        return [self.rows[index] for index in order[:n]]
 
     @property
     def rejected(self) -> list[GroupRow]:
@@ -176,19 +176,21 @@ class GroupCalibration(RenderableMixin):
     @property
     def summary(self) -> str:
         """Describe the result in three sentences."""
-        tested = "1 group" if len(self.rows) == 1 else f"{len(self.rows)} groups"
+        groups_text = "1 group" if len(self.rows) == 1 else f"{len(self.rows)} groups"
         if self.n_left_out:
-            tested += (
+            groups_text += (
                 f"; {self.n_left_out} with fewer than {self.min_rows} rows left out"
             )
-        wrong = len(self.rejected)
+        n_wrong = len(self.rejected)
         text = (
-            f"{self.n_samples} rows in {tested}: "
+            f"{self.n_samples} rows in {groups_text}: "
             f"p = {self.p_value:.3g} for all together."
         )
         finding = "No group is found miscalibrated"
-        if wrong:
-            finding = f"{wrong} group{'s are' if wrong > 1 else ' is'} miscalibrated"
+        if n_wrong:
+            finding = (
+                f"{n_wrong} group{'s are' if n_wrong > 1 else ' is'} miscalibrated"
+            )
         chance = f"where the largest of all exceeds {self.critical_sigma:.2f} sigma by chance"
         if np.isinf(self.critical_sigma):
             chance = f"which {self.n_resamples} draws are too few to show"
@@ -224,7 +226,7 @@ class GroupCalibration(RenderableMixin):
         """Return the cells of a row; a significant p-value is marked."""
         name = make_printable(row.group, 80)
         # With several events, each group has a row for each of them.
-        if len({each.event for each in self.rows}) > 1:
+        if len({other_row.event for other_row in self.rows}) > 1:
             name += f" | {make_printable(row.event, 40)}"
         adjusted = f"{row.adjusted_p_value:.3g}"
         return (

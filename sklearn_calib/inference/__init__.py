@@ -23,7 +23,7 @@ from ._clusters import (
     compute_loss_interval,
     compute_mean_loss_interval,
     compute_small_sample_inflation,
-    reads_residuals,
+    depends_on_residuals,
     warn_few_events,
 )
 from ._internal_result import (

@@ -41,19 +41,19 @@ _MAX_LABEL_VALUES = 20
 class _MeanInput(NamedTuple):
     """Scores of all rows, labelled ones first, and the labels of these."""
 
-    # Numeric scores of all rows, scaled to [0, 1] if `bounded`; None for verdicts.
+    # Numeric scores of all rows, scaled to [0, 1] if `is_bounded`; None for verdicts.
     number: FloatArray | None
     # Codes of the verdicts of all rows; None for numbers.
     verdict: IntArray | None
     # The scores of labelled rows, unchanged.
-    original: AnyArray
-    bounded: bool
+    labelled_scores: AnyArray
+    is_bounded: bool
     # Labels and weights of labelled rows.
     outcome: FloatArray = np.empty(0)
     weight: FloatArray = np.empty(0)
     # Codes of the clusters of all rows, and the name of each cluster.
     cluster: IntArray | None = None
-    keys: AnyArray | None = None
+    cluster_names: AnyArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -84,16 +84,19 @@ def _encode_judge_scores(score, score_unlabelled, scale):
     columns = [*map(_check_one_column, (score, score_unlabelled), _SCORE_ARGUMENTS)]
     if any(_is_text(values) for values in columns if len(values)):
         return _encode_verdicts(columns)
-    parts = [*map(_check_finite, (score, score_unlabelled), _SCORE_ARGUMENTS)]
-    number = np.concatenate(parts)
+    labelled = _check_finite(score, "score")
+    unlabelled = _check_finite(score_unlabelled, "score_unlabelled")
+    number = np.concatenate([labelled, unlabelled])
     if scale is not None:
         low, high = _check_low_and_high(
-            scale, "scale", "or None for scores without ends"
+            scale,
+            "scale",
+            "or None for scores without ends",
         )
-        for numbers, name in zip(parts, _SCORE_ARGUMENTS, strict=True):
-            _check_score_range(numbers, name, low, high)
+        _check_score_range(labelled, "score", low, high)
+        _check_score_range(unlabelled, "score_unlabelled", low, high)
         number = (number - low) / (high - low)
-    return _MeanInput(number, None, parts[0], scale is not None)
+    return _MeanInput(number, None, labelled, scale is not None)
 
 
 def _check_one_column(values, name):
@@ -151,24 +154,23 @@ def _encode_verdicts(columns):
     `columns` holds the scores of labelled rows and those of the others.
     """
     for values, name in zip(columns, _SCORE_ARGUMENTS, strict=True):
-        row = next(
-            (row for row, value in enumerate(values.tolist()) if is_missing(value)),
-            None,
-        )
-        if row is not None:
-            raise invalid_input(
-                expected=f"a verdict in every row of {name}",
-                got="none",
-                hint="Drop such rows, or call it a verdict of its own",
-                row=row,
-            )
+        for row, value in enumerate(values.tolist()):
+            if is_missing(value):
+                raise invalid_input(
+                    expected=f"a verdict in every row of {name}",
+                    got="none",
+                    hint="Drop such rows, or call it a verdict of its own",
+                    row=row,
+                )
     labelled_scores, other_scores = columns
     verdicts = labelled_scores.tolist() + other_scores.tolist()
-    kinds = Counter(map(_name_value_type, verdicts))
-    if len(kinds) > 1:
+    type_counts = Counter(map(_name_value_type, verdicts))
+    if len(type_counts) > 1:
         raise invalid_input(
             expected="verdicts of one kind",
-            got=" and ".join(f"{count} of {kind}" for kind, count in kinds.items()),
+            got=" and ".join(
+                f"{count} of {type_name}" for type_name, count in type_counts.items()
+            ),
             hint="Write the same verdict the same way everywhere",
         )
     names, codes = np.unique([str(value) for value in verdicts], return_inverse=True)
@@ -181,11 +183,11 @@ def _encode_verdicts(columns):
             hint="Pass the column of the scores",
         )
     # A verdict that no labelled row has would have no mean label.
-    labelled = np.bincount(codes[:n], minlength=len(names)) > 0
-    if n and not labelled.all():
-        name = names[~labelled][0]
-        count = int((~labelled[codes]).sum())
-        examples = ", ".join(map(quote_text, names[labelled][:5]))
+    has_label = np.bincount(codes[:n], minlength=len(names)) > 0
+    if n and not has_label.all():
+        name = names[~has_label][0]
+        count = int((~has_label[codes]).sum())
+        examples = ", ".join(map(quote_text, names[has_label][:5]))
         raise invalid_input(
             expected=f"a label for some rows of each verdict, as for {examples}",
             got=(
@@ -205,19 +207,17 @@ def _name_value_type(value):
     return "bytes" if isinstance(value, bytes) else "numbers"
 
 
-def _check_low_and_high(pair, name, otherwise=""):
+def _check_low_and_high(pair, name, alternative=""):
     """Validate the two numbers of a scale or of bounds."""
-    ends = list(pair) if np.ndim(pair) == 1 and len(pair) == 2 else []
-    fits = len(ends) == 2 and all(is_number(end) and np.isfinite(end) for end in ends)
-    if not (fits and ends[0] < ends[1]):
-        raise invalid_input(
-            expected=" ".join(
-                filter(None, [f"{name} as (lowest, highest)", otherwise])
-            ),
-            got=repr(pair)[:60],
-            hint="Pass for instance (1, 10)",
-        )
-    return float(ends[0]), float(ends[1])
+    if np.ndim(pair) == 1 and len(pair) == 2 and all(map(is_number, pair)):
+        low, high = map(float, pair)
+        if -np.inf < low < high < np.inf:
+            return low, high
+    raise invalid_input(
+        expected=f"{name} as (lowest, highest) {alternative}".strip(),
+        got=repr(pair)[:60],
+        hint="Pass for instance (1, 10)",
+    )
 
 
 def _check_bounds(bounds, outcome):
@@ -368,8 +368,9 @@ def calibrated_mean(
     """
     check_level(level)
     n_folds = check_count(cv, "cv", 2)
-    tuned = isinstance(power, str)
-    if not (power == "auto" if tuned else is_number(power) and 0 <= power <= 1):
+    is_tuned = isinstance(power, str)
+    is_valid = power == "auto" if is_tuned else is_number(power) and 0 <= power <= 1
+    if not is_valid:
         raise invalid_input(
             expected="power 'auto' or from 0 to 1",
             got=repr(power),
@@ -377,7 +378,7 @@ def calibrated_mean(
         )
     outcome, positive, is_share = _encode_outcome_labels(y, pos_label)
     scores = _encode_judge_scores(score, score_unlabelled, scale)
-    check_same_length(outcome, scores.original)
+    check_same_length(outcome, scores.labelled_scores)
     check_same_index(y, score, sample_weight, groups)
     check_same_index(score_unlabelled, groups_unlabelled)
     if bounds is not None and positive is not None:
@@ -393,19 +394,21 @@ def calibrated_mean(
     rows = _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled)
     _check_options(rows, limits, recalibrator)
     _warn_copied_scores(rows, y)
-    pvalue = _compare_scores(rows)
-    if tuned and _is_map_useless(rows):
-        tuned = False
+    pvalue = _test_random_labelling(rows)
+    if is_tuned and _is_map_useless(rows):
+        is_tuned = False
         power = 0.0
+    fixed_power = None if is_tuned else float(power)
+    raw_mean = float("nan") if scores.number is None else float(scores.number.mean())
     return build_calibrated_mean(
-        _compute_errors(rows, recalibrator, n_folds, None if tuned else float(power)),
+        _compute_errors(rows, recalibrator, n_folds, fixed_power),
         float(np.average(outcome, weights=rows.weight)),
         level,
         "share" if is_share else "mean",
-        raw=float("nan") if scores.number is None else float(scores.number.mean()),
+        raw=raw_mean,
         positive=positive,
         bounds=limits,
-        n_clusters=None if rows.keys is None else rows.n_units,
+        n_clusters=None if rows.cluster_names is None else rows.n_units,
         selection_pvalue=pvalue,
     )
 
@@ -511,8 +514,13 @@ def _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     # Rows are written from the last to the first, so the first row of each cluster stays.
     first_row = np.zeros(codes.max() + 1, dtype=np.intp)
     first_row[codes[::-1]] = np.arange(total)[::-1]
-    keys = np.array([str(key) for key in names[first_row].tolist()])
-    return scores._replace(outcome=outcome, weight=weight, cluster=codes, keys=keys)
+    cluster_names = np.array([str(key) for key in names[first_row].tolist()])
+    return scores._replace(
+        outcome=outcome,
+        weight=weight,
+        cluster=codes,
+        cluster_names=cluster_names,
+    )
 
 
 def _check_options(rows, limits, recalibrator):
@@ -568,7 +576,7 @@ def _is_map_useless(rows):
     return True
 
 
-def _compare_scores(rows):
+def _test_random_labelling(rows):
     """Return the p-value of labels drawn at random, given the scores; warn if it is small.
 
     Two numbers of each row, its rank and the square of that, catch labels of high, of
@@ -593,30 +601,31 @@ def _compare_scores(rows):
     gap = statistics[:n].mean(axis=0)
     if rows.cluster is None:
         # The covariance of a mean of n of `total` rows, drawn without replacement.
-        spread = statistics.T @ statistics / (total - 1) * (1 / n - 1 / total)
+        covariance = statistics.T @ statistics / (total - 1) * (1 / n - 1 / total)
         units = np.inf
     else:
         # The difference of the two means as a sum over rows, whose squares by cluster
         # estimate its covariance.
         deviation = -statistics / total
         deviation[:n] += statistics[:n] / n
-        size = len(rows.keys)
+        n_clusters = len(rows.cluster_names)
         errors = np.column_stack(
-            [sum_clusters(each, rows.cluster, size) for each in deviation.T]
+            [sum_clusters(column, rows.cluster, n_clusters) for column in deviation.T]
         )
-        spread = errors.T @ errors
+        covariance = errors.T @ errors
         # The number of clusters that counts, if all were as large as the largest.
         units = max(n / np.bincount(rows.cluster[:n]).max(), 2.0)
     # Two statistics can be collinear, for instance of two verdicts: the pseudoinverse
     # tests as many directions as there are.
-    rank = np.linalg.matrix_rank(spread, hermitian=True)
-    size = gap @ np.linalg.pinv(spread, hermitian=True) @ gap
+    rank = np.linalg.matrix_rank(covariance, hermitian=True)
+    chi_square = gap @ np.linalg.pinv(covariance, hermitian=True) @ gap
     if np.isinf(units):
-        pvalue = float(stats.chi2.sf(size, rank))
+        pvalue = float(stats.chi2.sf(chi_square, rank))
     else:
         # The covariance is estimated from the clusters: Hotelling's T^2, as an F law.
         freedom = max(units - rank, 1.0)
-        pvalue = float(stats.f.sf(size * freedom / (rank * (units - 1)), rank, freedom))
+        ratio = chi_square * freedom / (rank * (units - 1))
+        pvalue = float(stats.f.sf(ratio, rank, freedom))
     if pvalue < SELECTION_SIGNIFICANCE_LEVEL and units >= MIN_WARNING_UNITS:
         warn_calibration(
             expected="labelled rows drawn at random from all rows",
@@ -636,18 +645,17 @@ def _compare_scores(rows):
 def _warn_copied_scores(rows, y):
     """Warn if the scores of labelled rows equal the labels or their complement."""
     n = len(rows.outcome)
-    scores = rows.original
+    scores = rows.labelled_scores
     if rows.verdict is None:
-        same = any(
-            np.array_equal(scores, each) for each in (rows.outcome, 1 - rows.outcome)
-        )
-        same = same and np.ptp(scores) > 0
+        are_equal = np.array_equal(scores, rows.outcome)
+        are_equal = are_equal or np.array_equal(scores, 1 - rows.outcome)
+        are_equal = are_equal and np.ptp(scores) > 0
     else:
         labels = [str(label) for label in np.asarray(y).tolist()]
-        same = len(np.unique(scores)) > 1 and scores.tolist() == labels
+        are_equal = len(np.unique(scores)) > 1 and scores.tolist() == labels
     # Scores that equal the labels were probably computed from them, or are the wrong
     # column.
-    if n >= MIN_COPIED_ROWS and same:
+    if n >= MIN_COPIED_ROWS and are_equal:
         warn_calibration(
             expected="scores that are not the labels",
             got=f"equal ones in all {n} labelled rows: it looks like the same column",
@@ -659,36 +667,36 @@ def _compute_errors(rows, recalibrator, n_folds, power):
     """Compute the errors of labels by row or cluster, and what the scores remove from them."""
     n = len(rows.outcome)
     total = rows.n_rows
-    share = rows.weight / rows.weight.sum()
-    size = total if rows.keys is None else len(rows.keys)
-    labelled = None if rows.cluster is None else rows.cluster[:n]
-    labelled_map, mean_map = _cross_fit(rows, recalibrator, n_folds, share)
-    move = float(share @ labelled_map)
+    weight_share = rows.weight / rows.weight.sum()
+    n_units = total if rows.cluster_names is None else len(rows.cluster_names)
+    labelled_clusters = None if rows.cluster is None else rows.cluster[:n]
+    labelled_map, mean_map = _cross_fit_map(rows, recalibrator, n_folds, weight_share)
+    shift = float(weight_share @ labelled_map)
     label_error = np.zeros(total)
     # Equal labels have an error of exactly 0; their rounded mean would not give that.
     if np.ptp(rows.outcome) > 0:
-        label_error[:n] = share * (rows.outcome - share @ rows.outcome)
+        label_error[:n] = weight_share * (rows.outcome - weight_share @ rows.outcome)
     score_gain = np.zeros(total)
-    score_gain[:n] = share * (labelled_map - move)
+    score_gain[:n] = weight_share * (labelled_map - shift)
     # The mean of the map over all rows is estimated too: each row, labelled or not,
     # adds its part of that error.
     score_gain -= mean_map / total
-    own = sum_clusters(label_error, rows.cluster, size)
-    gain = sum_clusters(score_gain, rows.cluster, size)
+    unit_errors = sum_clusters(label_error, rows.cluster, n_units)
+    unit_gains = sum_clusters(score_gain, rows.cluster, n_units)
     return RowErrors(
-        own=own,
-        gains=gain[:, None],
-        keys=rows.keys,
-        moves=np.array([move]),
-        worth=count_effective_clusters(rows.weight, labelled),
+        label_errors=unit_errors,
+        score_gains=unit_gains[:, None],
+        cluster_names=rows.cluster_names,
+        shifts=np.array([shift]),
+        n_effective=count_effective_clusters(rows.weight, labelled_clusters),
         n_labelled=n,
         n_samples=total,
-        tuned=power is None,
+        is_tuned=power is None,
         power=np.array([power or 0.0]),
     )
 
 
-def _cross_fit(rows, recalibrator, n_folds, share):
+def _cross_fit_map(rows, recalibrator, n_folds, weight_share):
     """Return out-of-fold maps of labelled rows, and the mean map of all rows.
 
     Each map is centred over all rows: the maps of the folds differ most in their
@@ -699,20 +707,20 @@ def _cross_fit(rows, recalibrator, n_folds, share):
     if recalibrator is None:
         centred = rows.number - rows.number.mean()
         return centred[:n], centred
-    map_of = _make_map_function(rows, recalibrator)
+    fit_map = _make_map_function(rows, recalibrator)
     labelled_map = np.zeros(n)
     mean_map = np.zeros(total)
     folds = _assign_folds(rows, n_folds)
     for number in range(folds.max() + 1):
-        test = folds == number
-        fold_map = map_of(np.flatnonzero(~test))
+        is_test = folds == number
+        fold_map = fit_map(np.flatnonzero(~is_test))
         # A map that is centred over all rows changes the estimate only by what labelled
         # rows differ from the others.
         fold_map = fold_map - fold_map.mean()
-        labelled_map[test] = fold_map[:n][test]
+        labelled_map[is_test] = fold_map[:n][is_test]
         # Each fold has its own map, so the mean over all rows averages the maps by the
         # weight of their folds.
-        mean_map += share[test].sum() * fold_map
+        mean_map += weight_share[is_test].sum() * fold_map
     return labelled_map, mean_map
 
 
@@ -748,13 +756,15 @@ def _make_map_function(rows, method):
     """Return the function of labelled rows that fits the map of a method."""
     if rows.verdict is not None:
         return partial(_average_verdicts, rows)
-    shares = bool(np.isin(rows.outcome, (0, 1)).all())
-    by_line = is_scalar_equal(method, LINE_METHOD)
-    if by_line and not shares:
+    are_binary = bool(np.isin(rows.outcome, (0, 1)).all())
+    is_line = is_scalar_equal(method, LINE_METHOD)
+    if is_line and not are_binary:
         return partial(_fit_unless_constant, rows, _fit_line)
-    method = resolve_recalibrator("platt" if by_line else method)
-    proba = _to_proba(rows)
-    fit = partial(_recalibrate_scores, method=method, proba=proba, shares=shares)
+    method = resolve_recalibrator("platt" if is_line else method)
+    proba = _scores_to_proba(rows)
+    fit = partial(
+        _recalibrate_scores, method=method, proba=proba, are_binary=are_binary
+    )
     return partial(_fit_unless_constant, rows, fit)
 
 
@@ -791,37 +801,39 @@ def _fit_line(number, train, outcome, weight):
     return mean_label + slope * (number - mean_score)
 
 
-def _recalibrate_scores(number, train, outcome, weight, *, method, proba, shares):
+def _recalibrate_scores(number, train, outcome, weight, *, method, proba, are_binary):
     """Fit a recalibrator; numbers become fractions of the range of the outcome."""
     low = outcome.min()
     high = outcome.max()
-    if shares:
+    if are_binary:
         fit_rows = train
         codes = outcome.astype(np.intp)
     else:
-        share = (outcome - low) / (high - low)
+        position = (outcome - low) / (high - low)
         # Recalibrators take labels, so a number between the ends is a row with the
         # event and one without, weighted by its position.
         fit_rows = np.tile(train, 2)
         codes = np.repeat([1, 0], len(train))
-        weight = np.concatenate([weight * share, weight * (1 - share)])
-        positive = weight > 0
-        fit_rows = fit_rows[positive]
-        codes = codes[positive]
-        weight = weight[positive]
+        weight = np.concatenate([weight * position, weight * (1 - position)])
+        has_weight = weight > 0
+        fit_rows = fit_rows[has_weight]
+        codes = codes[has_weight]
+        weight = weight[has_weight]
     classes = np.arange(2)
     # A warning about the fit of a fold does not concern users: its map is not kept.
     with ignore_calibration_warnings():
         fitted = fit_clone(method, proba[fit_rows], codes, classes, weight)
         mapped = predict_proba_aligned(fitted, proba, classes)[:, 1]
-    return mapped if shares else low + (high - low) * mapped
+    return mapped if are_binary else low + (high - low) * mapped
 
 
-def _to_proba(scores):
+def _scores_to_proba(scores):
     """Convert scores to probabilities; unbounded ones are scaled log-odds."""
     number = scores.number
-    if scores.bounded:
+    if scores.is_bounded:
         return canonical_proba(number)
-    spread = number.std()
-    z = (number - number.mean()) / spread if spread > 0 else np.zeros_like(number)
+    z = number - number.mean()
+    deviation = number.std()
+    if deviation > 0:
+        z /= deviation
     return canonical_proba(z, kind="logits")

@@ -22,22 +22,25 @@ from ..exceptions import invalid_input
 
 
 class RowErrors(NamedTuple):
-    """Errors by row or cluster: ``own - gains @ power`` adds up to that of the estimate."""
+    """Errors by row or cluster, whose sum is the error of the estimate.
+
+    They are ``label_errors - score_gains @ power``.
+    """
 
     # The errors of the labels alone.
-    own: FloatArray
+    label_errors: FloatArray
     # What the scores of each system remove from them, of shape (n, n_systems).
-    gains: FloatArray
+    score_gains: FloatArray
     # The names of the clusters.
-    keys: AnyArray | None
+    cluster_names: AnyArray | None
     # What each system's scores subtract from the estimate at power 1.
-    moves: FloatArray
+    shifts: FloatArray
     # The effective number of labelled rows or clusters.
-    worth: float
+    n_effective: float
     n_labelled: int
     n_samples: int
     # True if the powers are chosen here, False if the caller has set them.
-    tuned: bool
+    is_tuned: bool
     power: FloatArray
 
 
@@ -100,9 +103,9 @@ class CalibratedMean(RenderableMixin):
     @property
     def labels_saved(self) -> float:
         """Return the share of labels that the scores replace: 1 - (se / labels_se)^2, or NaN."""
-        return (
-            1 - (self.se / self.labels_se) ** 2 if self.labels_se > 0 else float("nan")
-        )
+        if self.labels_se == 0:
+            return float("nan")
+        return 1 - (self.se / self.labels_se) ** 2
 
     def difference(self, other: "CalibratedMean") -> "CalibratedMean":
         """Subtract the mean of another system that answered the same rows.
@@ -174,12 +177,17 @@ class CalibratedMean(RenderableMixin):
             )
         # Both systems answered the same rows, so their errors are subtracted row by
         # row; the common part cancels.
-        errors = _pair_errors(self._errors, other._errors)
+        errors = _subtract_errors(self._errors, other._errors)
         labels = self.labels_estimate - other.labels_estimate
-        shares = self.outcome == other.outcome == "share"
+        are_shares = self.outcome == other.outcome == "share"
         raw = self.raw - other.raw
         return build_calibrated_mean(
-            errors, labels, self.level, "difference", shares=shares, raw=raw
+            errors,
+            labels,
+            self.level,
+            "difference",
+            are_shares=are_shares,
+            raw=raw,
         )
 
     def labels_needed(self, width: float, *, alone: bool = False) -> int:
@@ -232,7 +240,7 @@ class CalibratedMean(RenderableMixin):
         n = self.n_labelled
         total = self.n_labelled + self.n_unlabelled
         # Independent units (clusters, effective rows) for each labelled row.
-        ratio = self._errors.worth / n
+        ratio = self._errors.n_effective / n
         label_variance = self.labels_se**2 * n
         residual = label_variance
         if not alone and n < total:
@@ -242,14 +250,14 @@ class CalibratedMean(RenderableMixin):
                 (self.se**2 - label_variance / n * n / total) / (1 / n - 1 / total), 0.0
             )
         rows = total
-        reach = (self.high - self.low) / 2
-        t = get_student_quantile(self._errors.worth, self.level)
+        half_width = (self.high - self.low) / 2
+        t = get_student_quantile(self._errors.n_effective, self.level)
         se = self.se
         if alone:
-            reach = (self.labels_high - self.labels_low) / 2
+            half_width = (self.labels_high - self.labels_low) / 2
             se = self.labels_se
         # What an interval of a share has beyond Student's, which falls as 1 / n.
-        excess = max(reach - t * se, 0.0) * n
+        excess = max(half_width - t * se, 0.0) * n
         # Student's quantile depends on the number of rows, so it is iterated.
         for _ in range(100):
             quantile = get_student_quantile(rows * ratio, self.level)
@@ -271,14 +279,12 @@ class CalibratedMean(RenderableMixin):
 
     def to_dict(self) -> dict[str, Any]:
         """Return numbers and names for JSON; None for missing values."""
-        fields = {
-            name: value for name, value in vars(self).items() if name != "_errors"
-        }
+        fields = dict(vars(self))
+        del fields["_errors"]
         fields["positive"] = None if self.positive is None else str(self.positive)
         fields |= {"power": [*self.power], "labels_saved": self.labels_saved}
-        return {
-            name: None if value != value else value for name, value in fields.items()
-        }
+        # NaN is not equal to itself.
+        return {name: x if x == x else None for name, x in fields.items()}
 
     def _make_sections(self):
         """Return a table of both estimates, with sentences and notes."""
@@ -323,72 +329,88 @@ class CalibratedMean(RenderableMixin):
                 *sentences,
                 "The scores add nothing to the labels: it is the mean of these.",
             ]
-        more = self.n_labelled * (1 / (1 - self.labels_saved) - 1)
-        if more >= 1:
-            sentences += [f"The scores are worth {more:.0f} more labels."]
+        n_more = self.n_labelled * (1 / (1 - self.labels_saved) - 1)
+        if n_more >= 1:
+            sentences += [f"The scores are worth {n_more:.0f} more labels."]
         return sentences
 
     def _list_notes(self):
         rows = f"{self.n_labelled} labelled rows, {self.n_unlabelled} without a label"
-        of = f", in {self.n_clusters} clusters with labels" if self.n_clusters else ""
+        cluster_text = (
+            f", in {self.n_clusters} clusters with labels" if self.n_clusters else ""
+        )
         power = " and ".join(f"{value:.2f}" for value in self.power)
-        notes = [f"{rows}{of}. The scores count with weight {power}."]
+        notes = [f"{rows}{cluster_text}. The scores count with weight {power}."]
         if self.selection_pvalue is None:
-            tested = "It is not tested whether the labels were drawn at random: that takes one mean"
-            tested += " of rows of equal weight, some without a label, and scores that differ."
+            notes.append(
+                "It is not tested whether the labels were drawn at random: that takes one "
+                "mean of rows of equal weight, some without a label, and scores that differ."
+            )
         else:
-            tested = f"Scores of labelled rows against the others: p = {self.selection_pvalue:.3g}."
-        return [*notes, tested]
+            pvalue = f"{self.selection_pvalue:.3g}"
+            notes.append(f"Scores of labelled rows against the others: p = {pvalue}.")
+        return notes
 
 
 def _format_cells(estimate, se, low, high):
     return [f"{estimate:.4f}", f"{se:.4f}", f"{low:.4f} to {high:.4f}"]
 
 
-def _pair_errors(one, two):
+def _subtract_errors(first, second):
     """Compute errors of the difference, with a column of gains for each system."""
-    if (one.keys is None) != (two.keys is None):
+    if (first.cluster_names is None) != (second.cluster_names is None):
         raise invalid_input(
             expected="clusters of both or of neither",
             got="clusters of only one",
             hint="Pass groups= for both",
         )
-    if one.keys is None:
-        if (one.n_labelled, one.n_samples) != (two.n_labelled, two.n_samples):
+    if first.cluster_names is None:
+        if (first.n_labelled, first.n_samples) != (second.n_labelled, second.n_samples):
             raise invalid_input(
                 expected="the same rows",
-                got=" and ".join(
-                    f"{x.n_labelled} of {x.n_samples} labelled" for x in (one, two)
+                got=(
+                    f"{first.n_labelled} of {first.n_samples} labelled and "
+                    f"{second.n_labelled} of {second.n_samples} labelled"
                 ),
                 hint="Pass the same rows in the same order, or groups= with a name of each item",
             )
-        keys = None
-        places = [np.arange(len(each.own)) for each in (one, two)]
+        cluster_names = None
+        rows = np.arange(len(first.label_errors))
+        positions = [rows, rows]
     else:
-        keys = np.union1d(one.keys, two.keys)
-        if len(keys) > min(len(one.keys), len(two.keys)):
-            lonely = np.setxor1d(one.keys, two.keys)
+        cluster_names = np.union1d(first.cluster_names, second.cluster_names)
+        n_shared = min(len(first.cluster_names), len(second.cluster_names))
+        if len(cluster_names) > n_shared:
+            lonely = np.setxor1d(first.cluster_names, second.cluster_names)
             raise invalid_input(
                 expected="the same clusters",
                 got=f"{lonely[0]!r} in only one of them",
                 hint="Pass the items that both systems answered",
             )
-        places = [np.searchsorted(keys, each.keys) for each in (one, two)]
+        positions = [
+            np.searchsorted(cluster_names, first.cluster_names),
+            np.searchsorted(cluster_names, second.cluster_names),
+        ]
     # Rows or clusters of the second system are subtracted from those of the first.
-    size = len(one.own)
-    own = np.zeros(size)
-    gains = np.zeros((size, 2))
-    for column, (each, place) in enumerate(zip((one, two), places, strict=True)):
+    n_units = len(first.label_errors)
+    label_errors = np.zeros(n_units)
+    score_gains = np.zeros((n_units, 2))
+    for column, (errors, index) in enumerate(
+        zip((first, second), positions, strict=True)
+    ):
         sign = 1 - 2 * column
-        own[place] += sign * each.own
-        gains[place, column] = sign * each.gains[:, 0]
-    moves = np.array([one.moves[0], -two.moves[0]])
-    power = np.concatenate([one.power, two.power])
-    n = min(one.n_labelled, two.n_labelled)
-    total = min(one.n_samples, two.n_samples)
-    least = min(one.worth, two.worth)
+        label_errors[index] += sign * errors.label_errors
+        score_gains[index, column] = sign * errors.score_gains[:, 0]
     return RowErrors(
-        own, gains, keys, moves, least, n, total, one.tuned and two.tuned, power
+        label_errors,
+        score_gains,
+        cluster_names,
+        shifts=np.array([first.shifts[0], -second.shifts[0]]),
+        n_effective=min(first.n_effective, second.n_effective),
+        n_labelled=min(first.n_labelled, second.n_labelled),
+        n_samples=min(first.n_samples, second.n_samples),
+        is_tuned=first.is_tuned and second.is_tuned,
+        power=np.concatenate([first.power, second.power]),
     )
 
 
@@ -399,57 +421,66 @@ def build_calibrated_mean(
     outcome: str,
     *,
     raw: float,
-    shares: bool = False,
+    are_shares: bool = False,
     positive: Any = None,
     bounds: tuple[float, float] | None = None,
     n_clusters: int | None = None,
     selection_pvalue: float | None = None,
 ) -> CalibratedMean:
     """Build the result: powers, standard errors and intervals."""
-    own = errors.own
-    gains = errors.gains
-    size = errors.worth
-    alone = compute_error_sum_variance(own, size, 1)
+    label_errors = errors.label_errors
+    score_gains = errors.score_gains
+    n_effective = errors.n_effective
+    label_variance = compute_error_sum_variance(label_errors, n_effective, 1)
     # The weight of the scores that minimises the variance, as in power-tuned
     # prediction-powered inference.
-    power = choose_power_tuning(own, gains) if errors.tuned else errors.power
-    spread = compute_error_sum_variance(
-        own - gains @ power, size, 1 + errors.tuned * np.count_nonzero(power)
-    )
+    power = errors.power
+    lost_freedom = 1
+    if errors.is_tuned:
+        power = choose_power_tuning(label_errors, score_gains)
+        lost_freedom += np.count_nonzero(power)
+    residual = label_errors - score_gains @ power
+    variance = compute_error_sum_variance(residual, n_effective, lost_freedom)
     # Tuning costs a degree of freedom. If that is more than the scores save, the labels
     # alone are used.
-    if errors.tuned and not spread < alone:
+    if errors.is_tuned and not variance < label_variance:
         power = np.zeros_like(power)
-        spread = alone
-    estimate = labels - float(errors.moves @ power)
+        variance = label_variance
+    estimate = labels - float(errors.shifts @ power)
     if bounds is not None:
         labels = min(max(labels, bounds[0]), bounds[1])
         estimate = min(max(estimate, bounds[0]), bounds[1])
-    t = get_student_quantile(size, level)
-    if outcome == "share" or (bounds is not None and alone == 0):
+    t = get_student_quantile(n_effective, level)
+    if outcome == "share" or (bounds is not None and label_variance == 0):
         label_ends, ends = _compute_fraction_intervals(
-            labels, estimate, (alone, spread), errors, level, bounds
+            labels,
+            estimate,
+            (label_variance, variance),
+            errors,
+            level,
+            bounds,
         )
     else:
-        unseen = bound_unseen_square(
-            own, size, None if errors.keys is None else errors.n_labelled
-        )
+        extra = 0.0
         # Two systems that agree on all labelled rows may still differ on others, which
         # a variance of 0 would deny.
-        extra = t**2 / 2 * unseen if outcome == "difference" and shares else 0.0
+        if outcome == "difference" and are_shares:
+            n_rows = None if errors.cluster_names is None else errors.n_labelled
+            unseen_square = bound_unseen_square(label_errors, n_effective, n_rows)
+            extra = t**2 / 2 * unseen_square
         limits = bounds or (-inf, inf)
-        label_ends = _student_interval(labels, t * sqrt(alone + extra), limits)
-        ends = _student_interval(estimate, t * sqrt(spread + extra), limits)
+        label_ends = _bound_interval(labels, t * sqrt(label_variance + extra), limits)
+        ends = _bound_interval(estimate, t * sqrt(variance + extra), limits)
         ends = limit_width(estimate, ends, label_ends[1] - label_ends[0])
     return CalibratedMean(
         outcome=outcome,
         positive=positive,
         estimate=estimate,
-        se=sqrt(spread),
+        se=sqrt(variance),
         low=float(ends[0]),
         high=float(ends[1]),
         labels_estimate=labels,
-        labels_se=sqrt(alone),
+        labels_se=sqrt(label_variance),
         labels_low=float(label_ends[0]),
         labels_high=float(label_ends[1]),
         raw=raw,
@@ -463,24 +494,31 @@ def build_calibrated_mean(
     )
 
 
-def _student_interval(middle, reach, limits):
+def _bound_interval(middle, half_width, limits):
     """Return the ends of an interval around `middle`, within the limits of labels."""
-    return max(middle - reach, limits[0]), min(middle + reach, limits[1])
+    return max(middle - half_width, limits[0]), min(middle + half_width, limits[1])
 
 
-def _compute_fraction_intervals(labels, estimate, spreads, errors, level, bounds):
+def _compute_fraction_intervals(labels, estimate, variances, errors, level, bounds):
     """Compute both intervals of a share, or of numbers scaled to their bounds."""
     low = bounds[0]
-    reach = bounds[1] - bounds[0]
-    label_share = (labels - low) / reach
-    share = (estimate - low) / reach
-    alone, spread = (value / reach**2 for value in spreads)
-    size = errors.worth
+    span = bounds[1] - bounds[0]
+    label_share = (labels - low) / span
+    share = (estimate - low) / span
+    label_variance, variance = (value / span**2 for value in variances)
+    n_effective = errors.n_effective
     rows = count_equivalent_labels(
-        label_share, alone * (size - 1) / size, size, errors.n_labelled
+        label_share,
+        label_variance * (n_effective - 1) / n_effective,
+        n_effective,
+        errors.n_labelled,
     )
-    quantile = get_student_quantile(size, level)
     intervals = compute_fraction_intervals(
-        label_share, share, (alone, spread), rows, level, quantile
+        label_share,
+        share,
+        (label_variance, variance),
+        rows,
+        level,
+        get_student_quantile(n_effective, level),
     )
-    return tuple((low + reach * ends[0], low + reach * ends[1]) for ends in intervals)
+    return tuple((low + span * ends[0], low + span * ends[1]) for ends in intervals)

@@ -16,7 +16,7 @@ from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..metrics import validate_predictions
-from ._clusters import ClusterLine, ClusterSample, add_cluster_ids, warn_few_events
+from ._clusters import ClusteredLine, ClusterSample, add_cluster_ids, warn_few_events
 from ._monte_carlo import MonteCarloResult
 
 
@@ -100,9 +100,12 @@ def spiegelhalter_test(
     excess = weight * (outcome - p) * (1 - 2 * p)
     is_impossible = ((outcome != p) & ((p == 0) | (p == 1))).any()
     variance = (weight**2) @ ((1 - 2 * p) ** 2 * p * (1 - p))
-    return SignificanceResult(
-        *_classical_tests.run_spiegelhalter_test(excess.sum(), variance, is_impossible)
+    statistics = _classical_tests.run_spiegelhalter_test(
+        excess.sum(),
+        variance,
+        is_impossible,
     )
+    return SignificanceResult(*statistics)
 
 
 def hosmer_lemeshow_test(
@@ -223,16 +226,16 @@ def hosmer_lemeshow_test(
             problem,
             predictions,
             compute_statistic,
-            _draw_labels,
+            _draw_event_weights,
             n_resamples,
             random_state,
             "hosmer_lemeshow_test",
         )
-    values, _, rows, share = pool_equal_scores(
+    values, _, rows, event_rate = pool_equal_scores(
         problem.score, problem.hit, np.ones(len(problem.hit))
     )
     statistics = _classical_tests.run_hosmer_lemeshow_test(
-        values, rows, rows * share, n_bins, lost_freedom
+        values, rows, rows * event_rate, n_bins, lost_freedom
     )
     return SignificanceResult(*statistics)
 
@@ -306,13 +309,12 @@ def cox_test(
     outcome = problem.hit
     weight = problem.weight
     if predictions.clusters is not None:
-        line = ClusterLine(
-            compute_finite_log_odds(p, 1 - p), outcome, weight, predictions.clusters
-        )
+        z = compute_finite_log_odds(p, 1 - p)
+        line = ClusteredLine(z, outcome, weight, predictions.clusters)
         return SignificanceResult(*line.test_line())
-    return SignificanceResult(
-        *_classical_tests.run_cox_test(p, 1 - p, np.ones(len(p)), outcome)
-    )
+    rows = np.ones(len(p))
+    statistics = _classical_tests.run_cox_test(p, 1 - p, rows, outcome)
+    return SignificanceResult(*statistics)
 
 
 def cumulative_test(
@@ -427,22 +429,21 @@ def cumulative_test(
 
 def _make_single_problem(arguments, groups, soft_labels, warn=True):
     """Return the two-class problem, and the predictions with the cluster of each row."""
-    predictions = add_cluster_ids(
-        validate_predictions(*arguments, soft_labels=soft_labels), groups
-    )
+    predictions = validate_predictions(*arguments, soft_labels=soft_labels)
+    predictions = add_cluster_ids(predictions, groups)
     (problem,) = predictions.problems()
     if warn:
         warn_few_events(predictions, problem)
     return problem, predictions
 
 
-def _draw_labels(sample, n_draws, rng):
+def _draw_event_weights(sample, n_draws, rng):
     """Return the weight of label 1 in each cell, for labels drawn many times.
 
     Residuals that only change sign are too coarse: a bin of few clusters would keep the
     size of its deviation.
     """
-    return [sample.draw_by_votes(rng).weight[1::2] for _ in range(n_draws)]
+    return [sample.draw_labels_by_votes(rng).weight[1::2] for _ in range(n_draws)]
 
 
 def _rank_among_draws(
@@ -456,8 +457,8 @@ def _rank_among_draws(
     variance = (sample.squares.sum(axis=1) * score * (1 - score)).sum()
     draws = draw(sample, n_resamples, make_generator(random_state))
     observed = statistic(score, mass, sample.weight[:, 1], variance)
-    null = [statistic(score, mass, hits, variance) for hits in draws]
-    result = MonteCarloResult.from_draws(observed, np.array(null), name)
+    null_values = [statistic(score, mass, hits, variance) for hits in draws]
+    result = MonteCarloResult.from_draws(observed, np.array(null_values), name)
     return SignificanceResult(result.statistic, result.pvalue)
 
 
@@ -523,12 +524,12 @@ class PolynomialTest:
         """
         p = np.asarray(proba, dtype=float)
         # NaN is not inside either.
-        inside = (p >= 0) & (p <= 1)
-        if not inside.all():
-            bad = p[~inside].flat[0]
+        is_inside = (p >= 0) & (p <= 1)
+        if not is_inside.all():
+            first_bad = p[~is_inside].flat[0]
             raise invalid_input(
                 expected="probabilities in [0, 1]",
-                got=repr(float(bad)),
+                got=repr(float(first_bad)),
                 hint="Pass those of the event",
             )
         check_level(level)
@@ -634,17 +635,26 @@ def polynomial_test(
         )
     degree = len(fit.coef) - 1
     return PolynomialTest(
-        fit.statistic, fit.pvalue, degree, fit.coef, fit.coef_covariance, held_out, fit
+        fit.statistic,
+        fit.pvalue,
+        degree,
+        fit.coef,
+        fit.coef_covariance,
+        held_out,
+        fit,
     )
 
 
-def warn_certain_and_wrong(p: FloatArray, hit: FloatArray, what: str) -> None:
-    """Give a `CalibrationWarning` if a prediction of 0 or 1 is wrong: `what` rests on it."""
+def warn_certain_and_wrong(p: FloatArray, hit: FloatArray, consequence: str) -> None:
+    """Give a `CalibrationWarning` if a prediction of 0 or 1 is wrong: `consequence` rests on it."""
     n_wrong = int(((hit != p) & ((p == 0) | (p == 1))).sum())
     if n_wrong:
         warn_calibration(
             expected="certain predictions that are right",
             got=f"{n_wrong} wrong ones",
             sentence=f"{n_wrong} of {len(p)} rows have probability 0 or 1 and the other outcome",
-            hint=f"Each counts as 1.2e-38, and {what}: clip such predictions if they are rounded",
+            hint=(
+                f"Each counts as 1.2e-38, and {consequence}: clip such predictions if they are "
+                "rounded"
+            ),
         )

@@ -11,7 +11,7 @@ each other.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse, stats
@@ -83,9 +83,9 @@ def add_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predi
     check_same_index(groups, first=predictions.index)
     n = predictions.n_given
     # Soft labels repeat a row for each of its classes; these copies are one cluster.
-    named = np.arange(n) if groups is None else encode_groups(groups, n)
-    expanded = predictions.expand_input_column(named)
-    codes = np.unique(expanded, return_inverse=True)[1].ravel()
+    cluster_names = np.arange(n) if groups is None else encode_groups(groups, n)
+    ids_by_row = predictions.expand_input_column(cluster_names)
+    codes = np.unique(ids_by_row, return_inverse=True)[1].ravel()
     if not len(codes) or codes.max() == 0:
         raise invalid_input(
             expected="at least two groups, which are drawn",
@@ -109,13 +109,13 @@ def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
     if predictions.clusters is None:
         return
     groups = predictions.clusters[problem.rows]
-    share = np.ones(len(problem.score))
+    row_weight = np.ones(len(problem.score))
     # A soft label repeats its row for each class; the copies count as one row.
     if predictions.items is not None:
         items = predictions.items[problem.rows]
-        share /= np.bincount(items)[items]
-    events = np.bincount(groups, share * problem.score)
-    non_events = np.bincount(groups, share * (1 - problem.score))
+        row_weight /= np.bincount(items)[items]
+    events = np.bincount(groups, row_weight * problem.score)
+    non_events = np.bincount(groups, row_weight * (1 - problem.score))
     # A cluster counts at most once, however many events it expects.
     fewest = min(np.minimum(events, 1).sum(), np.minimum(non_events, 1).sum())
     if fewest < MIN_CLUSTERS_PER_OUTCOME:
@@ -130,22 +130,20 @@ def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
         )
 
 
-def reads_residuals(name: str) -> bool:
+def depends_on_residuals(name: str) -> bool:
     """Return whether a measure is a calibration error or a proper loss.
 
     The lower distance is excluded: it moves predictions to frequencies between 0 and 1,
     and a residual of the opposite sign may have a frequency outside of them.
     """
     measure = all_metrics().get(name)
-    if (
-        measure is None
-        or not measure.spec.poolable
-        or name == "lower_distance_to_calibration"
-    ):
+    if measure is None or name == "lower_distance_to_calibration":
         return False
-    return measure.spec.loss is not None or (
-        measure.spec.perfect == 0 and measure.has_pos_label
-    )
+    spec = measure.spec
+    if not spec.poolable:
+        return False
+    is_error = spec.perfect == 0 and measure.has_pos_label
+    return is_error or spec.loss is not None
 
 
 def compute_small_sample_inflation(
@@ -160,7 +158,19 @@ def compute_small_sample_inflation(
     tail = (1 + level) / 2
     # The bootstrap underestimates the variance of few clusters, and its percentiles are
     # those of a normal distribution; both are corrected.
-    return float(np.sqrt(ratio) * stats.t.ppf(tail, degrees) / stats.norm.ppf(tail))
+    student_quantile = stats.t.ppf(tail, degrees)
+    return float(np.sqrt(ratio) * student_quantile / stats.norm.ppf(tail))
+
+
+class _VotingItems(NamedTuple):
+    """Rows, or soft labels, that vote for their labels in `draw_labels_by_votes`."""
+
+    cell: IntArray
+    weight: FloatArray
+    cluster: IntArray
+    n_votes: int
+    # The probability of following the random number that a cluster shares.
+    follow_proba: float
 
 
 class ClusterSample(PooledPredictions):
@@ -173,10 +183,10 @@ class ClusterSample(PooledPredictions):
     problem : BinaryProblem
     groups : ndarray of shape (n_samples,), intp
         The cluster of each row, numbered from 0; at least two.
-    most_cells : int, default=4096
+    max_cells : int, default=4096
         Equal scores share a cell; of more different ones the narrowest intervals.
     items : ndarray of shape (n_samples,), intp, default=None
-        The soft label that each row is a part of, for `draw_by_votes`.
+        The soft label that each row is a part of, for `draw_labels_by_votes`.
 
     Attributes
     ----------
@@ -185,10 +195,10 @@ class ClusterSample(PooledPredictions):
     counts, weight, squares : ndarray of shape (n_cells, 2)
         Numbers of rows with label 0 and 1, sums of their weights and squared weights.
     n_samples, n_clusters : int
-    groups, place, rows : ndarray of shape (n_samples,)
-        Of each row its cluster, its place in the flattened `weight`, and its weight.
+    groups, table_column, row_weight : ndarray of shape (n_samples,)
+        The cluster of each row, its column of `table`, and its weight.
     table : sparse array of shape (n_clusters, 2 n_cells)
-        The weight of each cluster at each place.
+        The weight of each cluster in each entry of the flattened `weight`.
 
     Examples
     --------
@@ -207,47 +217,48 @@ class ClusterSample(PooledPredictions):
         self,
         problem: BinaryProblem,
         groups: IntArray,
-        most_cells: int = MAX_CLUSTER_CELLS,
+        max_cells: int = MAX_CLUSTER_CELLS,
         items: IntArray | None = None,
     ) -> None:
         # Rows of nearly equal scores become one cell.
         score = problem.score
         is_event = problem.hit > 0
         order = np.argsort(score, kind="stable")
-        ordered = score[order]
-        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        sorted_score = score[order]
+        starts = np.flatnonzero(np.append(True, sorted_score[1:] != sorted_score[:-1]))
         # Scores are pooled so that the table of clusters and cells stays small; the
         # width of a cell is far below any bin.
-        if len(starts) > most_cells:
-            starts = find_cell_runs(ordered, 1 - ordered, most_cells)
+        if len(starts) > max_cells:
+            starts = find_cell_runs(sorted_score, 1 - sorted_score, max_cells)
         cell = np.zeros(len(score), dtype=np.intp)
         cell[starts[1:]] = 1
         cell[order] = np.cumsum(cell)
         n = len(starts)
-        shape = (len(starts), 2)
         mass = np.bincount(cell, problem.weight, n)
         mean = np.bincount(cell, problem.weight * score, n) / mass
         last_row = np.append(starts[1:], len(score)) - 1
         # Rounding must not move the mean of equal scores.
-        mean = np.clip(mean, ordered[starts], ordered[last_row])
+        mean = np.clip(mean, sorted_score[starts], sorted_score[last_row])
         self.proba = np.column_stack([1 - mean, mean])
         self.groups = groups
         # Columns of the table alternate: cell 0 label 0, cell 0 label 1, cell 1 label 0.
-        self.place = 2 * cell + is_event
-        self.rows = problem.weight
+        self.table_column = 2 * cell + is_event
+        self.row_weight = problem.weight
         self._items = items
-        self.counts = np.bincount(self.place, minlength=2 * n).reshape(shape)
-        self.weight: FloatArray
-        self.weight, self.squares = (
-            np.bincount(self.place, w, 2 * n).reshape(shape).astype(np.float64)
-            for w in (problem.weight, problem.weight**2)
-        )
+        self.counts = self._sum_cells(None)
+        self.weight = self._sum_cells(problem.weight)
+        self.squares = self._sum_cells(problem.weight**2)
         self.n_samples = len(score)
         self.n_clusters = int(groups.max()) + 1
         # The sparse table has one entry per row: drawing clusters is then a product of
         # a matrix and a vector.
-        entries = problem.weight, (groups, self.place)
+        entries = problem.weight, (groups, self.table_column)
         self.table = sparse.csr_array(entries, shape=(self.n_clusters, 2 * n))
+
+    def _sum_cells(self, values):
+        """Return the sum of values over the rows of each label in each cell, or their number."""
+        sums = np.bincount(self.table_column, values, 2 * len(self.proba))
+        return sums.reshape(-1, 2)
 
     def draw_bootstrap_sample(self, rng: np.random.Generator) -> Predictions:
         """Draw clusters with replacement, which gives the cells other weights.
@@ -256,7 +267,8 @@ class ClusterSample(PooledPredictions):
         """
         counts = draw_cluster_counts(self.n_clusters, rng)
         # Rounding can leave a sum of weights just below 0.
-        return self.predictions.with_weight(np.maximum(self.table.T @ counts, 0.0))
+        weight = np.maximum(self.table.T @ counts, 0.0)
+        return self.predictions.with_weight(weight)
 
     def simulate_labels(
         self, rng: np.random.Generator, law: FloatArray | None = None
@@ -280,11 +292,14 @@ class ClusterSample(PooledPredictions):
             Single ones may be below 0: they are for what is a function of the residuals
             of cells.
         """
-        (weight,) = self._flip_residual_signs(1, rng, law)
-        total = self.weight.sum(axis=1)
-        return self.predictions.with_weight(
-            np.stack([total - weight, weight], axis=1).ravel()
-        )
+        (event_weight,) = self._flip_residual_signs(1, rng, law)
+        return self._replace_event_weight(event_weight)
+
+    def _replace_event_weight(self, event_weight):
+        """Return the cells with another weight of label 1, and the same weight in total."""
+        other_weight = self.weight.sum(axis=1) - event_weight
+        weight = np.stack([other_weight, event_weight], axis=1)
+        return self.predictions.with_weight(weight.ravel())
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
@@ -294,33 +309,40 @@ class ClusterSample(PooledPredictions):
         """Return the weight of label 1, (n_draws, n_cells), with a random sign per cluster."""
         # Residuals whose signs change (the wild bootstrap) keep their sizes, so they
         # are scaled to the variance of labels drawn from the law.
-        factor = self._residual_factor if law is None else self._scale_to_variance(law)
-        law = self.proba[:, 1] if law is None else law
-        expected = self.weight.sum(axis=1) * law
-        events = np.empty((n_draws, len(law)))
+        if law is None:
+            event_proba = self.proba[:, 1]
+            residual_factor = self._residual_factor
+        else:
+            event_proba = law
+            residual_factor = self._compute_residual_factor(law)
+        expected = self.weight.sum(axis=1) * event_proba
+        events = np.empty((n_draws, len(event_proba)))
         # The signs of all draws at once would not fit into memory.
-        step = max(1, _MAX_SIGN_ENTRIES // self.n_clusters)
-        for start in range(0, n_draws, step):
-            size = min(step, n_draws - start)
-            signs = factor * (2.0 * rng.integers(0, 2, (size, self.n_clusters)) - 1)
+        draws_per_step = max(1, _MAX_SIGN_ENTRIES // self.n_clusters)
+        for start in range(0, n_draws, draws_per_step):
+            n_signs = min(draws_per_step, n_draws - start)
+            coins = rng.integers(0, 2, (n_signs, self.n_clusters))
+            signs = residual_factor * (2.0 * coins - 1)
             sums = (self.table.T @ signs.T).T
-            zeros = sums[:, ::2]
-            ones = sums[:, 1::2]
-            events[start : start + size] = expected + ones - (zeros + ones) * law
+            signed_events = sums[:, 1::2]
+            signed_weight = sums[:, ::2] + signed_events
+            events[start : start + n_signs] = (
+                expected + signed_events - signed_weight * event_proba
+            )
         return events
 
     @cached_property
     def _residual_factor(self):
-        return self._scale_to_variance(self.proba[:, 1])
+        return self._compute_residual_factor(self.proba[:, 1])
 
-    def _scale_to_variance(self, law):
+    def _compute_residual_factor(self, law):
         """Return the factor that gives residuals the squares of labels from this law."""
-        proba_by_place = np.repeat(law, 2)
-        residual = np.tile([0.0, 1.0], len(law)) - proba_by_place
-        variance = proba_by_place * (1 - proba_by_place)
+        column_proba = np.repeat(law, 2)
+        residual = np.tile([0.0, 1.0], len(law)) - column_proba
+        variance = column_proba * (1 - column_proba)
         return np.sqrt(compute_variance_ratio(residual, variance, self.weight.ravel()))
 
-    def draw_by_votes(self, rng: np.random.Generator) -> Predictions:
+    def draw_labels_by_votes(self, rng: np.random.Generator) -> Predictions:
         """Draw labels of calibrated rows, for norms of bins, which ignore the sign.
 
         Two rows of a cluster follow one random number as often as gives the squared
@@ -337,33 +359,31 @@ class ClusterSample(PooledPredictions):
         predictions : Predictions
             The cells with other weights, whose sums over labels are those of the rows.
         """
-        cell, mass, groups, votes, alike = self._label_probabilities
-        chance = self.proba[cell, 1]
-        if alike == 0:
-            ones = rng.binomial(votes, chance)
+        cell, mass, groups, n_votes, follow_proba = self._voting_items
+        event_proba = self.proba[cell, 1]
+        if follow_proba == 0:
+            votes = rng.binomial(n_votes, event_proba)
         else:
-            ones = np.zeros(len(cell), dtype=np.int64)
-            for _ in range(votes):
-                u = rng.random(len(cell))
-                shared = rng.random(self.n_clusters)
-                follows = rng.random(len(cell)) < alike
+            votes = np.zeros(len(cell), dtype=np.int64)
+            for _ in range(n_votes):
+                single = rng.random(len(cell))
+                shared = rng.random(self.n_clusters)[groups]
+                follows = rng.random(len(cell)) < follow_proba
                 # Rows of a cluster follow a common uniform number with some
                 # probability, which makes their labels as dependent as observed.
-                ones += np.where(follows, shared[groups], u) < chance
+                votes += np.where(follows, shared, single) < event_proba
         total = self.weight.sum(axis=1)
-        weight = np.minimum(np.bincount(cell, mass * ones / votes, len(total)), total)
-        return self.predictions.with_weight(
-            np.stack([total - weight, weight], axis=1).ravel()
-        )
+        event_weight = np.bincount(cell, mass * votes / n_votes, len(total))
+        # Rounding must not make a weight larger than that of the whole cell.
+        return self._replace_event_weight(np.minimum(event_weight, total))
 
     @cached_property
-    def _label_probabilities(self):
-        """Return cell, weight and cluster of each item, the votes, and the chance to follow."""
-        cell = self.place // 2
+    def _voting_items(self):
+        cell = self.table_column // 2
         groups = self.groups
-        mass = self.rows
-        votes = 1
-        ones = mass * (self.place % 2)
+        mass = self.row_weight
+        n_votes = 1
+        event_weight = mass * (self.table_column % 2)
         # The rows of a soft label are one item, which votes for its classes.
         if self._items is not None:
             _, first, items = np.unique(
@@ -371,33 +391,33 @@ class ClusterSample(PooledPredictions):
             )
             cell = cell[first]
             groups = groups[first]
-            ones = np.bincount(items, ones)
+            event_weight = np.bincount(items, event_weight)
             mass = np.bincount(items, mass)
         p = self.proba[cell, 1]
-        residual = ones - mass * p
+        residual = event_weight - mass * p
         expected_square = mass**2 @ (p * (1 - p))
         observed_square = residual @ residual
         if observed_square == 0 or expected_square == 0:
-            return cell, mass, groups, 1, 0.0
+            return _VotingItems(cell, mass, groups, 1, 0.0)
         # Shares of classes vary less than single labels: so many votes have the same
         # variance as the observed shares.
         if self._items is not None:
             ratio = np.rint(expected_square / observed_square)
-            votes = int(np.clip(ratio, 1, _MAX_SOFT_LABEL_VOTES))
+            n_votes = int(np.clip(ratio, 1, _MAX_SOFT_LABEL_VOTES))
         # The covariance within clusters relative to the variance, and the largest value
         # that it could have.
         excess = (np.bincount(groups, residual) ** 2).sum() / observed_square - 1
         largest_excess = bound_cluster_covariance(p, mass, groups) / expected_square
-        # Two rows follow the common number together with probability alike^2.
-        alike = 0.0
+        # Two rows follow the common number together with probability follow_proba^2.
+        follow_proba = 0.0
         if largest_excess > COVARIANCE_TOLERANCE:
-            alike = np.sqrt(np.clip(excess / largest_excess, 0.0, 1.0))
-        return cell, mass, groups, votes, alike
+            follow_proba = np.sqrt(np.clip(excess / largest_excess, 0.0, 1.0))
+        return _VotingItems(cell, mass, groups, n_votes, follow_proba)
 
     def count_effective_rows(self) -> float:
         """Return the effective number of clusters if the rows of each were all alike."""
-        of_cluster = self.table.sum(axis=1)
-        return float(self.weight.sum() ** 2 / (of_cluster**2).sum())
+        cluster_weight = self.table.sum(axis=1)
+        return float(self.weight.sum() ** 2 / (cluster_weight**2).sum())
 
     def compute_frequency_intervals(
         self, cell_bin: IntArray, n_bins: int, level: float
@@ -418,47 +438,50 @@ class ClusterSample(PooledPredictions):
         level : float
         """
         cells = np.arange(len(cell_bin))
-        of_bin = sparse.csr_array(
-            (np.ones(len(cells)), (cells, cell_bin)), (len(cells), n_bins)
-        )
-        ones = self.table[:, 1::2] @ of_bin
-        mass = (ones + self.table[:, ::2] @ of_bin).toarray()
-        ones = ones.toarray()
-        total = mass.sum(axis=0)
-        n_clusters = np.count_nonzero(mass, axis=0)
+        entries = np.ones(len(cells)), (cells, cell_bin)
+        bin_of_cell = sparse.csr_array(entries, (len(cells), n_bins))
+        events = self.table[:, 1::2] @ bin_of_cell
+        mass = (events + self.table[:, ::2] @ bin_of_cell).toarray()
         squares = np.bincount(cell_bin, self.squares.sum(axis=1), n_bins)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.clip(ones.sum(axis=0) / total, 0.0, 1.0)
-            # The variance of a frequency by clusters (a ratio estimator), expressed as
-            # an effective number of rows for Clopper and Pearson's interval.
-            residual_square = (
-                ((ones - share * mass) ** 2).sum(axis=0)
-                * n_clusters
-                / (n_clusters - 1.0)
-            )
-            rows = share * (1 - share) * total**2 / residual_square
-            # Without residuals there is no variance to match: a cluster is one row then.
-            alike = total**2 / (mass**2).sum(axis=0)
-            rows = np.where(
-                (share * (1 - share) > 1e-12) & (residual_square > 0), rows, alike
-            )
-            freedom = np.maximum(n_clusters - 1, 1)
-            sampled_freedom = np.maximum(total**2 / squares - 1, 1)
-            # Few clusters have a larger quantile of Student's distribution, so the
-            # effective number is reduced by the square of the ratio.
-            quantile_ratio = stats.t.ppf(
-                (1 + level) / 2, sampled_freedom
-            ) / stats.t.ppf((1 + level) / 2, freedom)
-            rows = (
-                np.minimum(rows, total**2 / squares)
-                * np.minimum(quantile_ratio, 1.0) ** 2
-            )
-        ends: Any = np.full((2, n_bins), np.nan)
+        total = mass.sum(axis=0)
         is_filled = total > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            frequency = np.clip(events.toarray().sum(axis=0) / total, 0.0, 1.0)
+            residual = events.toarray() - frequency * mass
+            n_rows = _count_effective_rows(frequency, residual, mass, squares, level)
+        ends: Any = np.full((2, n_bins), np.nan)
+        n_events = frequency * n_rows
         ends[:, is_filled] = compute_exact_interval(
-            share[is_filled] * rows[is_filled], rows[is_filled], level
+            n_events[is_filled], n_rows[is_filled], level
         )
         return ends[0], ends[1]
+
+
+def _count_effective_rows(frequency, residual, mass, squares, level):
+    """Return the number of rows whose exact interval is that of the clusters in each bin.
+
+    `residual` and `mass` have the shape (n_clusters, n_bins), `squares` are the sums of
+    squared weights of rows in each bin.
+    """
+    total = mass.sum(axis=0)
+    n_clusters = np.count_nonzero(mass, axis=0)
+    variance = frequency * (1 - frequency)
+    # The variance of a frequency by clusters (a ratio estimator), expressed as an
+    # effective number of rows for Clopper and Pearson's interval.
+    residual_square = (residual**2).sum(axis=0) * n_clusters / (n_clusters - 1.0)
+    n_rows = variance * total**2 / residual_square
+    # Without residuals there is no variance to match: a cluster is one row then.
+    n_equal_clusters = total**2 / (mass**2).sum(axis=0)
+    has_residuals = (variance > 1e-12) & (residual_square > 0)
+    n_rows = np.where(has_residuals, n_rows, n_equal_clusters)
+    # Few clusters have a larger quantile of Student's distribution, so the effective
+    # number is reduced by the square of the ratio.
+    n_independent = total**2 / squares
+    tail = (1 + level) / 2
+    row_quantile = stats.t.ppf(tail, np.maximum(n_independent - 1, 1))
+    cluster_quantile = stats.t.ppf(tail, np.maximum(n_clusters - 1, 1))
+    quantile_ratio = np.minimum(row_quantile / cluster_quantile, 1.0)
+    return np.minimum(n_rows, n_independent) * quantile_ratio**2
 
 
 def compute_loss_interval(
@@ -482,21 +505,23 @@ def compute_loss_interval(
     limits : tuple of float
         The least and the largest loss possible.
     """
-    totals = np.bincount(groups, weight * np.maximum(losses - limits[0], 0.0))
+    lowest, highest = limits
+    totals = np.bincount(groups, weight * np.maximum(losses - lowest, 0.0))
     mass = np.bincount(groups, weight)
     mean, error, degrees = average_clusters(totals, mass)
     if not error > 0:
-        return limits[0] + float(mean), limits[0] + float(mean)
+        low = high = lowest + float(mean)
+        return low, high
     # An interval on the logarithm: losses are skewed, and their mean is positive.
-    far = stats.t.ppf((1 + level) / 2, degrees) * error / mean
+    distance = stats.t.ppf((1 + level) / 2, degrees) * error / mean
     with np.errstate(over="ignore"):
-        low, high = limits[0] + mean * np.exp([-far, far])
-    return float(low), float(min(high, limits[1]))
+        low, high = lowest + mean * np.exp([-distance, distance])
+    return float(low), float(min(high, highest))
 
 
 def compute_few_event_interval(
     predictions: Predictions,
-    of_labels: Callable[[], FloatArray] | None,
+    compute_label_losses: Callable[[], FloatArray] | None,
     level: float,
     counts: AnyArray | None = None,
 ) -> tuple[float, float] | None:
@@ -575,9 +600,10 @@ def compute_few_event_interval(
             ),
         )
     # With enough rows of every class the distribution of the mean is close to normal.
-    if of_labels is None or fewest >= min(MIN_RARE_CLASS_ROWS, 2 / 3 * n / n_classes):
+    enough = min(MIN_RARE_CLASS_ROWS, 2 / 3 * n / n_classes)
+    if compute_label_losses is None or fewest >= enough:
         return None
-    losses = of_labels()
+    losses = compute_label_losses()
     weight = predictions.weight
     mass = np.bincount(groups, weight)
     total = mass.sum()
@@ -586,46 +612,49 @@ def compute_few_event_interval(
     deviation = np.bincount(groups, row_loss) - mean * mass
     mean_deviation = deviation / np.maximum(counts, 1)
     # The weight of one more unit of the rarest class: the mean of those in the sample.
-    size = total / n
+    unit_weight = total / n
     if fewest:
         is_rare_row = is_rarest[predictions.codes]
-        size = weight[is_rare_row].sum() / class_counts[is_rarest].sum()
+        unit_weight = weight[is_rare_row].sum() / class_counts[is_rarest].sum()
     # The predictions tell which rows are likely to have the rarest class.
-    chance = (
-        weight[:, None] * np.asarray(predictions.proba)[:, is_rarest]
-        + _MIN_POSITIVE_WEIGHT
-    )
+    rare_weight = weight[:, None] * np.asarray(predictions.proba)[:, is_rarest]
+    rare_weight += _MIN_POSITIVE_WEIGHT
+    rare_loss = np.average(losses[:, is_rarest], weights=rare_weight)
     # What one more row of the rarest class would add to the sum: with few of them the
     # sum jumps.
-    event = size * (np.average(losses[:, is_rarest], weights=chance) - mean)
-    square = deviation @ mean_deviation
-    cube = deviation @ mean_deviation**2
+    jump = unit_weight * (rare_loss - mean)
+    square_sum = deviation @ mean_deviation
+    cube_sum = deviation @ mean_deviation**2
     # The side of the long tail.
-    side = np.copysign(1.0, cube + event**3)
+    side = np.copysign(1.0, cube_sum + jump**3)
     tail = (1 + level) / 2
     degrees = max(total**2 / (mass**2 / np.maximum(counts, 1)).sum() - 1, 1)
     quantile_ratio = stdtrit(degrees, tail) / stdtrit(np.inf, tail) / total
 
-    def find_distance(side, event, events, tail):
+    def compute_end_distance(side, jump, n_more, tail):
         """Return how far the end is from the mean, in the direction of `side`."""
-        variance = max(square + events * event**2, _MIN_POSITIVE_WEIGHT)
+        variance = max(square_sum + n_more * jump**2, _MIN_POSITIVE_WEIGHT)
         # A gamma distribution with the same variance and third moment.
-        scale = side * (cube + events * event**3) / variance
+        scale = side * (cube_sum + n_more * jump**3) / variance
         scale = max(scale, _MIN_SKEWNESS * np.sqrt(variance))
         shape = variance / scale**2
-        return quantile_ratio * (
-            side * events * event + scale * (gammaincinv(shape, tail) - shape)
-        )
+        deviate = gammaincinv(shape, tail) - shape
+        return quantile_ratio * (side * n_more * jump + scale * deviate)
 
-    short = min(find_distance(side, event, 0.5 if fewest else 0.0, 1 - tail), 0.0)
-    long = max(find_distance(side, event, 1.0, tail), 0.0)
+    short_side = min(
+        compute_end_distance(side, jump, 0.5 if fewest else 0.0, 1 - tail), 0.0
+    )
+    long_side = max(compute_end_distance(side, jump, 1.0, tail), 0.0)
     # Losses below 0 are differences of two models, where few rows may add most on the
     # other side too. The largest loss of a small sample is too small: it is enlarged.
     if losses.min() < 0:
-        enlarged = 1 + (_MAX_SMALL_SAMPLE_ROWS / n) ** 2
-        opposite = enlarged * size * side * ((side * losses).min() - side * mean)
-        short = min(short, -find_distance(-side, opposite, 1.0, tail))
-    low, high = sorted([mean + side * short, mean + side * long])
+        inflation = 1 + (_MAX_SMALL_SAMPLE_ROWS / n) ** 2
+        excess = (side * losses).min() - side * mean
+        opposite_jump = inflation * unit_weight * side * excess
+        short_side = min(
+            short_side, -compute_end_distance(-side, opposite_jump, 1.0, tail)
+        )
+    low, high = sorted([mean + side * short_side, mean + side * long_side])
     return float(low), float(high)
 
 
@@ -671,11 +700,12 @@ def compute_mean_loss_interval(
 def compute_clustered_sum_error(terms: FloatArray, groups: IntArray) -> float:
     """Compute the standard deviation of a sum of terms of mean 0 from the cluster sums."""
     sums = np.bincount(groups, terms)
-    return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()))
+    correction = len(sums) / (len(sums) - 1)
+    return float(np.sqrt(correction * (sums**2).sum()))
 
 
 @dataclass(eq=False)
-class ClusterLine:
+class ClusteredLine:
     """Intercept and slope of the outcomes on predicted log-odds.
 
     Parameters
@@ -702,9 +732,9 @@ class ClusterLine:
 
         events = np.bincount(self.groups, self.weight * self.hit)
         total = EventTotal(events, self.weight.sum(), compute_expected)
-        return total.find_interval(estimate, self.level), float(
-            2 * stats.norm.sf(abs(total.standardise_total(0.0)))
-        )
+        interval = total.find_interval(estimate, self.level)
+        pvalue = 2 * stats.norm.sf(abs(total.standardise_total(0.0)))
+        return interval, float(pvalue)
 
     def compute_line_intervals(self, a: float, b: float) -> list[tuple[float, float]]:
         """Compute the intervals of intercept and slope around their estimates."""
@@ -713,10 +743,10 @@ class ClusterLine:
             columns, a + b * self.z, self.hit, self.weight, self.groups
         )
         widths = stdtrit(freedom, (1 + self.level) / 2) * errors
-        return [
-            (float(value - width), float(value + width))
-            for value, width in zip((a, b), widths, strict=True)
-        ]
+        intervals = []
+        for value, width in zip((a, b), widths, strict=True):
+            intervals.append((float(value - width), float(value + width)))
+        return intervals
 
     def compute_chi_squares(self, large: float) -> tuple[float, float]:
         """Score tests: of slope 1 given calibration in the large; of intercept 0 and slope 1."""

@@ -189,11 +189,12 @@ class InternalValidation(RenderableMixin):
             "n_redrawn",
             "n_samples",
         )
-        rows = [
-            {key: _for_json(value) for key, value in asdict(row).items()}
-            for row in self.rows
-        ]
-        return {**{name: getattr(self, name) for name in names}, "rows": rows}
+        content: dict[str, Any] = {name: getattr(self, name) for name in names}
+        content["rows"] = []
+        for row in self.rows:
+            fields = asdict(row).items()
+            content["rows"].append({key: _to_json_value(x) for key, x in fields})
+        return content
 
     # -- instability ---------------------------------------------------------------------------
 
@@ -251,9 +252,8 @@ class InternalValidation(RenderableMixin):
         low, high = np.quantile(models, [tail, 1 - tail], axis=0)
         outcome = (self.codes == column).astype(np.float64)
         x, y = SortedPredictions(models, outcome).smooth_curves(self.weight)
-        (x0,), (y0,) = SortedPredictions(predicted[None], outcome).smooth_curves(
-            self.weight
-        )
+        model_curve = SortedPredictions(predicted[None], outcome)
+        (x0,), (y0,) = model_curve.smooth_curves(self.weight)
         changes_side = (models >= threshold) != (predicted >= threshold)
         return Instability(
             predicted=predicted,
@@ -278,12 +278,10 @@ class InternalValidation(RenderableMixin):
                     hint="Name the class whose probability it is about",
                 )
             return self.positive
-        places = [
-            at for at, label in enumerate(self.classes.tolist()) if label == pos_label
-        ]
-        if not places:
-            raise unknown_name_error("pos_label", pos_label, self.classes.tolist())
-        return places[0]
+        classes = self.classes.tolist()
+        if pos_label not in classes:
+            raise unknown_name_error("pos_label", pos_label, classes)
+        return classes.index(pos_label)
 
     def _get_model_predictions(self, column):
         """Return the probabilities of a class by the resampled models, (n_models, n_samples)."""
@@ -381,7 +379,7 @@ class InternalValidation(RenderableMixin):
         if kind == "corrected":
             intercept, slope = self.line
         else:
-            intercept, slope = self._compute_heuristic(n_parameters)
+            intercept, slope = self._compute_heuristic_line(n_parameters)
         if not (slope > 0 and isfinite(slope) and isfinite(intercept)):
             hint = "The model holds nothing for new rows: take fewer features, or more rows"
             if isnan(slope):
@@ -393,10 +391,13 @@ class InternalValidation(RenderableMixin):
         if self.positive == 0:
             intercept = -intercept
         return _make_fitted_line(
-            float(intercept), float(slope), self.classes, self.proba
+            float(intercept),
+            float(slope),
+            self.classes,
+            self.proba,
         )
 
-    def _compute_heuristic(self, n_parameters):
+    def _compute_heuristic_line(self, n_parameters):
         """Return (intercept, slope) of the heuristic shrinkage."""
         if not (is_number(n_parameters) and n_parameters >= 0):
             raise invalid_input(
@@ -415,9 +416,8 @@ class InternalValidation(RenderableMixin):
         if slope <= 0:
             return 0.0, slope
         # The intercept keeps the mean prediction at the observed frequency.
-        intercept, _ = fit_single_coefficient(
-            slope * z, np.ones_like(z), outcome, self.weight
-        )
+        ones = np.ones_like(z)
+        intercept, _ = fit_single_coefficient(slope * z, ones, outcome, self.weight)
         return intercept, slope
 
     # -- as text -------------------------------------------------------------------------------
@@ -437,31 +437,34 @@ class InternalValidation(RenderableMixin):
         if self.n_folds:
             n_models = self.n_resamples // self.n_folds
             resamples = f"{self.n_folds} folds, {n_models} time{'s' * (n_models > 1)}"
-        notes = [
-            f"{self.n_samples} rows. {_INTRODUCTION_BY_METHOD[self.method]} {resamples}."
-        ]
+        introduction = _INTRODUCTION_BY_METHOD[self.method]
+        notes = [f"{self.n_samples} rows. {introduction} {resamples}."]
         if self.n_redrawn:
-            notes += [
+            notes.append(
                 f"{self.n_redrawn} samples without one of the classes were drawn again."
-            ]
+            )
         for row in self.rows:
             if row.n_used < n_models:
-                notes += [
+                notes.append(
                     f"{row.measure}: from {row.n_used} resamples; the others have no value."
-                ]
+                )
         if self.n_folds:
-            notes += ["Repeated folds give no interval: take method='optimism'."]
+            notes.append("Repeated folds give no interval: take method='optimism'.")
         return notes
 
 
 def _format_cells(row):
-    numbers = [row.apparent, row.optimism, row.corrected]
-    ends = "" if isnan(row.low) else f"{row.low:.4f} to {row.high:.4f}"
-    return [row.measure, *("" if isnan(x) else f"{x:.4f}" for x in numbers), ends]
+    cells = [row.measure]
+    for value in (row.apparent, row.optimism, row.corrected):
+        cells.append("" if isnan(value) else f"{value:.4f}")
+    cells.append("" if isnan(row.low) else f"{row.low:.4f} to {row.high:.4f}")
+    return cells
 
 
-def _for_json(value):
-    return value if isinstance(value, str | int) or isfinite(value) else None
+def _to_json_value(value):
+    if isinstance(value, str | int) or isfinite(value):
+        return value
+    return None
 
 
 def _make_fitted_line(intercept, slope, classes, proba):

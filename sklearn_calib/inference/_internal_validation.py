@@ -35,7 +35,7 @@ from ._refits import (
     RepeatedFits,
     build_bootstrap_rows,
     build_cross_validation_rows,
-    check_estimator_given,
+    check_can_refit,
     evaluate_resampled_fits,
 )
 
@@ -222,26 +222,31 @@ def internal_validation(
     >>> found["AUC"].corrected < found["AUC"].apparent
     True
     """
-    check_estimator_given(estimator)
+    check_can_refit(estimator)
     _check_options(method, ci, level, keep_predictions, n_jobs)
     n_resamples = check_count(n_resamples, "n_resamples", 2)
     X, predictions, group_codes = _read_validation_rows(
-        estimator, X, y, sample_weight, groups, pos_label
+        estimator,
+        X,
+        y,
+        sample_weight,
+        groups,
+        pos_label,
     )
     selected_measures = _select_measures(measures, len(predictions.classes))
     refits = RepeatedFits(
-        estimator, X, predictions, sample_weight is not None, group_codes
-    )
-    judge = RefitEvaluator(
+        estimator,
+        X,
         predictions,
-        selected_measures | _get_required_measures(len(predictions.classes)),
+        sample_weight is not None,
+        group_codes,
     )
+    required_measures = _get_required_measures(len(predictions.classes))
+    evaluator = RefitEvaluator(predictions, selected_measures | required_measures)
     all_rows = np.arange(len(predictions.codes))
     fitted = refits.fit(all_rows)
     proba = refits.predict_all_rows(fitted, all_rows)
-    apparent = judge.compute_measures(
-        judge.select_columns(proba)[None], [predictions.weight]
-    )[0, :, 0]
+    apparent = evaluator.evaluate_model(proba, predictions.weight)
     is_crossed = method == "cross_validation"
     n_folds = 0
     n_repetitions = n_resamples
@@ -251,29 +256,41 @@ def internal_validation(
         n_repetitions = -(-n_resamples // n_folds)
     rngs = spawn_generators(random_state, n_repetitions)
     resampled = evaluate_resampled_fits(
-        refits, judge, rngs, method, keep_predictions and not is_crossed, n_jobs
+        refits,
+        evaluator,
+        rngs,
+        method,
+        keep_predictions and not is_crossed,
+        n_jobs,
     )
     if is_crossed:
         rows = build_cross_validation_rows(
-            judge.named, apparent, resampled.values["original"]
+            evaluator.measures,
+            apparent,
+            resampled.values["original"],
         )
     else:
         # The measure if features and outcome were unrelated, from which .632+ derives
         # how much the model overfits.
-        nothing = judge.compute_unrelated_measures(proba) if method == ".632+" else None
+        unrelated_values = None
+        if method == ".632+":
+            unrelated_values = evaluator.compute_unrelated_measures(proba)
         rows = build_bootstrap_rows(
-            judge.named, apparent, resampled, nothing, (1 - level) / 2, ci
+            evaluator.measures,
+            apparent,
+            resampled,
+            unrelated_values,
+            (1 - level) / 2,
+            ci,
         )
-    by_name = {row.measure: row for row in rows}
-    _warn_missing_metrics(
-        [by_name[name] for name in selected_measures], len(rngs), method
-    )
-    line = [
-        by_name[name].corrected if name in by_name else np.nan
-        for name in _LINE_MEASURES
-    ]
+    row_by_name = {row.measure: row for row in rows}
+    selected_rows = tuple(row_by_name[name] for name in selected_measures)
+    _warn_missing_metrics(selected_rows, len(rngs), method)
+    line = []
+    for name in _LINE_MEASURES:
+        line.append(row_by_name[name].corrected if name in row_by_name else np.nan)
     return InternalValidation(
-        rows=tuple(by_name[name] for name in selected_measures),
+        rows=selected_rows,
         method=method,
         ci=ci,
         level=float(level),
@@ -324,12 +341,12 @@ def _read_validation_rows(estimator, X, y, sample_weight, groups, pos_label):
         weighted_rows = np.flatnonzero(weight)
         X, codes = safe_split(estimator, X, codes, weighted_rows)
         weight = weight[weighted_rows]
-        present = np.unique(codes)
-        if len(present) < len(classes):
-            lost = classes[np.setdiff1d(np.arange(len(classes)), present)][:5].tolist()
+        present_codes = np.unique(codes)
+        if len(present_codes) < len(classes):
+            lost_classes = np.delete(classes, present_codes)
             raise invalid_input(
                 expected="a row of weight above 0 of each class",
-                got=f"none of {lost}",
+                got=f"none of {lost_classes[:5].tolist()}",
                 hint="Leave these rows out of X and y",
             )
         if groups is not None:
@@ -342,10 +359,9 @@ def _read_validation_rows(estimator, X, y, sample_weight, groups, pos_label):
         )
     positive = len(classes) - 1 if len(classes) == 2 else 1
     if pos_label is not None:
-        places = [at for at, label in enumerate(classes.tolist()) if label == pos_label]
-        if len(places) != 1:
+        if pos_label not in classes.tolist():
             raise unknown_name_error("pos_label", pos_label, classes.tolist())
-        positive = places[0]
+        positive = classes.tolist().index(pos_label)
     # A placeholder: the predictions of each refitted model take its place.
     proba = np.full((len(codes), len(classes)), 1 / len(classes))
     return X, Predictions(proba, codes, weight, classes, positive), groups
@@ -387,21 +403,19 @@ def _select_measures(measures, n_classes):
             error=TypeError,
         )
     available = all_metrics()
+    names = [*MEASURE_METHODS, *available]
     selected = {}
     for measure in measures:
-        name = measure.spec.name if isinstance(measure, Measure) else measure
         if isinstance(measure, Measure):
-            selected[name] = measure
-        elif isinstance(name, str) and name in available:
-            selected[name] = available[name]
-        elif not isinstance(name, str) or name not in MEASURE_METHODS:
-            raise unknown_name_error(
-                "measures", name, [*MEASURE_METHODS, *available], "See the list"
-            )
+            selected[measure.spec.name] = measure
+        elif not isinstance(measure, str) or measure not in names:
+            raise unknown_name_error("measures", measure, names, "See the list")
+        elif measure in available:
+            selected[measure] = available[measure]
         elif n_classes == 2:
-            selected[name] = name
-        elif name in _MULTICLASS_MEASURES:
-            selected[name] = _MULTICLASS_MEASURES[name]
+            selected[measure] = measure
+        elif measure in _MULTICLASS_MEASURES:
+            selected[measure] = _MULTICLASS_MEASURES[measure]
         else:
             raise invalid_input(
                 "measures",
@@ -409,7 +423,7 @@ def _select_measures(measures, n_classes):
                     f"measures of {n_classes} classes, such as "
                     f"{', '.join(_MULTICLASS_MEASURES)}"
                 ),
-                got=f"{name!r}, which is one of two",
+                got=f"{measure!r}, which is one of two",
                 hint="Leave measures out, or validate each class against the others: y == label",
             )
     if not selected:
@@ -430,11 +444,11 @@ def _get_required_measures(n_classes):
 
 def _warn_missing_metrics(rows, n_models, method):
     """Warn of measures that do not exist in some resamples, such as an infinite slope."""
-    short = [row for row in rows if row.n_used < n_models]
-    if not short:
+    incomplete_rows = [row for row in rows if row.n_used < n_models]
+    if not incomplete_rows:
         return
     counts_text = ", ".join(
-        f"{row.measure} in {n_models - row.n_used}" for row in short
+        f"{row.measure} in {n_models - row.n_used}" for row in incomplete_rows
     )
     hint = "Those resamples are left out: more rows, or groups that are finer, leave fewer out"
     if method == "optimism":

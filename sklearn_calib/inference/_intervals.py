@@ -28,9 +28,9 @@ from ._clusters import (
     compute_few_event_interval,
     compute_mean_loss_interval,
     compute_small_sample_inflation,
-    reads_residuals,
+    depends_on_residuals,
 )
-from ._measure_forms import DRAW_FUNCTION_BY_MEASURE, evaluate_population
+from ._measure_forms import DRAW_FUNCTION_BY_MEASURE, evaluate_all_labels
 from ._monte_carlo import missing_scores_error
 from ._resampling import (
     pool_rows,
@@ -267,12 +267,17 @@ def confidence_interval(
     check_level(level)
     n_resamples = check_count(n_resamples, "n_resamples", 2)
     check_progress(progress)
-    _check_isotonic(measure, method)
+    _reject_isotonic_bootstrap(measure, method)
     sample = None
     clusters = None
     if is_summary(y_true):
         _check_summary_alone(
-            y_proba, sample_weight, labels, pos_label, groups, soft_labels
+            y_proba,
+            sample_weight,
+            labels,
+            pos_label,
+            groups,
+            soft_labels,
         )
         sample_value, sample, options = _prepare_cell_sample(y_true, function, options)
         predictions = sample.predictions
@@ -284,7 +289,12 @@ def confidence_interval(
         if y_proba is None:
             raise missing_scores_error(y_true, "Pass it as y_true")
         validated = validate_predictions(
-            y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
+            y_true,
+            y_proba,
+            sample_weight,
+            labels,
+            pos_label,
+            soft_labels=soft_labels,
         )
         predictions = fit_rows = add_cluster_ids(validated, groups)
         clusters = predictions.clusters
@@ -295,14 +305,21 @@ def confidence_interval(
     if method == "auto":
         # The mean of a proper loss has an interval without draws.
         if function.spec.loss is not None and not options:
-            closed = compute_mean_loss_interval(
-                predictions, function.spec.loss, level, counts
+            exact_interval = compute_mean_loss_interval(
+                predictions,
+                function.spec.loss,
+                level,
+                counts,
             )
-            if closed is not None:
-                name, low, high = closed
-                estimate = float(min(max(sample_value, low), high))
+            if exact_interval is not None:
+                method_name, low, high = exact_interval
                 return ConfidenceInterval(
-                    estimate, low, high, level, name, float(sample_value)
+                    float(min(max(sample_value, low), high)),
+                    low,
+                    high,
+                    level,
+                    method_name,
+                    float(sample_value),
                 )
         # Calibration errors are not negative and biased upwards. Near 0 their bootstrap
         # distribution excludes the truth, so tests are inverted instead.
@@ -316,42 +333,56 @@ def confidence_interval(
     if method == "bootstrap":
         # This call only warns if a class has no rows.
         compute_few_event_interval(predictions, None, level, counts)
-        measured = partial(function.evaluate, **options)
-        how = draws | {"progress": progress}
-        values = _draw_values(predictions, sample, clusters, measured, how)
+        evaluate = partial(function.evaluate, **options)
+        draw_options = draws | {"progress": progress}
+        values = _bootstrap_values(
+            predictions, sample, clusters, evaluate, draw_options
+        )
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
         if clusters is not None:
-            inflation = compute_small_sample_inflation(
-                predictions.weight, clusters, level
-            )
-            low, high = (
-                sample_value + inflation * (end - sample_value) for end in (low, high)
-            )
+            weight = predictions.weight
+            inflation = compute_small_sample_inflation(weight, clusters, level)
+            low = sample_value + inflation * (low - sample_value)
+            high = sample_value + inflation * (high - sample_value)
         estimate = min(max(sample_value, low), high)
-        chance = None
+        null_mean = None
     else:
         law = _estimate_label_distribution(fit_rows, recalibrator, unit, predictions)
         observed, simulate = _make_simulation(
             predictions, function, options, sample, draws
         )
-        measure_population = partial(evaluate_population, function, **options)
+        measure_population = partial(evaluate_all_labels, function, **options)
         has_confidence = "confidence" in function.spec.multiclass
         reads_top = has_confidence and "multiclass" not in options
         line = partial(
-            _TruthLine, predictions, measure_population, simulate, reads_top=reads_top
+            _TruthLine,
+            predictions,
+            measure_population,
+            simulate,
+            reads_top=reads_top,
         )
-        tail = (1 - level) / 2
-        low, estimate, high, chance = _invert_test(
-            line, predictions, law, observed, tail, progress
+        low, estimate, high, null_mean = _invert_test(
+            line,
+            predictions,
+            law,
+            observed,
+            (1 - level) / 2,
+            progress,
         )
     return ConfidenceInterval(
-        float(estimate), low, high, level, method, float(sample_value), chance
+        float(estimate),
+        low,
+        high,
+        level,
+        method,
+        float(sample_value),
+        null_mean,
     )
 
 
-def _check_summary_alone(*others):
+def _check_summary_alone(*arguments):
     """Raise if labels, weights or groups are passed beside a summary, which holds them."""
-    if any(other is not None and other is not False for other in others):
+    if any(argument is not None and argument is not False for argument in arguments):
         raise invalid_input(
             expected="a summary alone",
             got="other arguments",
@@ -387,7 +418,7 @@ def _check_inversion(function, method):
         )
 
 
-def _check_isotonic(measure, method):
+def _reject_isotonic_bootstrap(measure, method):
     """Raise for the bootstrap of an isotonic measure, whose interval misses the truth."""
     if measure.startswith("isotonic") and method != "inversion":
         alternative = measure.replace("isotonic", "temperature")
@@ -398,13 +429,13 @@ def _check_isotonic(measure, method):
         )
 
 
-def _draw_values(predictions, sample, groups, measured, how):
+def _bootstrap_values(predictions, sample, groups, evaluate, options):
     """Return a measure on bootstrap samples of the rows, or of the cells of a summary."""
     if sample is None:
         return simulate_bootstrap_distribution(
-            predictions, measured, **how, groups=groups
+            predictions, evaluate, **options, groups=groups
         )
-    return simulate_distribution(sample.draw_bootstrap_sample, measured, **how)
+    return simulate_distribution(sample.draw_bootstrap_sample, evaluate, **options)
 
 
 def is_calibration_error(function: Measure) -> bool:
@@ -424,11 +455,8 @@ def _prepare_cell_sample(summary, function, options):
     samples = summary.samples(MAX_SUMMARY_CELLS)
     if options.get("n_bins") == "cube_root":
         options = {**options, "n_bins": compute_cube_root_bin_count(summary.n_samples)}
-    if (
-        len(samples) > 1
-        or not function.spec.poolable
-        or (is_multiclass and not function.has_pos_label)
-    ):
+    is_valid = len(samples) == 1 and function.spec.poolable
+    if not is_valid or (is_multiclass and not function.has_pos_label):
         raise invalid_input(
             expected="a measure of one two-class problem, with a summary",
             got=repr(name),
@@ -443,11 +471,12 @@ def _prepare_cell_sample(summary, function, options):
 
 def _prepare_cluster_sample(predictions, function, options):
     """Return the cells of clusters to draw from, for a calibration error."""
-    if options or not function.has_pos_label or not reads_residuals(function.spec.name):
-        got = function.spec.name
+    name = function.spec.name
+    is_valid = function.has_pos_label and depends_on_residuals(name)
+    if options or not is_valid:
         raise invalid_input(
             expected="a calibration error with its default options, with groups",
-            got=repr(got),
+            got=repr(name),
             hint="Take method='bootstrap', or leave groups out",
         )
     (problem,) = predictions.problems()
@@ -465,20 +494,22 @@ def _estimate_label_distribution(predictions, recalibrator, unit=1.0, rows=None)
     # Without a row, a class would be as frequent as predicted: it gets a copy of the
     # middle row.
     absent = np.setdiff1d(numbers, predictions.codes[weighted_rows])
-    fit_rows = np.append(
-        weighted_rows, 0 * absent + weighted_rows[len(weighted_rows) // 2]
-    )
+    middle_row = weighted_rows[len(weighted_rows) // 2]
+    fit_rows = np.append(weighted_rows, np.full_like(absent, middle_row))
     codes = np.append(predictions.codes[weighted_rows], absent)
     weight = unit * predictions.weight[fit_rows]
     # A law that is constant or smoothed serves as well, so warnings of the fit are not
     # shown.
     with ignore_calibration_warnings():
         fitted = fit_clone(
-            recalibrator, predictions.proba[fit_rows], codes, numbers, weight
+            recalibrator,
+            predictions.proba[fit_rows],
+            codes,
+            numbers,
+            weight,
         )
-    return predict_proba_aligned(
-        fitted, (predictions if rows is None else rows).proba, numbers
-    )
+    rows = predictions if rows is None else rows
+    return predict_proba_aligned(fitted, rows.proba, numbers)
 
 
 def _make_simulation(predictions, function, options, sample, settings):
@@ -493,11 +524,9 @@ def _make_simulation(predictions, function, options, sample, settings):
         return evaluate(predictions), simulate_from_cells
     # Some measures have a form for many draws at once, on pooled cells, which is many
     # times faster.
-    evaluate_draws = (
-        None if options else DRAW_FUNCTION_BY_MEASURE.get(function.spec.name)
-    )
+    evaluate_draws = DRAW_FUNCTION_BY_MEASURE.get(function.spec.name)
     pooled = None
-    if evaluate_draws is not None:
+    if evaluate_draws is not None and not options:
         pooled = pool_rows(predictions, _MAX_ROW_CELLS, always=True)
     if pooled is None:
         draw = partial(simulate_null_distribution, predictions, evaluate, **settings)
@@ -524,45 +553,50 @@ def _invert_test(line, predictions, law, observed, tail, progress):
     `_TruthLine` to a law; `tail` is the share of draws beyond each end.
     """
     # Values that differ only by rounding count as equal to the observed one.
-    near = 1e-12 * max(1.0, abs(observed))
+    tolerance = 1e-12 * max(1.0, abs(observed))
     # Truths between the predictions and their recalibration: the shape of the
     # miscalibration is taken from the data, and its size is tested.
-    shaped = line(law)
-    done = count(1)
+    shaped_line = line(law)
+    n_done = count(1)
 
     def search_end(line, too_small):
-        end = line.compute_limit(line.find_first(too_small))
+        end = line.compute_population_value(line.find_smallest_strength(too_small))
         if progress is not None:
-            progress(next(done), 4)
+            progress(next(n_done), 4)
         return end
 
-    def make_rejection(share):
-        return lambda values: (
-            _compute_monte_carlo_pvalue(values >= observed - near) <= share
-        )
+    def make_rejection(significance):
+        def is_rejected(values):
+            is_extreme = values >= observed - tolerance
+            return _compute_monte_carlo_pvalue(is_extreme) <= significance
+
+        return is_rejected
 
     def is_too_small(values):
-        return _compute_monte_carlo_pvalue(values <= observed + near) > tail
+        is_extreme = values <= observed + tolerance
+        return _compute_monte_carlo_pvalue(is_extreme) > tail
 
-    low = search_end(shaped, make_rejection(tail))
-    estimate = search_end(shaped, make_rejection(0.5))
+    low = search_end(shaped_line, make_rejection(tail))
+    estimate = search_end(shaped_line, make_rejection(0.5))
     # If it is 0, calibration is not rejected, and all lines begin there.
     if low > 0:
         # A one-sided miscalibration has the same error with a smaller distance
         # elsewhere, so it can give a smaller lower end.
-        half = line(_keep_farther_half(predictions, law))
-        low = min(low, half.compute_limit(half.find_first(make_rejection(tail))))
+        half_line = line(_keep_farther_half(predictions, law))
+        strength = half_line.find_smallest_strength(make_rejection(tail))
+        low = min(low, half_line.compute_population_value(strength))
         # It holds tables as large as the predictions.
-        del half
+        del half_line
     # An unbiased estimate may be near 0, or below, although the truth is not.
-    shift = _shift_predictions(predictions, max(observed, 0.1 / np.sqrt(len(law))))
+    distance = max(observed, 0.1 / np.sqrt(len(law)))
+    shifted_proba = _shift_predictions(predictions, distance)
     high = max(
         low,
-        search_end(shaped, is_too_small),
-        search_end(line(shift), is_too_small),
+        search_end(shaped_line, is_too_small),
+        search_end(line(shifted_proba), is_too_small),
     )
-    chance = float(shaped.simulated(0.0).mean())
-    return low, min(max(low, estimate), high), high, chance
+    null_mean = float(shaped_line.simulated(0.0).mean())
+    return low, min(max(low, estimate), high), high, null_mean
 
 
 def _compute_monte_carlo_pvalue(as_extreme):
@@ -581,8 +615,8 @@ def _keep_farther_half(predictions, law):
     return np.where((distance >= np.median(distance))[:, None], law, proba)
 
 
-def _shift_predictions(predictions, size):
-    """Shift predictions by `size` in the direction in which they are off on average."""
+def _shift_predictions(predictions, distance):
+    """Shift predictions by `distance` in the direction in which they are off on average."""
     proba = np.asarray(predictions.proba)
     weight = predictions.weight / predictions.weight.sum()
     frequency = np.bincount(predictions.codes, weights=weight, minlength=proba.shape[1])
@@ -592,7 +626,7 @@ def _shift_predictions(predictions, size):
     if largest < 1e-12:
         direction = np.eye(proba.shape[1])[0] - 1 / proba.shape[1]
         largest = 1.0
-    return proba + direction * (max(size, 1e-6) / largest)
+    return proba + direction * (max(distance, 1e-6) / largest)
 
 
 class _TruthLine:
@@ -602,10 +636,10 @@ class _TruthLine:
     """
 
     def __init__(
-        self, predictions, evaluate_population, simulate, law, reads_top=False
+        self, predictions, evaluate_all_labels, simulate, law, reads_top=False
     ):
         self.predictions = predictions
-        self.evaluate_population = evaluate_population
+        self.evaluate_all_labels = evaluate_all_labels
         self.proba = np.asarray(predictions.proba)
         self.law = law
         self.reads_top = reads_top
@@ -616,31 +650,31 @@ class _TruthLine:
         truth = np.clip(self.proba + t * (self.law - self.proba), 0, None)
         return truth / truth.sum(axis=1, keepdims=True)
 
-    def compute_limit(self, t):
+    def compute_population_value(self, t):
         """Compute the value of the sample's cells: each row with every label, weighted."""
         tables = self.proba, self.compute_truth(t)
         classes = self.predictions.classes
         if self.reads_top and len(classes) > 2:
             # Two copies of each row instead of k: the predicted class, or another one.
             top = self.proba.argmax(axis=1)[:, None]
-            tops = (np.take_along_axis(table, top, axis=1) for table in tables)
-            tables = [np.hstack([1 - column, column]) for column in tops]
+            top_columns = (np.take_along_axis(table, top, axis=1) for table in tables)
+            tables = [np.hstack([1 - column, column]) for column in top_columns]
             classes = np.arange(2)
         proba, truth = tables
         n, k = proba.shape
-        everything = Predictions(
+        all_labels = Predictions(
             np.tile(proba, (k, 1)),
             np.repeat(np.arange(k), n),
             (truth * self.predictions.weight[:, None]).T.ravel(),
             classes,
         )
         # The copies of a row are one item, not additional rows.
-        everything.items = np.tile(np.arange(n), k)
-        value = self.evaluate_population(everything)
+        all_labels.items = np.tile(np.arange(n), k)
+        value = self.evaluate_all_labels(all_labels)
         # A value that is 0 but for rounding is 0.
         return 0.0 if abs(value) < 1e-15 else float(value)
 
-    def find_first(self, too_small):
+    def find_smallest_strength(self, too_small):
         """Find the smallest t, to 2 %, that is large enough; else the largest one tried."""
         low = 0.0
         high = 1.0

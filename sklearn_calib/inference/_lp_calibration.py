@@ -91,11 +91,11 @@ def lp_calibration_bound(
     )
     value = lp_calibration_error.evaluate(predictions, p=p, n_levels=n_levels)
     # Kish's number of rows of equal weight.
-    size = predictions.weight.sum() ** 2 / np.sum(predictions.weight**2)
+    n_effective = predictions.weight.sum() ** 2 / np.sum(predictions.weight**2)
     # For p >= 2 the l_p norm is at most the l_2 norm. The first term bounds the mean
     # deviation of a vector of means, the second its fluctuation.
     radius = np.sqrt(2) + 2 * np.sqrt(-np.log(1 - level))
-    return float(value + radius / np.sqrt(size))
+    return float(value + radius / np.sqrt(n_effective))
 
 
 def binning_sample_size(
@@ -187,40 +187,43 @@ def binning_sample_size(
             got=f"p={p}, epsilon={epsilon}",
             hint="Take a larger p",
         )
-    bins = 6 / beta if n_bins is None else n_bins
+    n_used_bins = 6 / beta if n_bins is None else n_bins
     if method == "plugin":
         # Rows that find all cells of mass beta / 6, by Chernoff's inequality, and rows
         # that estimate all unions of them, by Hoeffding's.
-        choice = 72 / beta * np.log(8 / (beta * delta))
-        estimates = 8 / beta**2 * (bins * np.log(2) + np.log(8 * n_classes / delta))
-        return int(np.ceil(choice) + np.ceil(estimates))
-    return _compute_paper_size(beta, delta, n_classes, bins)
+        selection_rows = 72 / beta * np.log(8 / (beta * delta))
+        log_unions = n_used_bins * np.log(2) + np.log(8 * n_classes / delta)
+        estimation_rows = 8 / beta**2 * log_unions
+        return int(np.ceil(selection_rows) + np.ceil(estimation_rows))
+    return _compute_paper_size(beta, delta, n_classes, n_used_bins)
 
 
-def _compute_paper_size(beta, delta, k, bins):
+def _compute_paper_size(beta, delta, k, n_bins):
     """Return the rows of the paper's algorithm, for accuracy `beta` and `k` classes."""
     n_levels = choose_n_levels(beta)
-    pools = np.floor(np.log2(max(bins, 1))) + 1
+    n_pools = np.floor(np.log2(max(n_bins, 1))) + 1
     # A third of the failure probability, and the accuracy, of event A_1 in section 3.1 of
     # the paper.
-    first = delta / 3
+    selection_delta = delta / 3
     accuracy = beta / 12
-    log_sets = log_level_sets(n_levels, k)
-    choice = max(
-        np.log(4 / (accuracy * first)) / (2 * accuracy**2),
-        8 / (3 * accuracy) * (np.log(2 / first) + log_sets),
+    log_sets = compute_log_level_sets(n_levels, k)
+    selection_rows = max(
+        np.log(4 / (accuracy * selection_delta)) / (2 * accuracy**2),
+        8 / (3 * accuracy) * (np.log(2 / selection_delta) + log_sets),
     )
     # Events A_2 and A_3: an accuracy of beta / (36 (ceil(log2 |B|) + 1)) in each pool,
     # by lemma 9 with the constant 32 of its proof (36^2 * 32 = 41472).
-    masses = 41472 * pools**3 * np.log(12 * bins * pools / delta) / beta**2
-    labels = 41472 * pools**3 * np.log(12 * bins * k * pools / delta) / beta**2
-    return int(np.ceil(choice + masses + labels))
+    mass_rows = 41472 * n_pools**3 * np.log(12 * n_bins * n_pools / delta) / beta**2
+    label_rows = (
+        41472 * n_pools**3 * np.log(12 * n_bins * k * n_pools / delta) / beta**2
+    )
+    return int(np.ceil(selection_rows + mass_rows + label_rows))
 
 
-def log_level_sets(n_levels: int, k: int) -> float:
+def compute_log_level_sets(n_levels: int, k: int) -> float:
     """Compute log of the number of level sets, C(n + k, k) - C(n, k) (lemma 3, corrected)."""
-    every = gammaln(n_levels + k + 1) - gammaln(k + 1) - gammaln(n_levels + 1)
+    log_total = gammaln(n_levels + k + 1) - gammaln(k + 1) - gammaln(n_levels + 1)
     if n_levels < k:
-        return float(every)
-    some = gammaln(n_levels + 1) - gammaln(k + 1) - gammaln(n_levels - k + 1)
-    return float(every + np.log1p(-np.exp(some - every)))
+        return float(log_total)
+    log_excluded = gammaln(n_levels + 1) - gammaln(k + 1) - gammaln(n_levels - k + 1)
+    return float(log_total + np.log1p(-np.exp(log_excluded - log_total)))

@@ -23,7 +23,7 @@ POPULATION_OPTIONS_BY_MEASURE: dict[str, dict[str, Any]] = {
 }
 
 
-def evaluate_population(
+def evaluate_all_labels(
     measure: Measure, predictions: Predictions, **options: Any
 ) -> float:
     """Return the measure of rows with every label, each weighted by its probability.
@@ -49,21 +49,21 @@ def evaluate_population(
 _DEFAULT_N_BINS = 15
 
 
-def _bin_gaps(score, mass, events):
+def _compute_bin_gaps(score, mass, events):
     """Return the absolute mean residuals of the bins, (n_draws, n_bins), and their masses."""
     starts = find_bin_starts(mass, _DEFAULT_N_BINS)
     bin_mass, total = sum_runs(starts, mass, events - mass * score)
-    filled = bin_mass > 0
-    return np.abs(total[:, filled]) / bin_mass[filled], bin_mass[filled]
+    is_filled = bin_mass > 0
+    return np.abs(total[:, is_filled]) / bin_mass[is_filled], bin_mass[is_filled]
 
 
 def _average_gaps(score, mass, events):
-    gaps, bin_mass = _bin_gaps(score, mass, events)
+    gaps, bin_mass = _compute_bin_gaps(score, mass, events)
     return gaps @ bin_mass / bin_mass.sum()
 
 
 def _find_largest_gaps(score, mass, events):
-    gaps, _ = _bin_gaps(score, mass, events)
+    gaps, _ = _compute_bin_gaps(score, mass, events)
     return gaps.max(axis=1)
 
 

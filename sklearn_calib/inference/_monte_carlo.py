@@ -10,7 +10,12 @@ from .._argument_checks import check_count, is_scalar_equal, unknown_name_error
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import Measure, all_metrics, validate_predictions
-from ._clusters import ClusterSample, add_cluster_ids, reads_residuals, warn_few_events
+from ._clusters import (
+    ClusterSample,
+    add_cluster_ids,
+    depends_on_residuals,
+    warn_few_events,
+)
 from ._resampling import pool_rows, simulate_if_calibrated
 
 # These measures are computed from absolute values of bins, which are the same if the
@@ -55,21 +60,21 @@ class MonteCarloResult:
         """
         ranked = float(statistic if ranked is None else ranked)
         # Rounding must not make an equal replicate smaller.
-        extreme = null_distribution >= ranked - 1e-12 * max(1.0, abs(ranked))
+        is_extreme = null_distribution >= ranked - 1e-12 * max(1.0, abs(ranked))
         # The observed statistic is one of the equally likely ones under the hypothesis,
         # which makes the test exact.
-        pvalue = (1 + np.count_nonzero(extreme)) / (1 + len(null_distribution))
+        pvalue = (1 + np.count_nonzero(is_extreme)) / (1 + len(null_distribution))
         return cls(float(statistic), float(pvalue), null_distribution, name, ranked)
 
 
-def missing_scores_error(y_true: object, instead: str) -> InvalidInputError:
-    """Return the error for labels without probabilities; a summary needs `instead`."""
+def missing_scores_error(y_true: object, summary_hint: str) -> InvalidInputError:
+    """Return the error for labels without probabilities; a summary needs `summary_hint`."""
     got = "labels alone"
     hint = "Pass both"
     # Only a `CalibrationSummary` has this field.
     if hasattr(y_true, "significant_bits"):
         got = "a summary"
-        hint = instead
+        hint = summary_hint
     return invalid_input(
         expected="labels and probabilities of rows", got=got, hint=hint, error=TypeError
     )
@@ -209,20 +214,25 @@ def calibration_test(
         n_resamples, "n_resamples", hint="Pass 999 for p-values down to 0.001"
     )
     predictions = validate_predictions(
-        y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
+        y_true,
+        y_proba,
+        sample_weight,
+        labels,
+        pos_label,
+        soft_labels=soft_labels,
     )
     predictions = add_cluster_ids(predictions, groups)
     evaluate, name = _make_evaluation(predictions, statistic, options)
-    reads_cells = _reads_cells(predictions, name, statistic, options)
+    depends_on_cells = _depends_only_on_cells(predictions, name, statistic, options)
     sample: Any = None
     draw = None
     if predictions.clusters is None:
         # A statistic of cells is simulated on cells, which have the same law and are
         # fewer.
-        if reads_cells:
+        if depends_on_cells:
             sample = pool_rows(predictions)
     else:
-        if not (reads_cells and reads_residuals(name)):
+        if not (depends_on_cells and depends_on_residuals(name)):
             raise invalid_input(
                 expected=(
                     "a calibration error or a proper loss with its default options, with "
@@ -237,8 +247,8 @@ def calibration_test(
         items = None if predictions.items is None else predictions.items[problem.rows]
         sample = ClusterSample(problem, predictions.clusters, items=items)
         # A change of sign of a cluster leaves the absolute value of its bin as it is.
-        draw = sample.draw_by_votes if name in _BIN_MEASURES else None
-    observed, ranked, null = simulate_if_calibrated(
+        draw = sample.draw_labels_by_votes if name in _BIN_MEASURES else None
+    observed, ranked, null_values = simulate_if_calibrated(
         predictions,
         sample,
         evaluate,
@@ -248,10 +258,10 @@ def calibration_test(
         n_jobs=n_jobs,
         progress=progress,
     )
-    return MonteCarloResult.from_draws(observed, null, name, ranked)
+    return MonteCarloResult.from_draws(observed, null_values, name, ranked)
 
 
-def _reads_cells(predictions, name, statistic, options):
+def _depends_only_on_cells(predictions, name, statistic, options):
     """Return whether the statistic depends only on the weight of each label at each score."""
     measure = statistic if callable(statistic) else all_metrics()[name]
     # Options may make a measure depend on single rows.
@@ -264,11 +274,9 @@ def _make_evaluation(predictions, statistic, options):
     """Return a function of predictions, larger for worse calibration, and its name."""
     measure = statistic
     if not callable(statistic):
-        name = (
-            "smooth_calibration_error"
-            if is_scalar_equal(statistic, "smooth")
-            else statistic
-        )
+        name = statistic
+        if is_scalar_equal(statistic, "smooth"):
+            name = "smooth_calibration_error"
         measure = all_metrics().get(name) if isinstance(name, str) else None
         if measure is None:
             names = ("smooth", *all_metrics())
@@ -285,8 +293,7 @@ def _make_evaluation(predictions, statistic, options):
     proba = np.array(predictions.proba)
 
     def call_statistic(predictions):
-        return float(
-            statistic(predictions.classes[predictions.codes], proba, **options)
-        )
+        labels = predictions.classes[predictions.codes]
+        return float(statistic(labels, proba, **options))
 
     return call_statistic, getattr(statistic, "__name__", "statistic")

@@ -134,21 +134,14 @@ class PairedLosses:
         from .._kernels._exact_sums_compiled import sum_exactly
 
         check_same_index(first, second, sample_weight, groups)
-        first_loss, second_loss = (
-            np.asarray(read_numbers(losses, "losses"), dtype=np.float64)
-            for losses in (first, second)
-        )
+        first_loss = read_numbers(first, "losses").astype(np.float64)
+        second_loss = read_numbers(second, "losses").astype(np.float64)
+        shapes = [first_loss.shape, second_loss.shape]
         weight = None
         if sample_weight is not None:
-            weight = np.asarray(
-                read_numbers(sample_weight, "sample_weight"), dtype=float
-            )
+            weight = read_numbers(sample_weight, "sample_weight").astype(np.float64)
             check_weights(weight, keeps_unit=True)
-        shapes = [
-            np.shape(each)
-            for each in (first_loss, second_loss, weight)
-            if each is not None
-        ]
+            shapes.append(weight.shape)
         if first_loss.ndim != 1 or len(set(shapes)) > 1:
             raise invalid_input(
                 expected="columns of one length",
@@ -170,9 +163,8 @@ class PairedLosses:
         if weight is None:
             # Sums of blocks are exact, so the result does not depend on the size of the
             # blocks.
-            sums = sum_exactly(
-                np.array([first_loss, second_loss, np.square(change, out=change)])
-            )
+            squares = np.square(change, out=change)
+            sums = sum_exactly(np.array([first_loss, second_loss, squares]))
             n = len(first_loss) << SUM_FRACTION_BITS
             sums = [n, n, sums[0], sums[1], sums[1] - sums[0], sums[2]]
         else:
@@ -250,26 +242,27 @@ class PairedLosses:
                 expected="rows of positive weight", got="none", hint="Call add first"
             )
         mean = (second_sum - first_sum) / total
-        residual_square = max(
-            squared_change - 2 * mean * weighted_change + mean**2 * squares, Fraction(0)
-        )
+        residual_square = squared_change - 2 * mean * weighted_change
+        residual_square = max(residual_square + mean**2 * squares, Fraction(0))
         # For equal weights this is n (n - 1), the divisor of the unbiased variance of a
         # mean.
         freedom = total**2 - squares
-        half = float("inf")
+        half_width = float("inf")
         if freedom > 0:
-            half = float(
-                ndtri((1 + level) / 2) * np.sqrt(float(residual_square / freedom))
-            )
+            error = np.sqrt(float(residual_square / freedom))
+            half_width = float(ndtri((1 + level) / 2) * error)
         if self._clusters is not None:
-            half = self._compute_cluster_half_width(level)
-        first = float(first_sum / total)
-        second = float(second_sum / total)
+            half_width = self._compute_cluster_half_width(level)
         estimate = float(mean)
-        low = estimate - half
-        high = estimate + half
         return PairedDifference(
-            measure, first, second, estimate, low, high, level, "normal"
+            measure,
+            float(first_sum / total),
+            float(second_sum / total),
+            estimate,
+            estimate - half_width,
+            estimate + half_width,
+            level,
+            "normal",
         )
 
     def _compute_cluster_half_width(self, level):
@@ -402,13 +395,13 @@ def paired_difference(
         "random_state": random_state,
     }
     if y_true is None and all(map(is_summary, probas)):
-        _check_for_summaries(measure, groups is not None or soft_labels)
+        _check_summaries_suffice(measure, groups is not None or soft_labels)
         first_interval, second_interval = (
             confidence_interval(summary, None, measure, level=level, **draws)
             for summary in probas
         )
         return _combine_intervals(measure, first_interval, second_interval)
-    read = partial(
+    validate = partial(
         validate_predictions,
         y_true,
         sample_weight=sample_weight,
@@ -416,8 +409,8 @@ def paired_difference(
         pos_label=pos_label,
         soft_labels=soft_labels,
     )
-    first = read(first_proba, input_name="first_proba")
-    second = read(second_proba, input_name="second_proba")
+    first = validate(first_proba, input_name="first_proba")
+    second = validate(second_proba, input_name="second_proba")
     first = add_cluster_ids(first, groups)
     loss = None if measure == "accuracy" else measures[measure].spec.loss
     # These measures are means of one number per row.
@@ -427,7 +420,7 @@ def paired_difference(
         return _bootstrap_difference(measure, first, second, level, draws)
     # The weights of the validated predictions, which no longer have rows of weight 0.
     has_weights = sample_weight is not None or soft_labels
-    interval: Any = partial(
+    compute_interval: Any = partial(
         confidence_interval,
         measure=measure,
         level=level,
@@ -437,8 +430,8 @@ def paired_difference(
         groups=first.clusters,
         **draws,
     )
-    first_interval = interval(first.codes, first.proba)
-    second_interval = interval(second.codes, second.proba)
+    first_interval = compute_interval(first.codes, first.proba)
+    second_interval = compute_interval(second.codes, second.proba)
     return _combine_intervals(measure, first_interval, second_interval)
 
 
@@ -455,14 +448,13 @@ def _compare_losses(measure, loss, first, second, level):
     if loss is None:
         return normal
 
-    def label_losses():
-        return loss.compute_label_losses(second.proba) - loss.compute_label_losses(
-            first.proba
-        )
+    def compute_loss_changes():
+        first_losses = loss.compute_label_losses(first.proba)
+        return loss.compute_label_losses(second.proba) - first_losses
 
     # The normal interval is too short if the loss depends on a few rows of a rare
     # class.
-    ends = compute_few_event_interval(first, label_losses, level)
+    ends = compute_few_event_interval(first, compute_loss_changes, level)
     if ends is None:
         return normal
     low = min(ends[0], normal.low)
@@ -470,7 +462,7 @@ def _compare_losses(measure, loss, first, second, level):
     return replace(normal, low=low, high=high, method="gamma")
 
 
-def _bootstrap_difference(measure, first, second, level, random):
+def _bootstrap_difference(measure, first, second, level, draw_options):
     """Return the difference of a measure that no other interval fits, from resampled rows."""
     evaluate = all_metrics()[measure].evaluate
     groups = first.clusters
@@ -478,24 +470,32 @@ def _bootstrap_difference(measure, first, second, level, random):
     second_value = evaluate(second)
     estimate = second_value - first_value
     # The same seed draws the same rows for both models, which keeps the pairs.
-    draws_one = simulate_bootstrap_distribution(
-        first, evaluate, groups=groups, **random
+    draw = partial(
+        simulate_bootstrap_distribution,
+        evaluate=evaluate,
+        groups=groups,
+        **draw_options,
     )
-    draws_two = simulate_bootstrap_distribution(
-        second, evaluate, groups=groups, **random
-    )
-    low, high = np.quantile(draws_two - draws_one, [(1 - level) / 2, (1 + level) / 2])
+    changes = draw(second) - draw(first)
+    ends = np.quantile(changes, [(1 - level) / 2, (1 + level) / 2])
     # A bootstrap of few clusters is too narrow.
     inflation = 1.0
     if groups is not None:
         inflation = compute_small_sample_inflation(first.weight, groups, level)
-    low, high = (float(estimate + inflation * (end - estimate)) for end in (low, high))
+    low, high = (float(estimate + inflation * (end - estimate)) for end in ends)
     return PairedDifference(
-        measure, first_value, second_value, estimate, low, high, level, "bootstrap"
+        measure,
+        first_value,
+        second_value,
+        estimate,
+        low,
+        high,
+        level,
+        "bootstrap",
     )
 
 
-def _check_for_summaries(measure, needs_rows):
+def _check_summaries_suffice(measure, needs_rows):
     """Raise if summaries cannot be compared by a measure, or if an argument needs the rows."""
     if needs_rows:
         raise invalid_input(

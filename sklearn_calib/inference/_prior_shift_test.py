@@ -162,46 +162,45 @@ def prior_shift_test(
     target = orient_single_column(target, proba_target, positive)
     n_source = len(source)
     n_target = len(target)
-    both_scores = np.vstack([source, target])
+    all_scores = np.vstack([source, target])
     unknown_codes = np.zeros(n_target, dtype=np.intp)
     # The ranks of all rows are computed once for all resamples.
-    ranked_scores = RankedScores(both_scores, np.concatenate([codes, unknown_codes]))
+    ranked_scores = RankedScores(all_scores, np.concatenate([codes, unknown_codes]))
     # The smallest distance of the target's scores from a mixture of the scores of the
     # classes.
     mixture = ranked_scores.compute_mixture_distance(
         np.arange(n_source), np.arange(n_source, n_source + n_target)
     )
     rng = make_generator(random_state)
-    members = [np.flatnonzero(codes == c) for c in range(k)]
-    sizes = [len(rows) for rows in members]
-    null = np.empty(int(n_resamples))
+    rows_by_class = [np.flatnonzero(codes == c) for c in range(k)]
+    sizes = [len(rows) for rows in rows_by_class]
+    null_values = np.empty(int(n_resamples))
     # Under the hypothesis the target is such a mixture: both samples are drawn again
     # from the labelled rows, the target with the fitted frequencies.
-    for number in range(len(null)):
-        labelled = _draw_rows(members, sizes, rng)
+    for i in range(len(null_values)):
+        labelled = _draw_rows(rows_by_class, sizes, rng)
         target_sizes = rng.multinomial(n_target, mixture.prior)
-        unlabelled = _draw_rows(members, target_sizes, rng)
-        null[number] = ranked_scores.compute_mixture_distance(
-            labelled, unlabelled, rng
-        ).distance
-    pvalue = MonteCarloResult.from_draws(
-        mixture.distance, null, "prior_shift_test"
-    ).pvalue
-    labels = classes.tolist()
-    label = labels[mixture.column]
+        unlabelled = _draw_rows(rows_by_class, target_sizes, rng)
+        drawn = ranked_scores.compute_mixture_distance(labelled, unlabelled, rng)
+        null_values[i] = drawn.distance
+    result = MonteCarloResult.from_draws(
+        mixture.distance,
+        null_values,
+        "prior_shift_test",
+    )
     return PriorShiftResult(
         statistic=mixture.distance,
-        pvalue=pvalue,
+        pvalue=result.pvalue,
         prior=mixture.prior,
-        label=label,
-        null_distribution=null,
+        label=classes.tolist()[mixture.column],
+        null_distribution=null_values,
     )
 
 
-def _draw_rows(members, sizes, rng):
+def _draw_rows(rows_by_class, sizes, rng):
     """Return `sizes[c]` rows of each class c, drawn with replacement from `members[c]`."""
     sampled_rows = []
-    for rows, size in zip(members, sizes, strict=True):
+    for rows, size in zip(rows_by_class, sizes, strict=True):
         positions = rng.integers(0, len(rows), size)
         sampled_rows.append(rows[positions])
     return np.concatenate(sampled_rows)

@@ -77,21 +77,17 @@ class RepeatedFits:
         self.groups = groups
         self.weight = predictions.weight if weighted else None
         # XGBoost needs 0, 1, ...; scikit-learn rejects bytes.
-        needs_codes = (
-            _is_from_package("xgboost", estimator) or self.classes.dtype.kind == "S"
-        )
+        is_bytes = self.classes.dtype.kind == "S"
+        needs_codes = is_bytes or _is_from_package("xgboost", estimator)
         self._names = np.arange(len(self.classes)) if needs_codes else self.classes
         self._labels = self._names[self.codes]
-        tagged = hasattr(estimator, "__sklearn_tags__")
-        self._pairwise = tagged and bool(get_tags(estimator).input_tags.pairwise)
+        has_tags = hasattr(estimator, "__sklearn_tags__")
+        self._pairwise = has_tags and bool(get_tags(estimator).input_tags.pairwise)
         self._params = self._collect_metadata()
         # An estimator that divides groups itself needs no folds from here.
-        splits_groups = (
-            groups is not None and _find_fit_argument(estimator, "groups") is not None
-        )
-        self._folds = (
-            None if splits_groups else _find_copy_folds(estimator, self.codes, groups)
-        )
+        self._folds = None
+        if groups is None or _find_fit_argument(estimator, "groups") is None:
+            self._folds = _assign_copy_folds(estimator, self.codes, groups)
 
     def _collect_metadata(self):
         """Return the metadata of fit, by argument name, with one entry per row."""
@@ -121,9 +117,9 @@ class RepeatedFits:
         if copies and self._folds is not None:
             name, fold = self._folds
             fitted.set_params(**{name: PredefinedSplit(fold[rows])})
-        part = self._select_part(rows)
+        features = self._select_features(rows)
         params = {name: values[rows] for name, values in self._params.items()}
-        fitted.fit(part, self._labels[rows], **params)
+        fitted.fit(features, self._labels[rows], **params)
         if not hasattr(fitted, "predict_proba"):
             raise invalid_input(
                 expected="a classifier with predict_proba",
@@ -133,7 +129,7 @@ class RepeatedFits:
             )
         return fitted
 
-    def _select_part(self, rows):
+    def _select_features(self, rows):
         if type(self.X) is np.ndarray and not self._pairwise:
             # 50 times as fast as the general way.
             return self.X[rows]
@@ -145,14 +141,15 @@ class RepeatedFits:
         # A kernel matrix has one column per training row.
         if self._pairwise:
             X, _ = safe_split(fitted, X, self.codes, np.arange(len(self.codes)), train)
-        proba = np.asarray(
-            read_proba(fitted.predict_proba(X), n_classes=len(self.classes))
-        )
+        proba = read_proba(fitted.predict_proba(X), n_classes=len(self.classes))
+        proba = np.asarray(proba)
         if np.array_equal(fitted.classes_, self._names):
             return proba
         # A classifier may sort its classes otherwise.
         _, columns = read_labels(fitted.classes_, classes=self._names)
-        return proba if (np.diff(columns) > 0).all() else proba[:, np.argsort(columns)]
+        if (np.diff(columns) > 0).all():
+            return proba
+        return proba[:, np.argsort(columns)]
 
     def fit_on_resample(self, rng: np.random.Generator) -> Refit:
         """Fit on rows, or groups of rows, drawn with replacement until all classes are there."""
@@ -161,11 +158,8 @@ class RepeatedFits:
             # A model without one of the classes has another number of columns.
             if np.bincount(self.codes[rows], minlength=len(self.classes)).all():
                 count = np.bincount(rows, minlength=len(self.codes)).astype(np.float64)
-                return Refit(
-                    self.predict_all_rows(self.fit(rows, copies=True), rows),
-                    count,
-                    redrawn,
-                )
+                fitted = self.fit(rows, copies=True)
+                return Refit(self.predict_all_rows(fitted, rows), count, redrawn)
         raise invalid_input(
             expected="rows of each class in a bootstrap sample",
             got=f"{_MAX_DRAW_ATTEMPTS} others",
@@ -179,10 +173,13 @@ class RepeatedFits:
             # Sorted rows are read faster; the order of a bootstrap sample has no
             # meaning.
             return np.sort(rng.integers(0, n, n))
-        order, starts, size = self._group_layout
-        chosen = rng.integers(0, len(size), len(size))
+        order, starts, group_sizes = self._group_layout
+        drawn_groups = rng.integers(0, len(group_sizes), len(group_sizes))
         return np.concatenate(
-            [order[starts[g] : starts[g] + size[g]] for g in np.sort(chosen)]
+            [
+                order[starts[g] : starts[g] + group_sizes[g]]
+                for g in np.sort(drawn_groups)
+            ]
         )
 
     @cached_property
@@ -193,15 +190,15 @@ class RepeatedFits:
     def cross_fit_rows(self, rng: np.random.Generator) -> Refit:
         """Predict each row with a fit on the other folds of a random partition."""
         for redrawn in range(_MAX_DRAW_ATTEMPTS):
-            parts = list(self._iter_random_folds(rng))
-            if all(
-                len(np.unique(self.codes[train])) == len(self.classes)
-                for train, _ in parts
-            ):
-                proba = np.empty((len(self.codes), len(self.classes)))
-                for train, test in parts:
-                    proba[test] = self.predict_all_rows(self.fit(train), train)[test]
-                return Refit(proba, np.ones(len(self.codes)), redrawn)
+            folds = list(self._iter_random_folds(rng))
+            n_classes = [len(np.unique(self.codes[train])) for train, _ in folds]
+            if min(n_classes) < len(self.classes):
+                continue
+            proba = np.empty((len(self.codes), len(self.classes)))
+            for train, test in folds:
+                fitted = self.fit(train)
+                proba[test] = self.predict_all_rows(fitted, train)[test]
+            return Refit(proba, np.ones(len(self.codes)), redrawn)
         raise invalid_input(
             expected="rows of each class outside every fold",
             got=f"{_MAX_DRAW_ATTEMPTS} partitions without",
@@ -210,9 +207,11 @@ class RepeatedFits:
 
     def _iter_random_folds(self, rng):
         seed = int(rng.integers(2**32))
-        kind = StratifiedKFold if self.groups is None else FastStratifiedGroupKFold
-        folds = kind(self.n_folds, shuffle=True, random_state=seed)
-        return folds.split(self.codes, self.codes, self.groups)
+        splitter_class = (
+            StratifiedKFold if self.groups is None else FastStratifiedGroupKFold
+        )
+        splitter = splitter_class(self.n_folds, shuffle=True, random_state=seed)
+        return splitter.split(self.codes, self.codes, self.groups)
 
     @property
     def n_folds(self) -> int:
@@ -224,20 +223,19 @@ class RepeatedFits:
             # Each fold needs a group with the rarest class in the others.
             rarest = int(np.bincount(pairs[:, 0]).min())
         if rarest < 2:
-            kind = "rows" if self.groups is None else "groups"
+            unit = "rows" if self.groups is None else "groups"
             raise invalid_input(
-                expected=f"two {kind} of each class for folds",
+                expected=f"two {unit} of each class for folds",
                 got=f"{rarest}",
                 hint="Leave that class out, or take method='optimism'",
             )
         return min(DEFAULT_N_FOLDS, rarest)
 
 
-def check_estimator_given(estimator: Estimator) -> None:
+def check_can_refit(estimator: Estimator) -> None:
     """Reject an estimator that cannot be refitted; warn if a part of it stays frozen."""
-    if isinstance(estimator, type) or not (
-        hasattr(estimator, "fit") and hasattr(estimator, "get_params")
-    ):
+    has_methods = hasattr(estimator, "fit") and hasattr(estimator, "get_params")
+    if isinstance(estimator, type) or not has_methods:
         raise invalid_input(
             expected="estimator as a classifier of scikit-learn's kind",
             got=repr(estimator)[:60],
@@ -255,9 +253,8 @@ def check_estimator_given(estimator: Estimator) -> None:
             ),
             error=TypeError,
         )
-    if any(
-        isinstance(part, FrozenEstimator) for part in estimator.get_params().values()
-    ):
+    parameters = estimator.get_params().values()
+    if any(isinstance(parameter, FrozenEstimator) for parameter in parameters):
         warn_calibration(
             expected="an estimator that learns everything again on each resample",
             got="a FrozenEstimator inside of it",
@@ -272,20 +269,19 @@ def _is_from_package(package, estimator):
     """Return whether an estimator, or the end of a pipeline, comes from a package."""
     if isinstance(estimator, Pipeline):
         return _is_from_package(package, estimator.steps[-1][1])
-    return any(
-        cls.__module__.partition(".")[0] == package for cls in type(estimator).__mro__
-    )
+    modules = [cls.__module__ for cls in type(estimator).__mro__]
+    return any(module.partition(".")[0] == package for module in modules)
 
 
 def _find_fit_argument(estimator, name):
     """Return the argument of fit for weights or groups; None if it has none."""
-    if isinstance(estimator, Pipeline) and routing_enabled():
-        routed = get_routing_for_object(estimator).consumes("fit", [name])
-        return name if name in routed else None
     if isinstance(estimator, Pipeline):
-        step, last = estimator.steps[-1]
-        inner = _find_fit_argument(last, name)
-        return inner and f"{step}__{inner}"
+        if routing_enabled():
+            routed = get_routing_for_object(estimator).consumes("fit", [name])
+            return name if name in routed else None
+        step, last_step = estimator.steps[-1]
+        inner_name = _find_fit_argument(last_step, name)
+        return inner_name and f"{step}__{inner_name}"
     if not hasattr(estimator, "fit"):
         return None
     parameters = signature(estimator.fit).parameters
@@ -297,39 +293,41 @@ def _find_fit_argument(estimator, name):
     # `**fit_params` may pass groups on or raise an error. Only this package's estimators,
     # and searches whose folds are made of groups, are certain to use them.
     if name == "groups":
-        grouping = "Group" in type(getattr(estimator, "cv", None)).__name__
-        searches = hasattr(estimator, "param_grid") or hasattr(
+        uses_group_folds = "Group" in type(getattr(estimator, "cv", None)).__name__
+        is_search = hasattr(estimator, "param_grid") or hasattr(
             estimator, "param_distributions"
         )
-        uses_groups = hasattr(estimator, "recalibrator") or (searches and grouping)
+        uses_groups = hasattr(estimator, "recalibrator") or (
+            is_search and uses_group_folds
+        )
         return name if uses_groups else None
-    inner = getattr(estimator, "estimator", None)
-    return None if inner is None else _find_fit_argument(inner, name)
+    inner_name = getattr(estimator, "estimator", None)
+    return None if inner_name is None else _find_fit_argument(inner_name, name)
 
 
-def _find_copy_folds(estimator, codes, groups):
+def _assign_copy_folds(estimator, codes, groups):
     """Return (parameter, fold of each row) of estimators with a numbered `cv`.
 
     They keep the copies of a row, or of a group, in a bootstrap sample in one fold: a
     fold that is judged by copies of the rows of its fit looks too good.
     """
-    piped = isinstance(estimator, Pipeline)
-    name = f"{estimator.steps[-1][0]}__cv" if piped else "cv"
-    params = estimator.get_params(deep=piped)
+    is_pipeline = isinstance(estimator, Pipeline)
+    name = f"{estimator.steps[-1][0]}__cv" if is_pipeline else "cv"
+    params = estimator.get_params(deep=is_pipeline)
     if name not in params or isinstance(params[name], bool):
         return None
     n_folds = 5 if params[name] is None else params[name]
     if not isinstance(n_folds, int | np.integer):
         return None
-    kind = StratifiedKFold if groups is None else FastStratifiedGroupKFold
+    splitter_class = StratifiedKFold if groups is None else FastStratifiedGroupKFold
     fold = np.zeros(len(codes), dtype=np.intp)
     # At most as many folds as the rarest class has rows.
-    n_units = (
-        int(np.bincount(codes).min()) if groups is None else len(np.unique(groups))
-    )
-    splits: Iterator[Any] = kind(max(2, min(int(n_folds), n_units))).split(
-        codes, codes, groups
-    )
+    if groups is None:
+        n_units = int(np.bincount(codes).min())
+    else:
+        n_units = len(np.unique(groups))
+    splitter = splitter_class(max(2, min(int(n_folds), n_units)))
+    splits: Iterator[Any] = splitter.split(codes, codes, groups)
     # scikit-learn warns if a class has fewer rows than folds.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -340,7 +338,7 @@ def _find_copy_folds(estimator, codes, groups):
 
 #: Quantities whose value does not fall if predictions have no relation to the
 #: outcome.
-TARGET_MEASURES = ("O/E", "calibration in the large", "intercept")
+MEASURES_WITHOUT_NULL_VALUE = ("O/E", "calibration in the large", "intercept")
 # The measure whose relative overfitting stands in for that of the target measures.
 LOSS_MEASURE = "log loss"
 # The largest task: so many models, or so many predictions of them.
@@ -356,28 +354,31 @@ class RefitEvaluator:
     ----------
     predictions : Predictions
         Labels and weights; the predictions do not matter.
-    named : dict of str to (str or Measure)
+    measures : dict of str to (str or Measure)
         What is measured: a name among those of two classes, or a measure.
     """
 
     def __init__(
-        self, predictions: Predictions, named: Mapping[str, str | Measure]
+        self, predictions: Predictions, measures: Mapping[str, str | Measure]
     ) -> None:
         self.predictions = predictions
-        self.named = dict(named)
+        self.measures = dict(measures)
         self._hit = (predictions.codes == predictions.positive).astype(np.float64)
         # Measures given by a name are computed for all models at once.
-        self._quick = [
-            name for name, measure in self.named.items() if isinstance(measure, str)
+        self._batch_names = [
+            name for name, measure in self.measures.items() if isinstance(measure, str)
         ]
 
     def select_columns(self, proba: FloatArray) -> FloatArray:
         """Select the columns that `compute_measures` takes: the event's column of two, else all."""
-        return (
-            proba[:, self.predictions.positive]
-            if len(self.predictions.classes) == 2
-            else proba
-        )
+        if len(self.predictions.classes) > 2:
+            return proba
+        return proba[:, self.predictions.positive]
+
+    def evaluate_model(self, proba: FloatArray, weight: FloatArray) -> FloatArray:
+        """Compute the measures of one model, of shape (n_measures,)."""
+        models = self.select_columns(proba)[None]
+        return self.compute_measures(models, [weight])[0, :, 0]
 
     def compute_measures(
         self, models: FloatArray, weights: Sequence[FloatArray]
@@ -391,28 +392,29 @@ class RefitEvaluator:
             NaN if those of a model are all 0.
         """
         values_by_measure = np.full(
-            (len(weights), len(self.named), len(models)), np.nan
+            (len(weights), len(self.measures), len(models)), np.nan
         )
         has_rows_by_weight = [
             np.broadcast_to(weight.any(axis=-1), len(models)) for weight in weights
         ]
         # Samples without any row left out get weights of 1, and NaN at the end.
-        safe = [weight + ~weight.any(axis=-1, keepdims=True) for weight in weights]
-        if self._quick:
-            places = [[*self.named].index(name) for name in self._quick]
-            values_by_measure[:, places] = compute_batch_measures(
-                models, self._hit, safe, self._quick
+        positive_weights = [
+            weight + ~weight.any(axis=-1, keepdims=True) for weight in weights
+        ]
+        if self._batch_names:
+            rows = [[*self.measures].index(name) for name in self._batch_names]
+            values_by_measure[:, rows] = compute_batch_measures(
+                models, self._hit, positive_weights, self._batch_names
             )
-        for place, measure in enumerate(self.named.values()):
+        for row, measure in enumerate(self.measures.values()):
             if isinstance(measure, Measure):
                 for model, predicted in enumerate(models):
-                    predictions = self.predictions.with_proba(
-                        self._stack_both_columns(predicted)
-                    )
-                    for i, weight in enumerate(safe):
+                    proba = self._stack_both_columns(predicted)
+                    predictions = self.predictions.with_proba(proba)
+                    for i, weight in enumerate(positive_weights):
                         # Weights are those of all models, or one row for each model.
                         model_weight = weight if weight.ndim == 1 else weight[model]
-                        values_by_measure[i, place, model] = measure.evaluate(
+                        values_by_measure[i, row, model] = measure.evaluate(
                             predictions.with_weight(model_weight)
                         )
         for values, has_rows in zip(values_by_measure, has_rows_by_weight, strict=True):
@@ -431,23 +433,19 @@ class RefitEvaluator:
         k = proba.shape[1]
         # The no-information value of the .632+ estimate: every prediction with every
         # label, weighted by the frequencies of the labels.
-        share = (
-            np.bincount(predictions.codes, predictions.weight, k)
-            / predictions.weight.sum()
-        )
-        weight = np.concatenate([predictions.weight * frequency for frequency in share])
-        codes = np.repeat(np.arange(k), len(proba))
-        each = Predictions(
-            np.tile(proba, (k, 1)),
-            codes,
+        weight = predictions.weight
+        frequencies = np.bincount(predictions.codes, weight, k) / weight.sum()
+        pair_weight = np.concatenate([weight * frequency for frequency in frequencies])
+        pair_proba = np.tile(proba, (k, 1))
+        pairs = Predictions(
+            pair_proba,
+            np.repeat(np.arange(k), len(proba)),
             None,
             predictions.classes,
             predictions.positive,
         )
-        judge = RefitEvaluator(each, self.named)
-        return judge.compute_measures(
-            judge.select_columns(np.tile(proba, (k, 1)))[None], [weight]
-        )[0, :, 0]
+        evaluator = RefitEvaluator(pairs, self.measures)
+        return evaluator.evaluate_model(pair_proba, pair_weight)
 
 
 class ResampledMeasures(NamedTuple):
@@ -469,7 +467,7 @@ class ResampledMeasures(NamedTuple):
 
 def evaluate_resampled_fits(
     refits: RepeatedFits,
-    judge: RefitEvaluator,
+    evaluator: RefitEvaluator,
     rngs: Sequence[Any],
     method: str,
     keep: bool,
@@ -480,18 +478,20 @@ def evaluate_resampled_fits(
     # The number of probabilities that one model predicts.
     n_entries = len(refits.codes) * len(refits.classes)
     # Tasks are large enough to pay for their start, and small enough for memory.
-    size = max(1, min(MODELS_PER_TASK, PREDICTIONS_PER_TASK // n_entries))
-    parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
-    done = Parallel(n_jobs=n_jobs)(
-        delayed(_subset_rows)(refits, judge, part, evaluated_rows, keep)
-        for part in parts
+    n_models = max(1, min(MODELS_PER_TASK, PREDICTIONS_PER_TASK // n_entries))
+    batches = [
+        rngs[start : start + n_models] for start in range(0, len(rngs), n_models)
+    ]
+    results = Parallel(n_jobs=n_jobs)(
+        delayed(_evaluate_fits)(refits, evaluator, batch, evaluated_rows, keep)
+        for batch in batches
     )
-    values_of_parts, predictions, redrawn, caught_warnings = zip(*done, strict=True)
-    _emit_once(caught_warnings, len(rngs))
-    values = np.concatenate(values_of_parts, axis=2)
-    by_rows = dict(zip(evaluated_rows, values, strict=True))
+    batch_values, predictions, n_redrawn, caught_warnings = zip(*results, strict=True)
+    _emit_unique_warnings(caught_warnings, len(rngs))
+    values = np.concatenate(batch_values, axis=2)
+    values_by_rows = dict(zip(evaluated_rows, values, strict=True))
     models = np.concatenate(predictions) if keep else None
-    return ResampledMeasures(by_rows, models, sum(redrawn))
+    return ResampledMeasures(values_by_rows, models, sum(n_redrawn))
 
 
 #: The rows on which refitted models are judged.
@@ -507,39 +507,41 @@ _WEIGHT_FUNCTION_BY_ROWS: dict[str, Callable[[FloatArray, FloatArray], FloatArra
 }
 
 
-def _subset_rows(refits, judge, rngs, evaluated_rows, keep):
+def _evaluate_fits(refits, evaluator, rngs, evaluated_rows, keep):
     """Fit and judge a model per generator: (values, predictions, n_redrawn, warnings).
 
     `values` has shape (rows that are judged, measures, models).
     """
-    draw = (
-        refits.fit_on_resample if "sample" in evaluated_rows else refits.cross_fit_rows
-    )
-    with warnings.catch_warnings(record=True) as caught:
+    draw = refits.cross_fit_rows
+    if "sample" in evaluated_rows:
+        draw = refits.fit_on_resample
+    with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always")
         refitted = [draw(rng) for rng in rngs]
-        predicted = np.stack([judge.select_columns(fit.proba) for fit in refitted])
+        predicted = np.stack([evaluator.select_columns(fit.proba) for fit in refitted])
         count = np.stack([fit.counts for fit in refitted])
-        weight = judge.predictions.weight
-        values = judge.compute_measures(
-            predicted,
-            [_WEIGHT_FUNCTION_BY_ROWS[rows](weight, count) for rows in evaluated_rows],
-        )
+        weights = []
+        for rows in evaluated_rows:
+            compute_weight = _WEIGHT_FUNCTION_BY_ROWS[rows]
+            weights.append(compute_weight(evaluator.predictions.weight, count))
+        values = evaluator.compute_measures(predicted, weights)
     # Warnings go back to the calling process as tuples, which can be pickled.
-    caught_warnings = [(each.message, each.filename, each.lineno) for each in caught]
-    redrawn = sum(fit.n_redrawn for fit in refitted)
+    caught_warnings = [
+        (warning.message, warning.filename, warning.lineno) for warning in recorded
+    ]
+    n_redrawn = sum(fit.n_redrawn for fit in refitted)
     return (
         values,
         predicted.astype(np.float32) if keep else None,
-        redrawn,
+        n_redrawn,
         caught_warnings,
     )
 
 
-def _emit_once(warnings_of_parts, n_models):
+def _emit_unique_warnings(warnings_by_task, n_models):
     """Emit each warning of the fits once, by type and line of code."""
     by_line: dict[Any, list[Warning]] = {}
-    for caught_warnings in warnings_of_parts:
+    for caught_warnings in warnings_by_task:
         for message, file, line in caught_warnings:
             by_line.setdefault((type(message), file, line), []).append(message)
     for messages in by_line.values():
@@ -550,115 +552,133 @@ def _emit_once(warnings_of_parts, n_models):
 
 
 def build_cross_validation_rows(
-    named: Mapping[str, Any], own: FloatArray, values: FloatArray
+    measures: Mapping[str, Any], apparent_values: FloatArray, values: FloatArray
 ) -> list[InternalValidationRow]:
     """Build the rows of a cross-validation: means over the repetitions."""
     rows = []
-    for name, apparent, repetitions in zip(named, own, values, strict=True):
-        corrected = _finite_mean(repetitions)
-        n_used = int(np.isfinite(repetitions).sum())
+    for name, apparent, repeated_values in zip(
+        measures, apparent_values, values, strict=True
+    ):
+        corrected = _average_finite(repeated_values)
+        n_used = int(np.isfinite(repeated_values).sum())
         original = float(apparent)
         optimism = original - corrected
         rows.append(
             InternalValidationRow(
-                name, original, optimism, corrected, _NAN, _NAN, n_used
+                name,
+                original,
+                optimism,
+                corrected,
+                _NAN,
+                _NAN,
+                n_used,
             )
         )
     return rows
 
 
 def build_bootstrap_rows(
-    named: Mapping[str, Any],
-    own: FloatArray,
-    found: ResampledMeasures,
-    nothing: FloatArray | None,
+    measures: Mapping[str, Any],
+    apparent_values: FloatArray,
+    resampled: ResampledMeasures,
+    unrelated_values: FloatArray | None,
     tail: float,
     ci: str,
 ) -> list[InternalValidationRow]:
-    """Build the rows of a bootstrap; `nothing` adds the .632+ estimate."""
-    overall = 0.0
-    against = "original" if nothing is None else "left"
-    if nothing is not None:
-        place = [*named].index(LOSS_MEASURE)
-        left_out = _finite_mean(found.values["left"][place])
-        overall = compute_relative_overfitting(own[place], left_out, nothing[place])
+    """Build the rows of a bootstrap; `unrelated_values` adds the .632+ estimate."""
+    loss_overfitting = 0.0
+    judged_rows = "original" if unrelated_values is None else "left"
+    if unrelated_values is not None:
+        i = [*measures].index(LOSS_MEASURE)
+        left_out = _average_finite(resampled.values["left"][i])
+        loss_overfitting = compute_relative_overfitting(
+            apparent_values[i], left_out, unrelated_values[i]
+        )
     rows = []
-    for place, (name, measure) in enumerate(named.items()):
-        apparent = float(own[place])
-        sample = found.values["sample"][place]
+    for i, (name, measure) in enumerate(measures.items()):
+        apparent = float(apparent_values[i])
+        sample = resampled.values["sample"][i]
         # Infinite slopes give inf - inf.
         with np.errstate(invalid="ignore"):
-            excess = sample - found.values[against][place]
+            excess = sample - resampled.values[judged_rows][i]
         is_finite = np.isfinite(excess)
-        if nothing is None:
-            corrected = apparent - _finite_mean(excess)
+        if unrelated_values is None:
+            corrected = apparent - _average_finite(excess)
             n_used = int(is_finite.sum())
         else:
-            n_used = int(np.isfinite(found.values["left"][place]).sum())
-            left_out = _finite_mean(found.values["left"][place])
+            n_used = int(np.isfinite(resampled.values["left"][i]).sum())
+            left_out = _average_finite(resampled.values["left"][i])
             # These measures have no no-information value, so they use the relative
             # overfitting of the log loss.
-            rate = overall if name in TARGET_MEASURES else None
+            rate = loss_overfitting if name in MEASURES_WITHOUT_NULL_VALUE else None
             corrected = compute_632_plus(
-                apparent, left_out, float(nothing[place]), rate
+                apparent, left_out, float(unrelated_values[i]), rate
             )
         ends = _NAN, _NAN
-        if is_finite.sum() > 1 and np.isfinite(corrected) and np.isfinite(apparent):
+        tails = [tail, 1 - tail]
+        optimism = apparent - corrected
+        if is_finite.sum() > 1 and np.isfinite(optimism):
             if ci == "pivot":
                 # The pivot: the deviations of the optimism of single resamples, turned
                 # around.
-                spread = excess[is_finite].mean() - excess[is_finite]
-                ends = corrected + np.quantile(spread, [tail, 1 - tail])
+                deviations = excess[is_finite].mean() - excess[is_finite]
+                ends = corrected + np.quantile(deviations, tails)
             else:
                 # Quantiles of the apparent values of the resamples, shifted by the
                 # optimism.
-                ends = np.quantile(sample[is_finite], [tail, 1 - tail]) + (
-                    corrected - apparent
-                )
+                ends = np.quantile(sample[is_finite], tails) - optimism
             ends = np.clip(ends, *_get_range(measure))
         low, high = map(float, ends)
-        optimism = apparent - corrected
-        rows.append(
-            InternalValidationRow(
-                name, apparent, optimism, corrected, low, high, n_used
-            )
+        row = InternalValidationRow(
+            name,
+            apparent,
+            optimism,
+            corrected,
+            low,
+            high,
+            n_used,
         )
+        rows.append(row)
     return rows
 
 
-def _get_range(what):
-    return (
-        what.spec.range
-        if isinstance(what, Measure)
-        else MEASURE_RANGES.get(what, (-np.inf, np.inf))
-    )
+def _get_range(measure):
+    if isinstance(measure, Measure):
+        return measure.spec.range
+    return MEASURE_RANGES.get(measure, (-np.inf, np.inf))
 
 
-def _finite_mean(values):
+def _average_finite(values):
     finite_values = values[np.isfinite(values)]
-    return float(finite_values.mean()) if len(finite_values) else _NAN
+    if not len(finite_values):
+        return _NAN
+    return float(finite_values.mean())
 
 
-def compute_relative_overfitting(apparent: float, left: float, nothing: float) -> float:
+def compute_relative_overfitting(
+    apparent: float, left_out: float, unrelated: float
+) -> float:
     """Compute R' of Efron and Tibshirani (1997), eq. 28, between 0 and 1."""
-    largest_rise = nothing - apparent
-    rise = left - apparent
-    return min(rise / largest_rise, 1.0) if largest_rise * rise > 0 else 0.0
+    largest_rise = unrelated - apparent
+    rise = left_out - apparent
+    if not largest_rise * rise > 0:
+        return 0.0
+    return min(rise / largest_rise, 1.0)
 
 
 def compute_632_plus(
-    apparent: float, left: float, nothing: float, rate: float | None = None
+    apparent: float, left_out: float, unrelated: float, rate: float | None = None
 ) -> float:
     """Compute the .632+ estimate (eq. 32 there).
 
     With `rate`, only its weights (eq. 29).
     """
     if not np.isfinite(apparent):
-        return left
+        return left_out
     if rate is not None:
-        part = 0.632 / (1 - 0.368 * rate)
-        return (1 - part) * apparent + part * left
-    rate = compute_relative_overfitting(apparent, left, nothing)
-    shift = rate * (nothing - apparent)
-    estimate_632 = 0.368 * apparent + 0.632 * left
+        left_out_weight = 0.632 / (1 - 0.368 * rate)
+        return (1 - left_out_weight) * apparent + left_out_weight * left_out
+    rate = compute_relative_overfitting(apparent, left_out, unrelated)
+    shift = rate * (unrelated - apparent)
+    estimate_632 = 0.368 * apparent + 0.632 * left_out
     return estimate_632 + shift * 0.368 * 0.632 * rate / (1 - 0.368 * rate)

@@ -89,14 +89,12 @@ def simulate_bootstrap_distribution(
     n_groups = 0 if groups is None else int(groups.max()) + 1
 
     def draw_multiplicities(rng):
-        if groups is not None:
-            # Multiplicities as weights: rows need not be copied or sorted again.
-            return predictions.with_weight(
-                predictions.weight * draw_cluster_counts(n_groups, rng)[groups]
-            )
-        return predictions.with_weight(
-            predictions.weight * draw_row_counts(len(predictions.codes), rng)
-        )
+        # Multiplicities as weights: rows need not be copied or sorted again.
+        if groups is None:
+            counts = draw_row_counts(len(predictions.codes), rng)
+        else:
+            counts = draw_cluster_counts(n_groups, rng)[groups]
+        return predictions.with_weight(predictions.weight * counts)
 
     return simulate_distribution(
         draw_multiplicities,
@@ -143,10 +141,7 @@ def simulate_distribution(
     """
 
     def evaluate_batch(size, rng):
-        values = []
-        for _ in range(size):
-            values.append(evaluate(draw(rng)))
-        return np.array(values)
+        return np.array([evaluate(draw(rng)) for _ in range(size)])
 
     return simulate_batches(
         evaluate_batch, n_resamples, random_state, n_jobs=n_jobs, progress=progress
@@ -154,7 +149,7 @@ def simulate_distribution(
 
 
 def simulate_batches(
-    batch: Callable[[int, np.random.Generator], FloatArray],
+    evaluate_batch: Callable[[int, np.random.Generator], FloatArray],
     n_resamples: int,
     random_state: RandomStateLike = 0,
     *,
@@ -170,17 +165,18 @@ def simulate_batches(
     sizes = [min(_REPLICATES_PER_TASK, n_resamples - start) for start in starts]
     rngs = spawn_generators(random_state, len(sizes))
     values_by_task = []
-    done = 0
+    n_done = 0
     # Threads: most of the time is spent in numpy and in compiled code, which release
     # the lock.
     batches = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(batch)(size, rng) for size, rng in zip(sizes, rngs, strict=True)
+        delayed(evaluate_batch)(size, rng)
+        for size, rng in zip(sizes, rngs, strict=True)
     )
     for values in batches:
         values_by_task.append(values)
-        done += len(values)
+        n_done += len(values)
         if progress is not None:
-            progress(done, n_resamples)
+            progress(n_done, n_resamples)
     return np.concatenate(values_by_task) if values_by_task else np.empty(0)
 
 
@@ -192,7 +188,7 @@ def simulate_if_calibrated(
     random_state: RandomStateLike,
     *,
     draw: Callable[[np.random.Generator], Predictions] | None = None,
-    **how: Any,
+    **options: Any,
 ) -> tuple[Any, Any, FloatArray]:
     """Return a statistic, the number that is ranked, and its values for drawn labels.
 
@@ -211,16 +207,16 @@ def simulate_if_calibrated(
     """
     observed = evaluate(predictions)
     if sample is None:
-        null = simulate_null_distribution(
-            predictions, evaluate, n_resamples, random_state, **how
+        null_values = simulate_null_distribution(
+            predictions, evaluate, n_resamples, random_state, **options
         )
-        return observed, observed, null
+        return observed, observed, null_values
     # The null distribution is that of the pooled predictions, so the statistic of the
     # pooled rows is ranked in it.
-    null = simulate_distribution(
-        draw or sample.simulate_labels, evaluate, n_resamples, random_state, **how
+    null_values = simulate_distribution(
+        draw or sample.simulate_labels, evaluate, n_resamples, random_state, **options
     )
-    return observed, evaluate(sample.predictions), null
+    return observed, evaluate(sample.predictions), null_values
 
 
 MAX_POOLED_CELLS = 4096
@@ -268,10 +264,10 @@ class PooledRows:
         hit: AnyArray,
         weight: FloatArray,
         starts: IntArray,
-        place: tuple[IntArray, ...] = (),
+        proba_index: tuple[IntArray, ...] = (),
     ) -> None:
         # Where each row is in a law: its row and column, for `with_distribution`.
-        self._place = place
+        self._proba_index = proba_index
         self._starts = starts
         rows = np.diff(np.append(starts, len(proba)))
         self._rows = CellBinomialSampler(
@@ -283,9 +279,9 @@ class PooledRows:
         mean /= self.mass[:, None]
         # Rounding must not move a mean beyond the scores of its cell. Rows are in the
         # order of column 1, so column 0 falls.
-        last = np.append(starts[1:], len(proba)) - 1
-        mean[:, 0] = np.clip(mean[:, 0], proba[last, 0], proba[starts, 0])
-        mean[:, 1] = np.clip(mean[:, 1], proba[starts, 1], proba[last, 1])
+        last_rows = np.append(starts[1:], len(proba)) - 1
+        mean[:, 0] = np.clip(mean[:, 0], proba[last_rows, 0], proba[starts, 0])
+        mean[:, 1] = np.clip(mean[:, 1], proba[starts, 1], proba[last_rows, 1])
         self.score = mean[:, 1]
         codes = np.tile(np.arange(2), len(starts))
         cells = Predictions(np.repeat(mean, 2, axis=0), codes, None, np.arange(2))
@@ -299,17 +295,17 @@ class PooledRows:
 
         If cells hold many rows, all rows of a cell get the mean chance of these.
         """
-        simulate_labels = copy(self)
-        chance = law[self._place]
+        redistributed = copy(self)
+        event_proba = law[self._proba_index]
         rows = self._rows.rows
         # Labels of unweighted cells are binomial with the mean chance of the cell.
         is_binomial = self._weight is None and not self._rows.few
         if is_binomial:
-            chance = np.add.reduceat(chance, self._starts) / rows
-        simulate_labels._rows = CellBinomialSampler(
-            rows, chance, of_rows=not is_binomial
+            event_proba = np.add.reduceat(event_proba, self._starts) / rows
+        redistributed._rows = CellBinomialSampler(
+            rows, event_proba, of_rows=not is_binomial
         )
-        return simulate_labels
+        return redistributed
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
@@ -340,7 +336,7 @@ class PooledRows:
 
 def pool_rows(
     predictions: Predictions,
-    most_cells: int = MAX_POOLED_CELLS,
+    max_cells: int = MAX_POOLED_CELLS,
     *,
     always: bool = False,
 ) -> PooledRows | None:
@@ -351,7 +347,7 @@ def pool_rows(
     predictions : Predictions
         With more than two classes: the largest probability, and whether that class is
         true.
-    most_cells : int, default=4096
+    max_cells : int, default=4096
     always : bool, default=False
         Also with less than two rows per cell.
 
@@ -377,12 +373,14 @@ def pool_rows(
     # Ties of a rounded second column are ordered by the first one.
     order = np.lexsort((-proba[:, 0], proba[:, 1]))
     proba = proba[order]
-    new = (proba[1:] != proba[:-1]).any(axis=1)
-    starts = np.flatnonzero(np.append(True, new))
-    if len(starts) > most_cells:
-        starts = find_cell_runs(proba[:, 1], proba[:, 0], most_cells)
+    is_new = (proba[1:] != proba[:-1]).any(axis=1)
+    starts = np.flatnonzero(np.append(True, is_new))
+    if len(starts) > max_cells:
+        starts = find_cell_runs(proba[:, 1], proba[:, 0], max_cells)
     # Pooling pays only if it halves the number of rows.
     if 2 * len(starts) > len(proba) and not always:
         return None
-    place = order, np.broadcast_to(column, len(order))[order]
-    return PooledRows(proba, is_event[order], predictions.weight[order], starts, place)
+    proba_index = order, np.broadcast_to(column, len(order))[order]
+    return PooledRows(
+        proba, is_event[order], predictions.weight[order], starts, proba_index
+    )

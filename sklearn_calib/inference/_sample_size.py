@@ -123,12 +123,12 @@ class ValidationSampleSize(RenderableMixin):
         rows = []
         for target in self.targets:
             # An error to be detected has neither a width nor a standard error.
-            sizes = (target.width, target.standard_error)
+            numbers = (target.width, target.standard_error)
             rows.append(
                 [
                     target.target,
                     f"{target.anticipated:.4g}",
-                    *("" if size is None else f"{size:.4g}" for size in sizes),
+                    *("" if number is None else f"{number:.4g}" for number in numbers),
                     f"{target.n_samples}",
                     f"{target.n_events}",
                 ]
@@ -260,13 +260,13 @@ def validation_sample_size(
                 expected=f"{name} > 0",
                 hint="Pass the width of an interval, or None",
             )
-    shares = {
+    fractions = {
         "c_statistic": c_statistic,
         "prevalence": prevalence,
         "threshold": threshold,
     }
-    for name, share in shares.items():
-        if share is not None:
+    for name, fraction in fractions.items():
+        if fraction is not None:
             low = 0.0
             hint = "Pass a share, such as 0.1 for 10 %"
             if name == "c_statistic":
@@ -274,7 +274,7 @@ def validation_sample_size(
                 hint = "0.5 is chance, 1 certainty"
             check_between(
                 "share",
-                share,
+                fraction,
                 low,
                 1,
                 expected=f"{name} strictly between {low:g} and 1",
@@ -300,18 +300,17 @@ def validation_sample_size(
         rows_by_target.append(("calibration slope", 1.0, slope_width, se, rows))
     if c_width is not None:
         se = c_width / (2 * z)
-        rows_by_target.append(
-            ("C statistic", c, c_width, se, _rows_for_c_statistic(c, phi, se))
-        )
+        rows = _count_rows_for_c_statistic(c, phi, se)
+        rows_by_target.append(("C statistic", c, c_width, se, rows))
     if threshold is not None:
         se = net_benefit_width / (2 * z)
         t = float(threshold)
-        value, variance = law.net_benefit(t, phi)
-        rows_by_target.append(
-            (f"net benefit at {t:.4g}", value, net_benefit_width, se, variance / se**2)
-        )
+        value, variance = law.compute_net_benefit(t, phi)
+        name = f"net benefit at {t:.4g}"
+        rows = variance / se**2
+        rows_by_target.append((name, value, net_benefit_width, se, rows))
     if error is not None:
-        rows_by_target += _rows_for_errors(law, error)
+        rows_by_target += _iter_error_targets(law, error)
     if not rows_by_target:
         raise invalid_input(
             expected="at least one target",
@@ -345,14 +344,14 @@ class _ScoreDistribution(NamedTuple):
     @property
     def c_statistic(self) -> float:
         events = self.weight * self.p
-        others = self.weight * (1 - self.p)
+        non_events = self.weight * (1 - self.p)
         # The sums of equal predictions: ties between an event and a non-event count one
         # half.
-        first = np.flatnonzero(np.append(True, np.diff(self.p) > 0))
-        events = np.add.reduceat(events, first)
-        others = np.add.reduceat(others, first)
-        below = np.cumsum(others) - others / 2
-        return float(events @ below / (events.sum() * others.sum()))
+        starts = np.flatnonzero(np.append(True, np.diff(self.p) > 0))
+        events = np.add.reduceat(events, starts)
+        non_events = np.add.reduceat(non_events, starts)
+        non_events_below = np.cumsum(non_events) - non_events / 2
+        return float(events @ non_events_below / (events.sum() * non_events.sum()))
 
     def compute_slope_variance(self) -> float:
         """Compute the variance of the slope, times the number of rows."""
@@ -364,21 +363,24 @@ class _ScoreDistribution(NamedTuple):
         ab = information @ self.z
         return float(a / (a * b - ab**2))
 
-    def net_benefit(self, t: float, phi: float) -> tuple[float, float]:
+    def compute_net_benefit(self, t: float, phi: float) -> tuple[float, float]:
         """Compute the net benefit at t over phi, and its variance times the number of rows."""
-        acts = (self.p >= t).astype(float)
+        acted_share = (self.p >= t).astype(float)
         # A grid point stands for an interval, so the one next to the threshold is counted
         # in part.
         if self.step:
-            acts = np.clip((self.z - logit(t)) / self.step + 0.5, 0.0, 1.0)
+            acted_share = np.clip((self.z - logit(t)) / self.step + 0.5, 0.0, 1.0)
         events = self.weight * self.p
-        others = self.weight * (1 - self.p)
-        hits = float(events @ acts / events.sum())
-        alarms = float(others @ acts / others.sum())
+        non_events = self.weight * (1 - self.p)
+        hit_rate = float(events @ acted_share / events.sum())
+        false_alarm_rate = float(non_events @ acted_share / non_events.sum())
         # The weight of a false alarm in units of the prevalence.
         w = (1 - phi) / phi * t / (1 - t)
-        variance = hits * (1 - hits) / phi + w**2 * alarms * (1 - alarms) / (1 - phi)
-        return hits - w * alarms, variance + (w * alarms) ** 2 / (phi * (1 - phi))
+        lost = w * false_alarm_rate
+        variance = hit_rate * (1 - hit_rate) / phi
+        variance += w**2 * false_alarm_rate * (1 - false_alarm_rate) / (1 - phi)
+        variance += lost**2 / (phi * (1 - phi))
+        return hit_rate - lost, variance
 
 
 def _make_distribution(
@@ -407,22 +409,21 @@ def _make_distribution(
     if linear_predictor is not None:
         mean, deviation = _read_mean_and_deviation(linear_predictor)
         means = [mean]
-        parts = [1.0]
+        shares = [1.0]
     else:
         # Events and non-events have normal log-odds of equal variance. These are
         # calibrated if the two means differ by that variance, and the C statistic is
         # then Phi(difference of the means / (sqrt(2) deviation)).
         deviation = sqrt(2) * float(ndtri(c_statistic))
         means = [float(logit(prevalence)) + sign * deviation**2 / 2 for sign in (-1, 1)]
-        parts = [1 - prevalence, prevalence]
+        shares = [1 - prevalence, prevalence]
     low = min(means) - _NORMAL_DEVIATIONS * deviation
     high = max(means) + _NORMAL_DEVIATIONS * deviation
     # A fine grid of the normal law stands for a sample.
     z = np.linspace(low, high, _N_NORMAL_NODES)
-    weight = sum(
-        part * np.exp(-(((z - mean) / deviation) ** 2) / 2)
-        for part, mean in zip(parts, means, strict=True)
-    )
+    weight = 0.0
+    for share, mean in zip(shares, means, strict=True):
+        weight += share * np.exp(-(((z - mean) / deviation) ** 2) / 2)
     return _ScoreDistribution(expit(z), z, weight / np.sum(weight), z[1] - z[0])
 
 
@@ -462,8 +463,8 @@ def _make_sample_distribution(y_proba, sample_weight):
     p = p[order]
     weight = weight[order]
     # Finite log-odds for predictions of 0 and 1.
-    inside = np.clip(p, MIN_NORMAL_FLOAT32, np.nextafter(1, 0))
-    z = np.log(inside) - np.log1p(-inside)
+    clipped = np.clip(p, MIN_NORMAL_FLOAT32, np.nextafter(1, 0))
+    z = np.log(clipped) - np.log1p(-clipped)
     law = _ScoreDistribution(p, z, weight / weight.sum())
     # The slope is not determined by certain predictions.
     uncertain = z[(p > 0) & (p < 1)]
@@ -479,7 +480,7 @@ def _make_sample_distribution(y_proba, sample_weight):
     return law
 
 
-def _rows_for_c_statistic(c, phi, se):
+def _count_rows_for_c_statistic(c, phi, se):
     """Return the smallest number of rows with Newcombe's standard error of at most `se`."""
     slope = (1 - c) / (2 - c) + c / (1 + c)
     # Newcombe's terms with n/2 events, solved for n: the quadratic equation
@@ -489,7 +490,7 @@ def _rows_for_c_statistic(c, phi, se):
     return max(half + sqrt(max(half**2 + scale * (1 - slope), 0.0)), 2.0)
 
 
-def _rows_for_errors(law, error):
+def _iter_error_targets(law, error):
     """Iterate over (target, size, None, None, rows) of mean errors to be detected."""
     sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
     for size in sizes:
@@ -515,14 +516,12 @@ def _rows_for_errors(law, error):
 
 def _pool_scores(law):
     """Pool scores, shares and log-odds in at most 512 cells of equal weight."""
-    cell = np.minimum(
-        (np.cumsum(law.weight) * N_POWER_CELLS).astype(int), N_POWER_CELLS - 1
-    )
-    share = np.bincount(cell, law.weight, N_POWER_CELLS)
-    is_filled = share > 0
-    score = (
-        np.bincount(cell, law.weight * law.p, N_POWER_CELLS)[is_filled]
-        / share[is_filled]
-    )
+    cell = (np.cumsum(law.weight) * N_POWER_CELLS).astype(int)
+    cell = np.minimum(cell, N_POWER_CELLS - 1)
+    cell_weight = np.bincount(cell, law.weight, N_POWER_CELLS)
+    events = np.bincount(cell, law.weight * law.p, N_POWER_CELLS)
+    is_filled = cell_weight > 0
+    cell_weight = cell_weight[is_filled]
+    score = events[is_filled] / cell_weight
     score = np.clip(score, MIN_NORMAL_FLOAT32, np.nextafter(1, 0))
-    return score, share[is_filled], np.log(score) - np.log1p(-score)
+    return score, cell_weight, np.log(score) - np.log1p(-score)

@@ -22,7 +22,7 @@ from ..metrics import (
 
 #: The statistic of each method, the factor of the tolerance (which must stay below
 #: epsilon), and the divisor that makes a threshold of epsilon plus that product.
-_STATISTIC_BY_METHOD: dict[str, tuple[Measure[...], int, int]] = {
+_STATISTIC_AND_SCALES_BY_METHOD: dict[str, tuple[Measure[...], int, int]] = {
     "smooth": (smooth_calibration_error, 4, 4),
     "distance": (lower_distance_to_calibration, 1, 2),
 }
@@ -145,7 +145,7 @@ class CalibrationTester(BaseEstimator):
             Parameters out of range, fewer rows than parts, or invalid scores, labels or
             weights; see `canonical_proba`.
         """
-        required, margin = self._compute_required()
+        required, margin = self._compute_required_rows()
         if not check_count(self.n_parts, "n_parts") % 2:
             raise invalid_input(
                 expected="an odd n_parts >= 1",
@@ -163,15 +163,20 @@ class CalibrationTester(BaseEstimator):
         order = np.arange(n)
         if self.n_parts > 1:
             order = make_generator(self.random_state).permutation(n)
-        measure, times, parts_of = _STATISTIC_BY_METHOD[self.method]
-        threshold = (times * self.tolerance + self.epsilon) / parts_of
+        measure, tolerance_factor, divisor = _STATISTIC_AND_SCALES_BY_METHOD[
+            self.method
+        ]
+        threshold = (tolerance_factor * self.tolerance + self.epsilon) / divisor
         # The distance is computed finely enough not to change the verdict.
         options = {}
         if self.method == "distance":
             options["resolution"] = min(1e-3, margin / 4)
         parts = np.array_split(order, self.n_parts)
         statistics = np.array(
-            [measure.evaluate(predictions.take(part), **options) for part in parts]
+            [
+                measure.evaluate(predictions.take(part_rows), **options)
+                for part_rows in parts
+            ]
         )
         return TesterVerdict(
             calibrated=bool(np.mean(statistics >= threshold) < 0.5),
@@ -216,11 +221,11 @@ class CalibrationTester(BaseEstimator):
         >>> CalibrationTester(epsilon=0.1, tolerance=0.05, method="distance").sample_size()
         19403
         """
-        return self._compute_required()[0]
+        return self._compute_required_rows()[0]
 
-    def _compute_required(self):
+    def _compute_required_rows(self):
         """Return the rows for the verdict, and how far both kinds are from the threshold."""
-        check_choice("method", self.method, _STATISTIC_BY_METHOD)
+        check_choice("method", self.method, _STATISTIC_AND_SCALES_BY_METHOD)
         tolerance = self.tolerance
         epsilon = self.epsilon
         for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):
@@ -230,10 +235,10 @@ class CalibrationTester(BaseEstimator):
                     got=repr(value),
                     hint="Pass for instance 0.1",
                 )
-        _, times, parts = _STATISTIC_BY_METHOD[self.method]
-        if not (tolerance >= 0 and times * tolerance < epsilon <= 1):
+        _, tolerance_factor, divisor = _STATISTIC_AND_SCALES_BY_METHOD[self.method]
+        if not (tolerance >= 0 and tolerance_factor * tolerance < epsilon <= 1):
             raise invalid_input(
-                expected=f"0 <= {'4 ' if times == 4 else ''}tolerance < epsilon <= 1",
+                expected=f"0 <= {'4 ' if tolerance_factor == 4 else ''}tolerance < epsilon <= 1",
                 got=f"tolerance={tolerance}, epsilon={epsilon}",
                 hint="Use method='distance' or another epsilon",
             )
@@ -245,7 +250,7 @@ class CalibrationTester(BaseEstimator):
             expected="0 < delta < 1",
             hint="Pass for instance 0.05",
         )
-        margin = (epsilon - times * tolerance) / parts
+        margin = (epsilon - tolerance_factor * tolerance) / divisor
         # The first term bounds the mean deviation of the statistic, the second its
         # fluctuation around that with probability 1 - delta.
         deviation = 2 + math.sqrt(2 * math.log(1 / self.delta))

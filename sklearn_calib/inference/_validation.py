@@ -17,7 +17,7 @@ from .._argument_checks import (
     is_scalar_equal,
     unknown_name_error,
 )
-from .._kernels import _logistic as line
+from .._kernels import _logistic as logistic
 from .._kernels._classical_tests import run_spiegelhalter_test
 from .._kernels._cluster_sums import compute_oe_ratio_interval
 from .._kernels._log_odds import compute_finite_log_odds
@@ -36,7 +36,7 @@ from ..decomposition import compute_problem_indices
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._classical import spiegelhalter_test, warn_certain_and_wrong
-from ._clusters import ClusterLine, ClusterSample, add_cluster_ids, warn_few_events
+from ._clusters import ClusteredLine, ClusterSample, add_cluster_ids, warn_few_events
 from ._monte_carlo import MonteCarloResult
 from ._resampling import pool_rows, simulate_if_calibrated
 
@@ -370,14 +370,19 @@ def validation_summary(
         n_resamples, "n_resamples", hint="An ICI says nothing without its draws"
     )
     predictions = validate_predictions(
-        y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
+        y_true,
+        y_proba,
+        sample_weight,
+        labels,
+        pos_label,
+        soft_labels=soft_labels,
     )
     predictions = add_cluster_ids(predictions, groups)
-    equal = bool((predictions.weight == predictions.weight[0]).all())
+    has_equal_weights = bool((predictions.weight == predictions.weight[0]).all())
     # With unequal weights the likelihood is not that of the sampling.
-    how = "sandwich"
+    interval_method = "sandwich"
     if predictions.clusters is None:
-        how = ci if equal else how
+        interval_method = ci if has_equal_weights else interval_method
     # Other smoothers have no version for clusters.
     elif not is_scalar_equal(smoother, "loess"):
         raise invalid_input(
@@ -405,13 +410,14 @@ def validation_summary(
         # Each problem is one of two classes from here on.
         columns = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
-        two = Predictions(
-            columns, codes, None if equal else problem.weight, np.arange(2)
+        binary_predictions = Predictions(
+            columns, codes, None if has_equal_weights else problem.weight, np.arange(2)
         )
-        rows = _compute_rates(problem, weight, level, ids)
+        rows = _make_oe_rows(problem, weight, level, ids)
         warn_certain_and_wrong(problem.score, problem.hit, "the slope rests on it")
-        rows += _RecalibrationLines(problem, weight, level, how, ids).make_rows()
-        rows += _compute_overall(two, weight, smoother, draws, ids)
+        lines = _RecalibrationLines(problem, weight, level, interval_method, ids)
+        rows += lines.make_rows()
+        rows += _make_overall_rows(binary_predictions, weight, smoother, draws, ids)
         rate = float(weight @ problem.hit / weight.sum())
         n_rows = len(codes)
         # A soft label repeats its row for each class; the copies count as one row.
@@ -419,13 +425,15 @@ def validation_summary(
             n_rows = len(np.unique(predictions.items[problem.rows]))
         tables.append(ValidationTable(problem.title, n_rows, rate, tuple(rows)))
     name = smoother if isinstance(smoother, str) else type(smoother).__name__
-    return ValidationSummary(tuple(tables), float(level), how, name, int(n_resamples))
+    return ValidationSummary(
+        tuple(tables), float(level), interval_method, name, int(n_resamples)
+    )
 
 
 # -- observed and expected ------------------------------------------------------------------------
 
 
-def _compute_rates(problem, weight, level, groups=None):
+def _make_oe_rows(problem, weight, level, groups=None):
     """Return the row of observed over expected events, with interval and p-value."""
     p = problem.score
     outcome = problem.hit
@@ -470,16 +478,16 @@ class _RecalibrationLines:
         self.weight = weight
         self.title = problem.title
         self.ci = ci
-        self.one = np.ones_like(self.z)
+        self.ones = np.ones_like(self.z)
         # All predictions are 0 or 1, and right.
-        self.certain = bool((problem.score == problem.hit).all())
-        self.columns = np.column_stack([self.one, self.z])
+        self.is_certain = bool((problem.score == problem.hit).all())
+        self.columns = np.column_stack([self.ones, self.z])
         # The profile interval: twice the log-likelihood falls by at most this quantile
         # (Wilks).
-        self.drop = float(stats.chi2(1).ppf(level))
+        self.likelihood_drop = float(stats.chi2(1).ppf(level))
         self.clusters = None
         if groups is not None:
-            self.clusters = ClusterLine(self.z, self.hit, weight, groups, level)
+            self.clusters = ClusteredLine(self.z, self.hit, weight, groups, level)
 
     def make_rows(self):
         names = "calibration in the large", "intercept", "slope", "Cox chi-square"
@@ -503,14 +511,14 @@ class _RecalibrationLines:
                 estimator=self,
             )
             return [missing] * 4
-        start = line.compute_log_likelihood(self.z, self.hit, self.weight)
+        start = logistic.compute_log_likelihood(self.z, self.hit, self.weight)
         # All predictions are 0 or 1 and right: the likelihood is 1 for every slope
         # above 0, and for any intercept.
-        if self.certain:
-            return [missing, *self._estimate_both(start, 0.0, start)]
+        if self.is_certain:
+            return [missing, *self._estimate_line(start, 0.0, start)]
         # Calibration in the large: the slope is fixed at 1.
-        large, top = line.fit_single_coefficient(
-            self.z, self.one, self.hit, self.weight
+        large, top = logistic.fit_single_coefficient(
+            self.z, self.ones, self.hit, self.weight
         )
         shift_test = self._test_in_the_large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
@@ -521,7 +529,7 @@ class _RecalibrationLines:
                 estimator=self,
             )
             return [shift_test, missing, missing, missing]
-        return [shift_test, *self._estimate_both(start, large, top)]
+        return [shift_test, *self._estimate_line(start, large, top)]
 
     def _test_in_the_large(self, estimate, top, ratio):
         """Return (estimate, interval, p-value) of the intercept at slope 1.
@@ -534,10 +542,12 @@ class _RecalibrationLines:
         if self.ci == "profile":
 
             def compute_likelihood(a):
-                return line.compute_log_likelihood(self.z + a, self.hit, self.weight)
+                return logistic.compute_log_likelihood(
+                    self.z + a, self.hit, self.weight
+                )
 
-            ends = line.find_profile_interval(
-                compute_likelihood, estimate, top, error, self.drop
+            ends = logistic.find_profile_interval(
+                compute_likelihood, estimate, top, error, self.likelihood_drop
             )
         else:
             ends = self._compute_wald_interval(estimate, error)
@@ -545,37 +555,39 @@ class _RecalibrationLines:
             ratio = (estimate / error) ** 2
         return estimate, ends, float(stats.chi2.sf(ratio, 1))
 
-    def _estimate_both(self, start, large, top_of_large):
+    def _estimate_line(self, start, large, top_of_large):
         """Return (estimate, interval, p-value) of intercept, slope and Cox's chi-square.
 
         `start` is the log-likelihood of the predictions as they are; `large` is the
         intercept at slope 1, with log-likelihood `top_of_large`.
         """
-        (a, b), top = line.fit_line(self.z, self.hit, self.weight)
+        (a, b), top = logistic.fit_line(self.z, self.hit, self.weight)
         # Likelihood ratios of the slope, and of intercept and slope together.
         ratios = max(2 * (top - top_of_large), 0.0), max(2 * (top - start), 0.0)
         if self.clusters is not None:
             ratios = self.clusters.compute_chi_squares(large)
         # The estimate is infinite; only the profile likelihood has an end on one side.
-        if line.threshold_separates(self.z, self.hit):
+        if logistic.threshold_separates(self.z, self.hit):
             return self._handle_separation(b, top, ratios)
         if self.clusters is not None:
             ends = self.clusters.compute_line_intervals(a, b)
-            return self._make_three_rows(float(a), float(b), ends, ratios)
+            return self._make_line_rows(float(a), float(b), ends, ratios)
         covariance, errors = self._compute_errors(self.columns, a + b * self.z)
         if self.ci == "profile":
             ends = []
             for column, estimate, start in ((0, a, b), (1, b, a)):
-                profile = self._profile_likelihood(column, start)
-                ends.append(
-                    line.find_profile_interval(
-                        profile, estimate, top, errors[column], self.drop
-                    )
+                interval = logistic.find_profile_interval(
+                    self._make_profile(column, start),
+                    estimate,
+                    top,
+                    errors[column],
+                    self.likelihood_drop,
                 )
+                ends.append(interval)
         else:
             ends = [
-                self._compute_wald_interval(value, error)
-                for value, error in zip((a, b), errors, strict=True)
+                self._compute_wald_interval(a, errors[0]),
+                self._compute_wald_interval(b, errors[1]),
             ]
         if self.ci == "sandwich":
             deviation = np.array([a, b - 1])
@@ -585,7 +597,7 @@ class _RecalibrationLines:
                 ((b - 1) / errors[1]) ** 2,
                 deviation @ np.linalg.solve(covariance, deviation),
             )
-        return self._make_three_rows(float(a), float(b), ends, ratios)
+        return self._make_line_rows(float(a), float(b), ends, ratios)
 
     def _handle_separation(self, b, top, ratios):
         """Warn of an infinite slope, and return what exists of the three rows."""
@@ -604,15 +616,14 @@ class _RecalibrationLines:
             ratios = _MISSING_INTERVAL
         if self.ci == "profile":
             step = 1 / max(np.abs(self.z).max(), 1e-3)
-            profile = self._profile_likelihood(1, 0.0)
-            ends = line.find_profile_interval(
-                profile, sign * np.inf, top, step, self.drop
+            profile = self._make_profile(1, 0.0)
+            ends = logistic.find_profile_interval(
+                profile, sign * np.inf, top, step, self.likelihood_drop
             )
-        return self._make_three_rows(
-            _NAN, sign * np.inf, [_MISSING_INTERVAL, ends], ratios
-        )
+        intervals = [_MISSING_INTERVAL, ends]
+        return self._make_line_rows(_NAN, sign * np.inf, intervals, ratios)
 
-    def _make_three_rows(self, a, b, ends, ratios):
+    def _make_line_rows(self, a, b, ends, ratios):
         slope_pvalue = float(stats.chi2.sf(ratios[0], 1))
         line_pvalue = float(stats.chi2.sf(ratios[1], 2))
         return [
@@ -621,7 +632,7 @@ class _RecalibrationLines:
             (float(ratios[1]), _MISSING_INTERVAL, line_pvalue),
         ]
 
-    def _profile_likelihood(self, column, start):
+    def _make_profile(self, column, start):
         """Return the function of one coefficient that maximises over the other one.
 
         `column` is 0 for the intercept and 1 for the slope. Each search begins where the
@@ -630,11 +641,11 @@ class _RecalibrationLines:
         fixed = self.columns[:, column]
         free = np.ascontiguousarray(self.columns[:, 1 - column])
         # Neighbouring points of a profile have neighbouring maxima.
-        last = [start]
+        last_estimate = [start]
 
         def maximise_at(c):
-            last[0], value = line.fit_single_coefficient(
-                c * fixed, free, self.hit, self.weight, last[0]
+            last_estimate[0], value = logistic.fit_single_coefficient(
+                c * fixed, free, self.hit, self.weight, last_estimate[0]
             )
             return value
 
@@ -642,14 +653,14 @@ class _RecalibrationLines:
 
     def _compute_errors(self, columns, eta):
         squares = self.weight**2 if self.ci == "sandwich" else None
-        covariance = line.compute_covariance(
+        covariance = logistic.compute_covariance(
             columns, eta, self.hit, self.weight, squares
         )
         return covariance, np.sqrt(covariance.diagonal())
 
     def _compute_wald_interval(self, estimate, error):
-        half = np.sqrt(self.drop) * error
-        return float(estimate - half), float(estimate + half)
+        half_width = np.sqrt(self.likelihood_drop) * error
+        return float(estimate - half_width), float(estimate + half_width)
 
 
 # -- the whole curve ------------------------------------------------------------------------------
@@ -677,47 +688,45 @@ _EXPECTED_LOSS_BY_QUANTITY = {
 }
 
 
-def _compute_overall(predictions, weight, smoother, draws, groups=None):
+def _make_overall_rows(predictions, weight, smoother, draws, groups=None):
     """Return the rows ICI to R2 of two classes; values if calibrated come from draws."""
     if groups is None:
         sample = pool_rows(predictions)
     else:
         sample = ClusterSample(predictions.problems()[0], groups)
-    evaluate = partial(_validate_cells, smoother=smoother)
+    evaluate = partial(_measure_cells, smoother=smoother)
     observed, ranked, simulated = simulate_if_calibrated(
         predictions, sample, evaluate, **draws
     )
     p = predictions.second
     outcome = predictions.codes
-    brier = spiegelhalter_test(
+    brier_pvalue = spiegelhalter_test(
         outcome, p, sample_weight=weight, labels=[0, 1], groups=groups
     ).pvalue
     rows = []
     for number, name in enumerate(_QUANTITY_NAMES):
-        null = simulated[:, number]
+        null_values = simulated[:, number]
         pvalue = _NAN
         if name in _CURVE_QUANTITIES:
             result = MonteCarloResult.from_draws(
-                observed[number], null, name, ranked[number]
+                observed[number], null_values, name, ranked[number]
             )
             pvalue = result.pvalue
         elif name == "Brier":
-            pvalue = brier
+            pvalue = brier_pvalue
         # A draw without events, or of nothing else, does not have an AUC or R2.
-        defined = null[np.isfinite(null)]
-        expected = float(defined.mean()) if len(defined) else _NAN
+        finite_values = null_values[np.isfinite(null_values)]
+        expected = float(finite_values.mean()) if len(finite_values) else _NAN
         # Losses have an exact expectation, which needs no draws.
         if name in _EXPECTED_LOSS_BY_QUANTITY:
             expected = predictions.mean(_EXPECTED_LOSS_BY_QUANTITY[name](p))
-        rows.append(
-            ValidationRow(
-                name, float(observed[number]), *_MISSING_INTERVAL, expected, pvalue
-            )
-        )
+        estimate = float(observed[number])
+        row = ValidationRow(name, estimate, *_MISSING_INTERVAL, expected, pvalue)
+        rows.append(row)
     return rows
 
 
-def _validate_cells(predictions, smoother):
+def _measure_cells(predictions, smoother):
     """Return the `_QUANTITY_NAMES` of two classes; NaN if one needs both outcomes."""
     (problem,) = predictions.problems()
     score, mass, hits = problem.cells
@@ -725,9 +734,8 @@ def _validate_cells(predictions, smoother):
     total = mass.sum()
     rate = hits.sum() / total
     brier = (hits @ (1 - score) ** 2 + misses @ score**2) / total
-    loss = (
-        hits @ compute_log_losses(score) + misses @ compute_log_losses(1 - score)
-    ) / total
+    loss = hits @ compute_log_losses(score) + misses @ compute_log_losses(1 - score)
+    loss /= total
     scaled = _NAN
     area = _NAN
     r2 = _NAN
@@ -737,7 +745,6 @@ def _validate_cells(predictions, smoother):
         below = np.cumsum(misses) - misses / 2
         area = (hits / hits.sum()) @ (below / misses.sum())
         # Cox and Snell's R2 over its maximum (Nagelkerke, 1991).
-        r2 = np.expm1(2 * (loss - _compute_entropy(rate))) / np.expm1(
-            -2 * _compute_entropy(rate)
-        )
+        entropy = _compute_entropy(rate)
+        r2 = np.expm1(2 * (loss - entropy)) / np.expm1(-2 * entropy)
     return (*compute_problem_indices(problem, smoother), brier, scaled, loss, area, r2)

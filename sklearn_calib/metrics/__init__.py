@@ -71,9 +71,9 @@ from ._reliability import (
     CurveRows as CurveRows,
     ReliabilityCurve as ReliabilityCurve,
     ReliabilityCurves as ReliabilityCurves,
-    check_bins,
     compute_curve as compute_curve,
     reliability_curve,
+    resolve_n_bins,
 )
 from ._scorers import ProbabilityScorer as ProbabilityScorer
 from ._smooth_calibration import (

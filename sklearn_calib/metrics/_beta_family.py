@@ -96,11 +96,15 @@ class BetaFamilyLoss(ProperLoss):
     def compute_label_losses(self, proba: FloatArray) -> FloatArray:
         self.check_classes(np.shape(proba)[1])
         z = compute_log_odds(proba)
-        smallest = -_MAX_ABS_LOG_ODDS if self.floored else -np.inf
+        min_log_odds = -_MAX_ABS_LOG_ODDS if self.floored else -np.inf
         # The loss of label 0 is that of label 1 with both classes exchanged.
-        of_zero = _integrate_cost(np.maximum(-z, smallest), self.beta, self.alpha)
-        of_one = _integrate_cost(np.maximum(z, smallest), self.alpha, self.beta)
-        return np.column_stack([of_zero, of_one])
+        loss_of_zero = _integrate_cost(
+            np.maximum(-z, min_log_odds), self.beta, self.alpha
+        )
+        loss_of_one = _integrate_cost(
+            np.maximum(z, min_log_odds), self.alpha, self.beta
+        )
+        return np.column_stack([loss_of_zero, loss_of_one])
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
         unit = betaln(self.alpha + 1, self.beta + 1)
@@ -121,10 +125,15 @@ def _find_undecided(loss):
     """Return the prediction for which both labels cost the same, as a tuple."""
 
     def compute_loss_gap(z):
-        return float(np.diff(loss.compute_label_losses(_make_two_class_rows(z))[0])[0])
+        (losses,) = loss.compute_label_losses(_make_two_class_rows(z))
+        return float(losses[1] - losses[0])
 
     z = brentq(
-        compute_loss_gap, -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS, xtol=1e-14, rtol=1e-14
+        compute_loss_gap,
+        -_MAX_ABS_LOG_ODDS,
+        _MAX_ABS_LOG_ODDS,
+        xtol=1e-14,
+        rtol=1e-14,
     )
     return tuple(_make_two_class_rows(z)[0])
 
@@ -133,8 +142,9 @@ def _make_two_class_rows(z):
     return np.exp(log_expit([[-z, z]]))
 
 
-def _compute_density(t, a, b):
-    return np.exp((a + b + 1) * log_expit(t) - (b + 1) * t - betaln(a + 1, b + 1))
+def _compute_cost_density(t, a, b):
+    log_density = (a + b + 1) * log_expit(t) - (b + 1) * t - betaln(a + 1, b + 1)
+    return np.exp(log_density)
 
 
 def _integrate_cost(z, a, b):
@@ -143,25 +153,28 @@ def _integrate_cost(z, a, b):
     # calls of it are slow; the table is made once per loss.
     step, integral_from = _tabulate_integrals(a, b)
     clipped = np.clip(z, -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS)
-    place = np.minimum(
+    edge = np.minimum(
         ((clipped + _MAX_ABS_LOG_ODDS) / step).astype(np.intp) + 1,
         len(integral_from) - 1,
     )
     # From the score to the next edge the integral is computed by two Gauss nodes, and
     # from there on it is in the table.
-    half = (place * step - _MAX_ABS_LOG_ODDS - clipped) / 2
-    sums = sum(
-        s * _compute_density(clipped + half * (1 + x), a, b)
-        for x, s in zip(_QUADRATURE_NODES, _QUADRATURE_WEIGHTS, strict=True)
-    )
+    half = (edge * step - _MAX_ABS_LOG_ODDS - clipped) / 2
+    mean_density = 0.0
+    for node, node_weight in zip(_QUADRATURE_NODES, _QUADRATURE_WEIGHTS, strict=True):
+        density = _compute_cost_density(clipped + half * (1 + node), a, b)
+        mean_density += node_weight * density
     # Before the first edge the density is proportional to exp(a t), beyond the last one
     # to exp(-(b + 1) t).
-    before = np.maximum(-_MAX_ABS_LOG_ODDS - z, 0.0)
-    beyond = np.maximum(z - _MAX_ABS_LOG_ODDS, 0.0)
+    distance_before = np.maximum(-_MAX_ABS_LOG_ODDS - z, 0.0)
+    distance_beyond = np.maximum(z - _MAX_ABS_LOG_ODDS, 0.0)
     tail_before = (
-        before * _compute_density(-_MAX_ABS_LOG_ODDS, a, b) * exprel(-a * before)
+        distance_before
+        * _compute_cost_density(-_MAX_ABS_LOG_ODDS, a, b)
+        * exprel(-a * distance_before)
     )
-    return integral_from[place] * np.exp(-(b + 1) * beyond) + half * sums + tail_before
+    tail_factor = np.exp(-(b + 1) * distance_beyond)
+    return integral_from[edge] * tail_factor + half * mean_density + tail_before
 
 
 @lru_cache(maxsize=8)
@@ -173,6 +186,8 @@ def _tabulate_integrals(a, b):
         -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS, n_cells + 1, retstep=True
     )
     nodes = edges[:-1, None] + step / 2 * (1 + _QUADRATURE_NODES)
-    parts = _compute_density(nodes, a, b) @ _QUADRATURE_WEIGHTS * step / 2
-    tail = _compute_density(_MAX_ABS_LOG_ODDS, a, b) / (b + 1)
-    return step, np.append(parts, tail)[::-1].cumsum()[::-1]
+    cell_integrals = _compute_cost_density(nodes, a, b) @ _QUADRATURE_WEIGHTS * step / 2
+    tail = _compute_cost_density(_MAX_ABS_LOG_ODDS, a, b) / (b + 1)
+    # The sum runs from infinity, so that small integrals are added first.
+    integrals = np.append(cell_integrals, tail)[::-1].cumsum()
+    return step, integrals[::-1]

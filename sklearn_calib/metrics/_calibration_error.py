@@ -17,7 +17,7 @@ from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import invalid_input
 from ._measure import SharedOptions, measure
 from ._predictions import MIN_COMPILED_ROWS, MULTICLASS_REDUCTIONS
-from ._reliability import check_bins
+from ._reliability import resolve_n_bins
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -105,12 +105,18 @@ def calibration_error(
     >>> round(calibration_error(y, p, n_bins=2, norm="l2"), 3)
     0.354
     """
-    return _compute_error(
-        predictions, norm, strategy, n_bins, multiclass, debias, bin_weight
+    return _compute_binned_error(
+        predictions,
+        norm,
+        strategy,
+        n_bins,
+        multiclass,
+        debias,
+        bin_weight,
     )
 
 
-def _compute_error(
+def _compute_binned_error(
     predictions, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"
 ):
     """Return the error that the three public measures compute."""
@@ -119,7 +125,7 @@ def _compute_error(
     errors = []
     shares = []
     for problem in predictions.problems(multiclass):
-        gap, variance, mass = _bin_gaps(problem, n_bins, strategy, debias)
+        gap, variance, mass = _compute_bin_gaps(problem, n_bins, strategy, debias)
         if norm == "max":
             errors.append(np.abs(gap).max())
         else:
@@ -151,10 +157,10 @@ def _check_options(predictions, norm, strategy, n_bins, debias, bin_weight):
         predictions.check_single_labels(
             "the variance that debias takes off", "Set debias=False"
         )
-    return check_bins(n_bins, predictions)
+    return resolve_n_bins(n_bins, predictions)
 
 
-def _bin_gaps(problem, n_bins, strategy, debias):
+def _compute_bin_gaps(problem, n_bins, strategy, debias):
     """Compute the mean residual, its variance (NaN for one row) and mass of non-empty bins."""
     bins = None
     if strategy == "uniform" and n_bins != "sweep":
@@ -174,16 +180,16 @@ def _bin_gaps(problem, n_bins, strategy, debias):
             mass, total = sum_runs(starts, cells.mass, residual)
         else:
             mass, total = sum_bins(bins, n_bins, cells.mass, residual)
-    filled = mass > 0
-    gap = np.divide(total, mass, out=np.zeros(n_bins), where=filled)
+    is_filled = mass > 0
+    gap = np.divide(total, mass, out=np.zeros(n_bins), where=is_filled)
     variance = None
     if debias:
         if bins is None:
-            rows = bin_distinct_values(problem.score, None, n_bins, strategy)
+            row_bin = bin_distinct_values(problem.score, None, n_bins, strategy)
         else:
-            rows = bins[problem.cell_indices]
-        variance = _compute_variance(problem, rows, gap, mass)[filled]
-    return gap[filled], variance, mass[filled]
+            row_bin = bins[problem.cell_indices]
+        variance = _compute_gap_variance(problem, row_bin, gap, mass)[is_filled]
+    return gap[is_filled], variance, mass[is_filled]
 
 
 def _sum_uniform_bins(problem, n_bins):
@@ -199,18 +205,17 @@ def _sum_uniform_bins(problem, n_bins):
     return sum_bins(bins, n_bins, weight, weight * (outcome - score))
 
 
-def _compute_variance(problem, row_bin, gap, mass):
+def _compute_gap_variance(problem, row_bin, gap, mass):
     """Return the variance of the mean residual of each bin; NaN for one row."""
     weight = problem.weight
     residual = problem.hit - problem.score
-    spread, squares = sum_bins(
-        row_bin, len(gap), (weight * (residual - gap[row_bin])) ** 2, weight**2
-    )
+    deviation = weight * (residual - gap[row_bin])
+    square_sum, squares = sum_bins(row_bin, len(gap), deviation**2, weight**2)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Kish's number of rows of each bin, for the divisor of an unbiased variance.
-        effective = mass**2 / squares
-        factor = np.where(effective > 1, effective / (effective - 1), np.nan)
-        return spread / mass**2 * factor
+        n_rows = mass**2 / squares
+        correction = np.where(n_rows > 1, n_rows / (n_rows - 1), np.nan)
+        return square_sum / mass**2 * correction
 
 
 def _subtract_bias(gap, variance, power):
@@ -219,14 +224,14 @@ def _subtract_bias(gap, variance, power):
     # variance, so an unbiased estimate subtracts it.
     if power == 2:
         return np.where(np.isnan(variance), 0.0, gap**2 - variance)
-    sd = np.sqrt(np.where(variance > 0, variance, 1.0))
+    deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
     mean = np.abs(gap)
-    ratio = mean / sd
+    ratio = mean / deviation
     # The mean of |X| for a normal X with this mean and deviation (a folded normal
     # distribution); the excess over |mean| is the bias of norm "l1".
-    folded = sd * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2)
-    folded += mean * (1 - 2 * ndtr(-ratio))
-    excess = np.where(variance > 0, folded - mean, 0.0)
+    folded_mean = deviation * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2)
+    folded_mean += mean * (1 - 2 * ndtr(-ratio))
+    excess = np.where(variance > 0, folded_mean - mean, 0.0)
     return np.where(np.isnan(variance), 0.0, mean - excess)
 
 
@@ -273,8 +278,14 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2), 3)
     0.35
     """
-    return _compute_error(
-        predictions, "l1", strategy, n_bins, multiclass, debias, bin_weight
+    return _compute_binned_error(
+        predictions,
+        "l1",
+        strategy,
+        n_bins,
+        multiclass,
+        debias,
+        bin_weight,
     )
 
 
@@ -312,4 +323,4 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2), 3)
     0.4
     """
-    return _compute_error(predictions, "max", strategy, n_bins, multiclass)
+    return _compute_binned_error(predictions, "max", strategy, n_bins, multiclass)

@@ -79,13 +79,13 @@ def convolved_calibration_error(
             got=repr(bandwidth),
             hint="Leave the default",
         )
-    smoothed = _make_smoother(problem)
+    compute_error = _make_error_function(problem)
     if bandwidth is not None:
-        return min(smoothed(bandwidth), 1.0)
-    return min(_find_fixed_point(smoothed), 1.0)
+        return min(compute_error(bandwidth), 1.0)
+    return min(_find_fixed_point(compute_error), 1.0)
 
 
-def _find_fixed_point(error):
+def _find_fixed_point(compute_error):
     """Find the bandwidth that equals its error; return 0 if it is below `MIN_BANDWIDTH`.
 
     The error decreases in the bandwidth. The root of log error - log bandwidth is found
@@ -97,16 +97,17 @@ def _find_fixed_point(error):
     high = 0.0
     previous = None
     for _ in range(200):
-        gap = np.log(max(error(np.exp(u)), np.finfo(float).tiny)) - u
+        error = max(compute_error(np.exp(u)), np.finfo(float).tiny)
+        gap = np.log(error) - u
         if previous is not None:
             # The error decreases in the bandwidth, so the gap falls at least as fast as
             # u rises: its slope is at most -1, which limits the step.
             last_u, last_gap = previous
             slope = max((last_gap - gap) / (u - last_u), 1.0)
         # A secant step on the logarithms, replaced by bisection outside the bracket.
-        new = u + gap / slope
-        if abs(new - u) < LOG_BANDWIDTH_TOLERANCE:
-            return float(np.exp(new))
+        next_u = u + gap / slope
+        if abs(next_u - u) < LOG_BANDWIDTH_TOLERANCE:
+            return float(np.exp(next_u))
         if gap > 0:
             low = u
         else:
@@ -114,11 +115,11 @@ def _find_fixed_point(error):
         if high - np.log(MIN_BANDWIDTH) < LOG_BANDWIDTH_TOLERANCE:
             return 0.0
         previous = u, gap
-        u = new if low < new < high else (low + high) / 2
+        u = next_u if low < next_u < high else (low + high) / 2
     return float(np.exp(u))
 
 
-def _make_smoother(problem):
+def _make_error_function(problem):
     """Return the integral of absolute smoothed residuals as a function of the bandwidth.
 
     A Gaussian leaves few frequencies, so few points of the grid are enough. A sum over
@@ -132,31 +133,27 @@ def _make_smoother(problem):
     residual = problem.weight * (problem.hit - problem.score)
     # The cosine transform convolves with reflection at 0 and 1, as in definition 9 of
     # Hu, Jambulapati, Tian, Yang (2024).
-    spectrum = dct(
-        bin_linearly(problem.score, residual, GRID_CELLS) / problem.weight.sum()
-    )
+    binned_residual = bin_linearly(problem.score, residual, GRID_CELLS)
+    spectrum = dct(binned_residual / problem.weight.sum())
 
-    def smooth_at_bandwidth(bandwidth):
+    def compute_error(bandwidth):
         """Return the integral for one bandwidth."""
         # A power of 2, for which the transform is fast.
-        needed = 1 << int(np.ceil(np.log2(8 * _FREQUENCY_CUTOFF / bandwidth)))
-        points = min(GRID_CELLS, max(64, needed))
+        n_needed = 1 << int(np.ceil(np.log2(8 * _FREQUENCY_CUTOFF / bandwidth)))
+        n_points = min(GRID_CELLS, max(64, n_needed))
         # A Gaussian damps high frequencies to nothing, so a short inverse transform of the
         # others is complete.
-        low_frequencies = slice(min(points, int(_FREQUENCY_CUTOFF / bandwidth) + 1))
-        values = idct(
-            spectrum[low_frequencies]
-            * np.exp(_DAMPING_EXPONENTS[low_frequencies] * bandwidth**2),
-            n=points,
-        )
-        size = np.abs(values)
-        sign_change = np.flatnonzero(values[1:] * values[:-1] < 0)
-        gap = size[sign_change] + size[sign_change + 1]
+        low_frequencies = slice(min(n_points, int(_FREQUENCY_CUTOFF / bandwidth) + 1))
+        damping = np.exp(_DAMPING_EXPONENTS[low_frequencies] * bandwidth**2)
+        values = idct(spectrum[low_frequencies] * damping, n=n_points)
+        magnitude = np.abs(values)
         # The trapezoid rule for |x|, corrected where the values change their sign
         # between two points.
-        return float(
-            size.sum()
-            + (gap / 6 - size[sign_change] * size[sign_change + 1] / gap).sum()
-        )
+        changes = np.flatnonzero(values[1:] * values[:-1] < 0)
+        left = magnitude[changes]
+        right = magnitude[changes + 1]
+        gap = left + right
+        correction = (gap / 6 - left * right / gap).sum()
+        return float(magnitude.sum() + correction)
 
-    return smooth_at_bandwidth
+    return compute_error

@@ -64,7 +64,8 @@ class CumulativeDifferences:
 def _compute_path_statistic(path, statistic):
     high = max(path.max(), 0.0)
     low = min(path.min(), 0.0)
-    return float(min(high - low if statistic == "range" else max(high, -low), 1.0))
+    value = high - low if statistic == "range" else max(high, -low)
+    return float(min(value, 1.0))
 
 
 def _compute_differences(problem):

@@ -33,10 +33,10 @@ def _compute_canonical_error(
     if estimator == "auto":
         estimator = "unbiased" if predictions.items is None else "biased"
     proba = np.asarray(predictions.proba)
-    place = None
+    row_index = None
     if estimator == "biased":
         # Rows with equal vectors add up, so the kernel is computed for distinct ones.
-        proba, place = predictions.derive_from_proba(_merge_equal_rows)
+        proba, row_index = predictions.derive_from_proba(_merge_equal_rows)
     else:
         predictions.check_single_labels(
             "pairs of different rows", "Take estimator='biased'"
@@ -53,26 +53,24 @@ def _compute_canonical_error(
             hint="Pass a random sample of the rows, or estimator='linear'",
         )
     if isinstance(bandwidth, str) and bandwidth == "median":
-        bandwidth = predictions.derive_from_proba(
-            _find_median_distance,
-            None if predictions.items is None else predictions.items.tobytes(),
-        )
+        # Bytes can be the key of a stored result, unlike an array.
+        items = None if predictions.items is None else predictions.items.tobytes()
+        bandwidth = predictions.derive_from_proba(_find_median_distance, items)
     _check_bandwidth(bandwidth, " or 'median'")
     compute_gram = {
         "linear": _compute_neighbour_pairs_kernel,
-        "unbiased": _compute_all_pairs_kernel,
+        "unbiased": compute_pair_kernel,
         "biased": _compute_distinct_row_kernel,
     }[estimator]
     gram = predictions.derive_from_proba(compute_gram, float(bandwidth))
     # Products of large weights would overflow.
     weight = predictions.weight / predictions.weight.max()
-    if place is not None:
+    if row_index is not None:
         sums = np.zeros_like(proba)
-        np.add.at(sums, (place, predictions.codes), weight)
+        np.add.at(sums, (row_index, predictions.codes), weight)
         weight = sums.sum(axis=1)
-        return average_kernel_over_pairs(
-            gram, sums / weight[:, None] - proba, weight, True
-        )
+        residual = sums / weight[:, None] - proba
+        return average_kernel_over_pairs(gram, residual, weight, True)
     residual = -proba
     residual[np.arange(n), predictions.codes] += 1
     if estimator == "linear":
@@ -81,8 +79,8 @@ def _compute_canonical_error(
 
 
 def _merge_equal_rows(proba):
-    rows, place = np.unique(np.asarray(proba), axis=0, return_inverse=True)
-    return rows, place.ravel()
+    rows, row_index = np.unique(np.asarray(proba), axis=0, return_inverse=True)
+    return rows, row_index.ravel()
 
 
 def _compute_distinct_row_kernel(proba, bandwidth):
@@ -99,10 +97,6 @@ def _find_median_distance(proba, items):
     if items is not None:
         rows = np.unique(np.frombuffer(items, dtype=np.intp), return_index=True)[1]
     return compute_median_bandwidth(np.asarray(proba)[rows])
-
-
-def _compute_all_pairs_kernel(proba, bandwidth):
-    return compute_pair_kernel(np.asarray(proba), bandwidth)
 
 
 def _compute_neighbour_pairs_kernel(proba, bandwidth):
@@ -219,12 +213,12 @@ def _check_options(kernel, estimator):
     check_choice("estimator", estimator, _ESTIMATOR_NAMES)
 
 
-def _check_bandwidth(bandwidth, other=""):
+def _check_bandwidth(bandwidth, alternative=""):
     is_real = isinstance(bandwidth, int | float | np.number)
     is_real = is_real and not isinstance(bandwidth, bool)
-    if not (is_real and np.isfinite(bandwidth) and bandwidth > 0):
+    if not is_real or not 0 < bandwidth < np.inf:
         raise invalid_input(
-            expected=f"a finite bandwidth above 0{other}",
+            expected=f"a finite bandwidth above 0{alternative}",
             got=repr(bandwidth),
             hint="Leave the default",
         )

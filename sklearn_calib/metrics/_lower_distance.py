@@ -163,21 +163,21 @@ def lower_distance_interval(
         y_true, y_proba, sample_weight, labels, pos_label
     )
     problems = predictions.problems(multiclass)
-    parts = [
-        _compute_distance(problem, resolution, method, True) for problem in problems
-    ]
+    intervals = []
+    for problem in problems:
+        intervals.append(_compute_distance(problem, resolution, method, True))
     shares = np.array([problem.share for problem in problems])
-    distance, bound = shares @ np.array(parts)
+    distance, bound = shares @ np.array(intervals)
     return DistanceInterval(float(min(distance, 1.0)), float(bound))
 
 
-def _compute_distance(problem, resolution, method, bounded):
-    """Return the distance; its bound is NaN unless it is wanted (`bounded`)."""
+def _compute_distance(problem, resolution, method, needs_bound):
+    """Return the distance; its bound is NaN unless it is wanted (`needs_bound`)."""
     from .._kernels import _distance as kernel
 
     check_choice("method", method, _DISTANCE_METHODS)
-    in_range = is_number(resolution) and 1e-6 <= resolution <= 1
-    if resolution is not None and not in_range:
+    is_in_range = is_number(resolution) and 1e-6 <= resolution <= 1
+    if resolution is not None and not is_in_range:
         raise invalid_input(
             expected="a resolution from 1e-6 to 1",
             got=repr(resolution),
@@ -203,6 +203,6 @@ def _compute_distance(problem, resolution, method, bounded):
         program = kernel.make_uniform_program(cells.score, hits, misses, n_cells)
     solution = kernel.solve_distance_program(program)
     bound = np.nan
-    if bounded:
+    if needs_bound:
         bound = program.mean_move + kernel.bound_grid_excess(program, solution)
     return DistanceInterval(solution.value, bound)

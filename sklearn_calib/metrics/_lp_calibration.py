@@ -52,21 +52,18 @@ class LpCalibrationResult(NamedTuple):
 def _read_float32_proba(y_proba, input_name="y_proba"):
     """Check rows block by block; floating-point tables are not copied."""
     table = np.asarray(y_proba) if isinstance(y_proba, np.ndarray) else np.empty(0)
-    stored = table.ndim == 2 and table.dtype in (np.float32, np.float64)
-    if not stored or table.shape[1] < 2 or not len(table):
+    is_float_table = table.ndim == 2 and table.dtype in (np.float32, np.float64)
+    if not is_float_table or table.shape[1] < 2 or not len(table):
         return np.asarray(read_proba(y_proba, input_name=input_name))
-    size = max(1, _BLOCK_ENTRIES // table.shape[1])
-    for start in range(0, len(table), size):
-        block = table[start : start + size]
+    n_block_rows = max(1, _BLOCK_ENTRIES // table.shape[1])
+    for start in range(0, len(table), n_block_rows):
+        block = table[start : start + n_block_rows]
         # Checking a table of 1000 classes in float64 would copy it; a product in its
         # own type is enough to see whether the rows need to be divided.
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
-        smallest = block.min()
-        deviation = np.abs(total - 1).max()
-        # NaN fails both comparisons.
-        if not (
-            smallest >= -FLOAT32_SUM_TOLERANCE and deviation <= FLOAT32_SUM_TOLERANCE
-        ):
+        deviation = max(-block.min(), np.abs(total - 1).max())
+        # NaN fails the comparison.
+        if not deviation <= FLOAT32_SUM_TOLERANCE:
             # The general check divides rows by their sum, or rejects them.
             return np.asarray(read_proba(table, input_name=input_name))
     return table
@@ -202,20 +199,26 @@ def lp_calibration_test(
 
     n_resamples = check_count(n_resamples, "n_resamples")
     predictions = validate_predictions(
-        y_true, y_proba, sample_weight, labels, pos_label, validate=_read_float32_proba
+        y_true,
+        y_proba,
+        sample_weight,
+        labels,
+        pos_label,
+        validate=_read_float32_proba,
     )
     error, n_cells = _make_label_error_function(predictions, p, n_levels, estimator)
     value = error(predictions.codes)
     rng = make_generator(random_state)
     table = predictions.proba
-    null = np.empty(n_resamples)
-    for number in range(n_resamples):
-        null[number] = error(draw_labels(table, rng.random(len(table))))
+    null_values = np.empty(n_resamples)
+    for i in range(n_resamples):
+        null_values[i] = error(draw_labels(table, rng.random(len(table))))
+    n_as_large = np.sum(null_values >= value)
     return LpCalibrationResult(
         value,
-        float(null.mean()),
-        float(np.quantile(null, 0.95)),
-        float((1 + np.sum(null >= value)) / (1 + n_resamples)),
+        float(null_values.mean()),
+        float(np.quantile(null_values, 0.95)),
+        float((1 + n_as_large) / (1 + n_resamples)),
         float(p),
         n_levels,
         n_cells,
@@ -239,7 +242,7 @@ def _make_label_error_function(predictions, p, n_levels, estimator):
     order, starts = predictions.derive_from_proba(group_rows, int(n_levels))
 
     def compute_error(codes):
-        total, of_single_rows = sum_gap_powers(table, codes, weight, order, starts, p)
+        total, single_row_total = sum_gap_powers(table, codes, weight, order, starts, p)
         if estimator == "plugin":
             # Definition 6 of the paper; for p = infinity it is the largest error of a
             # cell and class.
@@ -248,7 +251,7 @@ def _make_label_error_function(predictions, p, n_levels, estimator):
         # products have mean 0 under calibration. Rows alone in their cell add equally
         # to both sums.
         pair_weight = max(1 - np.vdot(weight, weight), np.finfo(float).tiny)
-        square = (total - of_single_rows) / pair_weight
+        square = (total - single_row_total) / pair_weight
         return float(np.sign(square) * np.sqrt(abs(square)))
 
     return compute_error, len(starts)
@@ -262,8 +265,8 @@ def _check_options(p, n_levels, estimator):
             got=repr(p),
             hint="Take 2, which has an unbiased estimator",
         )
-    in_range = is_number(n_levels) and 1 <= n_levels <= MAX_LEVELS
-    if not in_range or int(n_levels) != n_levels:
+    is_in_range = is_number(n_levels) and 1 <= n_levels <= MAX_LEVELS
+    if not is_in_range or int(n_levels) != n_levels:
         raise invalid_input(
             expected=f"a whole number of n_levels from 1 to {MAX_LEVELS}",
             got=repr(n_levels),

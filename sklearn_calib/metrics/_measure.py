@@ -112,16 +112,16 @@ def _require_arrays(call: Function) -> Function:
     """Return the call of a measure with an error if labels or scores are missing."""
 
     @wraps(call)
-    def _call_checked(self, *arrays, **options):
+    def call_with_arrays(self, *arrays, **options):
         """Call the measure if both arrays were passed, by position or by name."""
         names = list(_DESCRIPTION_BY_ARRAY)
         for name in names[len(arrays) :]:
             if name not in options:
                 # A misspelt name, such as y_prob, is more likely than a missing array.
-                misspelt = [
-                    option for option in options if find_nearest_name(option, [name])
-                ]
-                got = f"{misspelt[0]}=" if misspelt else "none"
+                got = "none"
+                for option in options:
+                    if got == "none" and find_nearest_name(option, [name]):
+                        got = f"{option}="
                 raise invalid_input(
                     expected=f"{name}, {_DESCRIPTION_BY_ARRAY[name]}",
                     got=got,
@@ -130,7 +130,7 @@ def _require_arrays(call: Function) -> Function:
                 )
         return call(self, *arrays, **options)
 
-    return cast("Function", _call_checked)
+    return cast("Function", call_with_arrays)
 
 
 class Measure(Generic[P]):
@@ -193,7 +193,7 @@ class Measure(Generic[P]):
         self, y_true: ArrayLike, y_proba: ArrayLike, *rest: P.args, **options: P.kwargs
     ) -> float:
         """Return the measure of anything that can be validated; see `validate_predictions`."""
-        self._check_call(y_true, rest)
+        self._check_positional(y_true, rest)
         remaining: dict[str, Any] = dict(options)
         sample_weight = remaining.pop("sample_weight", None)
         labels = remaining.pop("labels", None)
@@ -207,7 +207,12 @@ class Measure(Generic[P]):
                     hint="Call it for the column of each label, with soft_labels=True",
                 )
             return self._evaluate_labels(
-                y_true, y_proba, multilabel, sample_weight, labels, remaining
+                y_true,
+                y_proba,
+                multilabel,
+                sample_weight,
+                labels,
+                remaining,
             )
         if not soft_labels and is_label_table(y_true):
             raise invalid_input(
@@ -234,12 +239,12 @@ class Measure(Generic[P]):
         )
         return self.evaluate(predictions, **remaining)
 
-    def _check_call(self, first, rest):
+    def _check_positional(self, y_true, rest):
         """Reject (estimator, X, y), as scikit-learn calls scorers, and options without names."""
-        if hasattr(first, "fit") and not hasattr(first, "__array__"):
+        if hasattr(y_true, "fit") and not hasattr(y_true, "__array__"):
             raise invalid_input(
                 expected="labels y_true",
-                got=f"a {type(first).__name__}",
+                got=f"a {type(y_true).__name__}",
                 hint=(
                     f"With scikit-learn pass scoring=get_scorer({self.spec.scorer_name!r}), "
                     "imported from sklearn_calib.metrics, or call "
@@ -260,7 +265,7 @@ class Measure(Generic[P]):
     ):
         """Return the mean over the labels, or the measure of all pairs of a row and a label."""
         self.check_options(options)
-        of_labels = validate_multilabel(
+        label_predictions = validate_multilabel(
             y_true,
             y_proba,
             multilabel,
@@ -268,7 +273,10 @@ class Measure(Generic[P]):
             labels=labels,
             validate=self._validate,
         )
-        values = [self.evaluate(predictions, **options) for _, predictions in of_labels]
+        values = [
+            self.evaluate(predictions, **options)
+            for _, predictions in label_predictions
+        ]
         return float(np.mean(values))
 
     def evaluate(self, predictions: "Predictions", **options: Any) -> float:
@@ -286,9 +294,8 @@ class Measure(Generic[P]):
         """
         self.check_options(options)
         # Small arrays are slower with several threads than with one.
-        with limit_blas_threads(
-            len(getattr(predictions, "codes", ())), len(predictions.classes)
-        ):
+        n_rows = len(getattr(predictions, "codes", ()))
+        with limit_blas_threads(n_rows, len(predictions.classes)):
             return float(self._function(predictions, **options))
 
     def scorer(self, **options: Any) -> "ProbabilityScorer":
@@ -307,9 +314,8 @@ class Measure(Generic[P]):
 
         shared = {"labels", "pos_label", "multilabel", "soft_labels"}
         self.check_options(set(options) - shared)
-        return ProbabilityScorer(
-            self, 1 if self.spec.greater_is_better else -1, options
-        )
+        sign = 1 if self.spec.greater_is_better else -1
+        return ProbabilityScorer(self, sign, options)
 
     def check_options(self, options: Iterable[str]) -> None:
         """Raise ValueError for a name that is not an option of this measure."""
@@ -391,9 +397,8 @@ def measure(
         }
 
     def make_measure(function):
-        return Measure(
-            function, MetricSpec(function.__name__, loss=loss, **properties), validate
-        )
+        spec = MetricSpec(function.__name__, loss=loss, **properties)
+        return Measure(function, spec, validate)
 
     return make_measure
 
@@ -464,15 +469,18 @@ def _get_options(function):
     """Return the parameters of a measure's function without the first and the shared ones."""
     _, *options = signature(function).parameters.values()
     # `**shared` declares the shared ones for type checkers.
-    options = [each for each in options if each.kind is not Parameter.VAR_KEYWORD]
+    keyword_only = []
     for option in options:
+        if option.kind is Parameter.VAR_KEYWORD:
+            continue
         if option.kind is not Parameter.KEYWORD_ONLY:
             raise invalid_input(
                 expected="a function of validated predictions and keyword-only options",
                 got=f"another argument {option.name!r}",
                 hint="Write * before the first option",
             )
-    return options
+        keyword_only.append(option)
+    return keyword_only
 
 
 _SHARED_PARAMETERS_DOC = """\

@@ -92,14 +92,14 @@ class _ScoreOrder:
         # Scores that are sorted already, as those of pooled rows, cost one comparison.
         if (self.score[1:] < self.score[:-1]).any():
             order = np.argsort(self.score)
-        ordered = self.score[order]
-        is_first = np.empty(len(ordered), dtype=bool)
+        sorted_score = self.score[order]
+        is_first = np.empty(len(sorted_score), dtype=bool)
         is_first[:1] = True
-        np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+        np.not_equal(sorted_score[1:], sorted_score[:-1], out=is_first[1:])
         starts = np.flatnonzero(is_first)
         # A view of the caller's array must not be returned as the cells' own scores.
-        fresh = ordered.base is None and len(starts) == len(ordered)
-        distinct = ordered if fresh else ordered[starts]
+        is_copy = sorted_score.base is None and len(starts) == len(sorted_score)
+        distinct = sorted_score if is_copy else sorted_score[starts]
         return order, starts, distinct
 
 
@@ -163,9 +163,8 @@ class BinaryProblem:
         if self._can_skip_sorting():
             from .._kernels._pool_by_score import pool_rows_by_score
 
-            pooled = pool_rows_by_score(
-                np.ascontiguousarray(self.score, dtype=np.float64), self.hit
-            )
+            score = np.ascontiguousarray(self.score, dtype=np.float64)
+            pooled = pool_rows_by_score(score, self.hit)
             if pooled is not None:
                 return Cells(*pooled)
         order, starts, score = self._score_order.score_ordering
@@ -198,9 +197,8 @@ class BinaryProblem:
         -------
         result : object
         """
-        return _memoize_result(
-            self._score_order.derived, function, self.cells.score, options
-        )
+        results = self._score_order.derived
+        return _memoize_result(results, function, self.cells.score, options)
 
     @cached_property
     def cell_indices(self) -> IntArray:
@@ -305,7 +303,9 @@ class Predictions:
     @property
     def n_items(self) -> int:
         """Return the number of given rows with positive weight."""
-        return len(self.codes) if self.items is None else len(np.unique(self.items))
+        if self.items is None:
+            return len(self.codes)
+        return len(np.unique(self.items))
 
     def mean(self, values: FloatArray) -> float:
         """Compute the weighted mean of one number per row."""
@@ -370,15 +370,15 @@ class Predictions:
         """Return the same predictions and labels with other weights, not all 0."""
         return self._resample_rows(self.codes, weight)
 
-    def _replace_rows(self, proba, codes, weight, **more):
+    def _replace_rows(self, proba, codes, weight, **changes):
         """Return other predictions, from which nothing has been derived yet."""
-        more |= {
+        changes |= {
             "_score_orders": {},
             "_derived": {},
             "_problems": {},
             "is_resample": False,
         }
-        return replace(self, _columns=proba, codes=codes, _weight=weight, **more)
+        return replace(self, _columns=proba, codes=codes, _weight=weight, **changes)
 
     def _resample_rows(self, codes, weight):
         """Return a resample that shares all results which only depend on the scores."""
@@ -436,22 +436,14 @@ class Predictions:
         problems : list of BinaryProblem
         """
         check_choice(
-            "multiclass", multiclass, MULTICLASS_MODES, "See the user guide, Measures"
+            "multiclass",
+            multiclass,
+            MULTICLASS_MODES,
+            "See the user guide, Measures",
         )
         if multiclass in self._problems:
             return list(self._problems[multiclass])
-        score_orders = self._score_orders.get(multiclass)
-        if score_orders is None:
-            one_column = multiclass == "auto" and self.positive == 1
-            proba = np.asarray(self._columns if one_column else self.proba)
-            score_orders = []
-            for number, rows, score, target in make_two_class_problems(
-                multiclass, proba, self.positive
-            ):
-                title = name_problem(multiclass, self.classes, number)
-                score_orders.append(_ScoreOrder(score, target, title, rows))
-            # Lists are stored only when they are complete, since threads share predictions.
-            self._score_orders[multiclass] = score_orders
+        score_orders = self._get_score_orders(multiclass)
         total = self.weight.sum()
         problems = []
         for score_order in score_orders:
@@ -474,6 +466,22 @@ class Predictions:
                 problems.append(problem)
         self._problems[multiclass] = problems
         return list(problems)
+
+    def _get_score_orders(self, multiclass):
+        """Return the scores of each two-class problem, which resamples share."""
+        if multiclass in self._score_orders:
+            return self._score_orders[multiclass]
+        needs_one_column = multiclass == "auto" and self.positive == 1
+        proba = np.asarray(self._columns if needs_one_column else self.proba)
+        score_orders = []
+        for number, rows, score, target in make_two_class_problems(
+            multiclass, proba, self.positive
+        ):
+            title = name_problem(multiclass, self.classes, number)
+            score_orders.append(_ScoreOrder(score, target, title, rows))
+        # Lists are stored only when they are complete, since threads share predictions.
+        self._score_orders[multiclass] = score_orders
+        return score_orders
 
 
 class PooledPredictions:
@@ -503,7 +511,10 @@ class PooledPredictions:
         """Return the cells as `Predictions` of labels 0 and 1: a row for each cell and label."""
         codes = np.tile(np.arange(2), len(self.proba))
         predictions = Predictions(
-            np.repeat(self.proba, 2, axis=0), codes, self.weight.ravel(), np.arange(2)
+            np.repeat(self.proba, 2, axis=0),
+            codes,
+            self.weight.ravel(),
+            np.arange(2),
         )
         # The cells are sorted here, once for all resamples.
         predictions.problems()
@@ -584,20 +595,25 @@ def validate_predictions(
     if check_bool(soft_labels, "soft_labels"):
         # Each row is repeated for each of its classes, with the shares as weights.
         soft = validate_soft_labels(
-            y_true, sample_weight, labels, n_rows=len(proba), scores=y_proba
+            y_true,
+            sample_weight,
+            labels,
+            n_rows=n_given,
+            scores=y_proba,
         )
         proba, y_true, sample_weight, labels = soft.expand_rows(proba)
         items = soft.items
     classes, codes = read_labels(y_true, classes=labels)
     check_same_length(codes, proba)
-    columns = max(proba.shape[1], 2)
-    if len(classes) != columns:
+    # A single column is the probability of one of two classes.
+    n_columns = max(proba.shape[1], 2)
+    if len(classes) != n_columns:
         hint = "Pass one column per class, or " + _CONFIDENCE_HINT
-        if len(classes) < columns:
+        if len(classes) < n_columns:
             hint = "If y_true" + _ALL_CLASSES_HINT
         raise invalid_input(
             "y_proba",
-            expected=f"one class for each of the {columns} columns of y_proba",
+            expected=f"one class for each of the {n_columns} columns of y_proba",
             got=f"{len(classes)} classes, {classes[:10].tolist()}",
             hint=hint,
         )
@@ -699,7 +715,7 @@ def validate_multilabel(
             got=f"{len(names)}",
             hint="Name each column of y",
         )
-    rows = []
+    rows_by_label = []
     for label, name in enumerate(names):
         known_rows = find_known_rows(table, label)
         known_rows = known_rows[weight[known_rows] > 0]
@@ -709,17 +725,24 @@ def validate_multilabel(
                 got=f"none for {name}",
                 hint="Drop the column",
             )
-        rows.append(known_rows)
+        rows_by_label.append(known_rows)
 
-    def validate_labels(chosen):
+    def validate_labels(label_numbers):
         """Validate the known rows of some labels as one two-class problem."""
-        hits = np.concatenate([table[rows[i], i] for i in chosen])
-        proba = stack_rows([pairs[i][rows[i]] for i in chosen])
-        row_weight = None
-        if sample_weight is not None:
-            row_weight = np.concatenate([weight[rows[i]] for i in chosen])
+        hits = []
+        proba = []
+        weights = []
+        for i in label_numbers:
+            rows = rows_by_label[i]
+            hits.append(table[rows, i])
+            proba.append(pairs[i][rows])
+            weights.append(weight[rows])
         return validate_predictions(
-            hits.astype(np.intp), proba, row_weight, BINARY_CLASSES, validate=validate
+            np.concatenate(hits).astype(np.intp),
+            stack_rows(proba),
+            None if sample_weight is None else np.concatenate(weights),
+            BINARY_CLASSES,
+            validate=validate,
         )
 
     if multilabel == "micro":

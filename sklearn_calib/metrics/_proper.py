@@ -298,9 +298,11 @@ def ranked_probability_score(
     0.0425
     """
     columns = order_scale_columns(order, predictions.classes)
-    gap = np.cumsum(np.asarray(predictions.proba)[:, columns], axis=1)[:, :-1]
+    difference = np.cumsum(np.asarray(predictions.proba)[:, columns], axis=1)[:, :-1]
     # The distribution function of the label is a step at its class; the score is the
     # mean squared distance of both functions.
     rank = np.argsort(columns)[predictions.codes]
-    gap -= rank[:, None] <= np.arange(gap.shape[1])
-    return predictions.mean(np.einsum("ij,ij->i", gap, gap) / gap.shape[1])
+    difference -= rank[:, None] <= np.arange(difference.shape[1])
+    return predictions.mean(
+        np.einsum("ij,ij->i", difference, difference) / difference.shape[1]
+    )

@@ -206,26 +206,32 @@ default="quantile"
     (array([0.3, 0.6]), array([0., 1.]))
     """
     rng = make_generator(random_state)
+    problems = []
     if multilabel is None:
         predictions = validate_predictions(
-            y_true, y_proba, sample_weight, labels, pos_label
+            y_true,
+            y_proba,
+            sample_weight,
+            labels,
+            pos_label,
         )
-        problems = [
-            (problem, predictions) for problem in predictions.problems(multiclass)
-        ]
+        for problem in predictions.problems(multiclass):
+            problems.append((problem, predictions))
     else:
-        all_predictions = validate_multilabel(
-            y_true, y_proba, multilabel, sample_weight=sample_weight, labels=labels
-        )
-        problems = [
-            (replace(predictions.problems()[0], title=title), predictions)
-            for title, predictions in all_predictions
-        ]
+        for title, predictions in validate_multilabel(
+            y_true,
+            y_proba,
+            multilabel,
+            sample_weight=sample_weight,
+            labels=labels,
+        ):
+            (problem,) = predictions.problems()
+            problems.append((replace(problem, title=title), predictions))
     curves = []
     for problem, predictions in problems:
         rows = CurveRows.from_problem(problem)
-        number = check_bins(n_bins, predictions)
-        curve = compute_curve(rows, strategy, number, level, n_resamples, rng)
+        n_used_bins = resolve_n_bins(n_bins, predictions)
+        curve = compute_curve(rows, strategy, n_used_bins, level, n_resamples, rng)
         curves.append(replace(curve, weight=curve.weight * predictions.unit))
     return ReliabilityCurves(curves)
 
@@ -279,7 +285,13 @@ class CurveRows:
             return weight * counts, hits * counts
 
         return cls(
-            score, weight, hits, weight**2, problem.title, redraw_labels, redraw_rows
+            score,
+            weight,
+            hits,
+            weight**2,
+            problem.title,
+            redraw_labels,
+            redraw_rows,
         )
 
     @classmethod
@@ -293,7 +305,9 @@ class CurveRows:
             weight = pooled.draw_bootstrap_sample(rng).weight.reshape(-1, 2)
             return weight.sum(axis=1), weight[:, 1]
 
-        is_clustered = pooled.n_clusters is not None
+        compute_intervals = None
+        if pooled.n_clusters is not None:
+            compute_intervals = pooled.compute_frequency_intervals
         return cls(
             score=pooled.proba[:, 1],
             weight=pooled.weight.sum(axis=1),
@@ -302,9 +316,7 @@ class CurveRows:
             title=title,
             simulate_labels=redraw_labels,
             draw_bootstrap_sample=redraw_rows,
-            compute_frequency_intervals=pooled.compute_frequency_intervals
-            if is_clustered
-            else None,
+            compute_frequency_intervals=compute_intervals,
         )
 
 
@@ -324,6 +336,8 @@ def compute_curve(
     weight = rows.weight
     hits = rows.hits
     tails = [(1 - level) / 2, (1 + level) / 2]
+    # Only isotonic and binned curves have a band for drawn labels.
+    consistency: Any = ()
     if strategy == "isotonic":
         values, row_value = find_distinct_scores(score)
         mass, total = sum_bins(row_value, len(values), weight, hits)
@@ -331,21 +345,33 @@ def compute_curve(
         predicted = values[points]
         observed = fit_isotonic_shares(total / mass, mass)[points]
         consistency = _refit_isotonic_to_drawn_labels(
-            rows, row_value, mass, points, n_resamples, rng
+            rows,
+            row_value,
+            mass,
+            points,
+            n_resamples,
+            rng,
         )
         resampled_fits = _bootstrap_isotonic_fits(
-            rows, row_value, mass, points, n_resamples, rng
+            rows,
+            row_value,
+            mass,
+            points,
+            n_resamples,
+            rng,
         )
-        confidence = np.quantile(resampled_fits, tails, axis=0) if n_resamples else None
+        confidence = None, None
+        if n_resamples:
+            confidence = np.quantile(resampled_fits, tails, axis=0)
         mass = np.add.reduceat(mass, points)
     elif strategy == "loess":
-        predicted, observed, mass, confidence = _fit_loess(rows, level)
-        consistency = ()
+        predicted, observed, mass, confidence = _fit_loess_curve(rows, level)
     elif strategy in ("polynomial", "spline"):
-        predicted, observed, mass, confidence = _fit_on_log_odds(rows, strategy, level)
-        consistency = ()
+        predicted, observed, mass, confidence = _fit_curve_on_log_odds(
+            rows, strategy, level
+        )
     else:
-        n_bins = check_bins(n_bins)
+        n_bins = resolve_n_bins(n_bins)
         if n_bins == "sweep":
             values, row_value = find_distinct_scores(score)
             mass, total = sum_bins(row_value, len(values), weight, hits)
@@ -354,31 +380,36 @@ def compute_curve(
         else:
             row_bin = bin_rows(score, weight, n_bins, strategy)
         mass, mean, total, squares = sum_bins(
-            row_bin, n_bins, weight, weight * score, hits, rows.squares
+            row_bin,
+            n_bins,
+            weight,
+            weight * score,
+            hits,
+            rows.squares,
         )
-        filled = mass > 0
-        mass = mass[filled]
-        squares = squares[filled]
-        predicted = mean[filled] / mass
-        observed = total[filled] / mass
+        is_filled = mass > 0
+        mass = mass[is_filled]
+        squares = squares[is_filled]
+        predicted = mean[is_filled] / mass
+        observed = total[is_filled] / mass
         # Bins are numbered without the empty ones.
-        number = (np.cumsum(filled) - 1)[row_bin]
+        filled_bin = (np.cumsum(is_filled) - 1)[row_bin]
         consistency = np.empty((n_resamples, len(mass)))
         for i in range(n_resamples):
-            hits_drawn = np.bincount(number, rows.simulate_labels(rng), len(mass))
-            consistency[i] = hits_drawn / mass
-        # Kish's effective number of rows of each bin, in whose unit Clopper and
-        # Pearson's interval is computed.
-        rows_of_bin = mass**2 / squares
-        confidence = compute_exact_interval(observed * rows_of_bin, rows_of_bin, level)
-        if rows.compute_frequency_intervals is not None:
+            drawn_hits = np.bincount(filled_bin, rows.simulate_labels(rng), len(mass))
+            consistency[i] = drawn_hits / mass
+        if rows.compute_frequency_intervals is None:
+            # Kish's effective number of rows of each bin, in whose unit Clopper and
+            # Pearson's interval is computed.
+            n_effective = mass**2 / squares
+            n_hits = observed * n_effective
+            confidence = compute_exact_interval(n_hits, n_effective, level)
+        else:
             low, high = rows.compute_frequency_intervals(row_bin, n_bins, level)
-            confidence = low[filled], high[filled]
+            confidence = low[is_filled], high[is_filled]
     expected: Any = (None, None)
     if len(consistency):
         expected = np.quantile(consistency, tails, axis=0)
-    if confidence is None:
-        confidence = None, None
     counts, _ = np.histogram(score, bins=20, range=(0, 1), weights=weight)
     return ReliabilityCurve(
         predicted=predicted,
@@ -396,7 +427,7 @@ def compute_curve(
     )
 
 
-def _fit_loess(rows, level):
+def _fit_loess_curve(rows, level):
     """Return scores, a local regression, the weight nearest to each, and Wilson's interval."""
     values, row_value = find_distinct_scores(rows.score)
     mass, total, squares = sum_bins(
@@ -410,7 +441,7 @@ def _fit_loess(rows, level):
     return values[points], observed, np.add.reduceat(mass, points), interval
 
 
-def _fit_on_log_odds(rows, strategy, level):
+def _fit_curve_on_log_odds(rows, strategy, level):
     """Return points, the fitted curve, the weight nearest to each, and its interval or belt."""
     # Weights are scaled so that their sum is Kish's number of rows.
     kish = rows.weight.sum() / rows.squares.sum()
@@ -419,22 +450,26 @@ def _fit_on_log_odds(rows, strategy, level):
     fit = fit_curve(z, kish * rows.weight, kish * rows.hits)
     # Points evenly spaced in the probability and in the log-odds, so that the curve is
     # smooth on either axis.
-    by_proba = np.linspace(rows.score.min(), rows.score.max(), _N_BELT_POINTS)
-    by_log_odds = expit(np.linspace(z.min(), z.max(), _N_BELT_POINTS))
-    points = np.union1d(by_proba, np.clip(by_log_odds, by_proba[0], by_proba[-1]))
+    proba_grid = np.linspace(rows.score.min(), rows.score.max(), _N_BELT_POINTS)
+    log_odds_grid = expit(np.linspace(z.min(), z.max(), _N_BELT_POINTS))
+    points = np.union1d(
+        proba_grid, np.clip(log_odds_grid, proba_grid[0], proba_grid[-1])
+    )
     nearest = np.searchsorted((points[1:] + points[:-1]) / 2, rows.score)
     z = compute_finite_log_odds(points, 1 - points)
     mass = np.bincount(nearest, rows.weight, len(points))
     return points, fit.predict_curve(z), mass, fit.compute_belt(z, level)
 
 
-def _spread_positions(count):
-    """Return at most `_MAX_ISOTONIC_CURVE_POINTS` of `count` positions, evenly spaced in rank."""
-    positions = np.linspace(0, count - 1, min(count, _MAX_ISOTONIC_CURVE_POINTS))
+def _spread_positions(n):
+    """Return at most `_MAX_ISOTONIC_CURVE_POINTS` of `n` positions, evenly spaced in rank."""
+    positions = np.linspace(0, n - 1, min(n, _MAX_ISOTONIC_CURVE_POINTS))
     return np.unique(positions.astype(np.intp))
 
 
-def _refit_isotonic_to_drawn_labels(rows, row_value, mass, points, n_resamples, rng):
+def _refit_isotonic_to_drawn_labels(
+    rows, row_value, mass, kept_values, n_resamples, rng
+):
     """Return the isotonic fit at some points for labels drawn from the predictions.
 
     `row_value` is the place of each row's score among the distinct ones, and `mass`
@@ -443,11 +478,11 @@ def _refit_isotonic_to_drawn_labels(rows, row_value, mass, points, n_resamples, 
     fits = []
     for _ in range(n_resamples):
         total = np.bincount(row_value, rows.simulate_labels(rng), len(mass))
-        fits.append(fit_isotonic_shares(total / mass, mass)[points])
+        fits.append(fit_isotonic_shares(total / mass, mass)[kept_values])
     return np.array(fits)
 
 
-def _bootstrap_isotonic_fits(rows, row_value, mass, points, n_resamples, rng):
+def _bootstrap_isotonic_fits(rows, row_value, mass, kept_values, n_resamples, rng):
     """Return the isotonic fit at some points for resampled rows, in the same shape."""
     fits = []
     for _ in range(n_resamples):
@@ -455,14 +490,14 @@ def _bootstrap_isotonic_fits(rows, row_value, mass, points, n_resamples, rng):
             row_value, len(mass), *rows.draw_bootstrap_sample(rng)
         )
         # A bootstrap sample lacks some scores; the curve is interpolated there by rank.
-        drawn = np.flatnonzero(mass_drawn)
-        mass_drawn = mass_drawn[drawn]
-        fit = fit_isotonic_shares(total[drawn] / mass_drawn, mass_drawn)
-        fits.append(np.interp(points, drawn, fit))
+        drawn_values = np.flatnonzero(mass_drawn)
+        mass_drawn = mass_drawn[drawn_values]
+        fit = fit_isotonic_shares(total[drawn_values] / mass_drawn, mass_drawn)
+        fits.append(np.interp(kept_values, drawn_values, fit))
     return np.array(fits)
 
 
-def check_bins(
+def resolve_n_bins(
     n_bins: NumberOfBins, predictions: Predictions | None = None
 ) -> NumberOfBins:
     """Return the number of bins, or "sweep", which needs the labels."""
@@ -471,14 +506,16 @@ def check_bins(
     if isinstance(n_bins, str) and n_bins == "cube_root" and predictions is not None:
         return compute_cube_root_bin_count(predictions.n_items)
     if (
-        isinstance(n_bins, bool | str)
-        or not isinstance(n_bins, int | np.integer)
-        or not 1 <= n_bins <= MAX_BINS
+        isinstance(n_bins, int | np.integer)
+        and not isinstance(n_bins, bool)
+        and 1 <= n_bins <= MAX_BINS
     ):
-        expected = "n_bins >= 1, 'cube_root' or 'sweep'"
-        if is_number(n_bins) and n_bins > MAX_BINS:
-            expected = f"n_bins <= {MAX_BINS}"
-        raise invalid_input(
-            expected=expected, got=repr(n_bins), hint="Pass a whole number"
-        )
-    return int(n_bins)
+        return int(n_bins)
+    expected = "n_bins >= 1, 'cube_root' or 'sweep'"
+    if is_number(n_bins) and n_bins > MAX_BINS:
+        expected = f"n_bins <= {MAX_BINS}"
+    raise invalid_input(
+        expected=expected,
+        got=repr(n_bins),
+        hint="Pass a whole number",
+    )

@@ -104,15 +104,15 @@ class Diagnosis(NamedTuple):
         classes; both ways are named.
         """
         low, high = self.onset_interval
-        when = "" if self.onset_time is None else f", {self.onset_time}"
+        time_text = "" if self.onset_time is None else f", {self.onset_time}"
         rows = "1 row" if self.n_samples == 1 else f"{self.n_samples} rows"
-        since = f"off since about row {self.onset} ({low} to {high}{when})"
+        since = f"off since about row {self.onset} ({low} to {high}{time_text})"
         events = "right" if self.confidence else "events"
         rates = (
             f"mean probability {self.mean_proba:.3g}, {events} {self.event_rate:.3g}"
         )
         subject = " of the largest probability" if self.confidence else ""
-        line = f"{self.shift:+.2f} {self.slope:+.2f} * log-odds"
+        line_text = f"{self.shift:+.2f} {self.slope:+.2f} * log-odds"
         if self.repair == "offset":
             advice = (
                 "an offset is enough so far: "
@@ -122,7 +122,7 @@ class Diagnosis(NamedTuple):
         elif self.repair == "line":
             advice = (
                 f"an offset is not enough (p = {self.pvalue_slope:.1g}), "
-                f"a line is so far: make the log-odds{subject} {line}, "
+                f"a line is so far: make the log-odds{subject} {line_text}, "
                 "or fit PlattScaling() to these rows"
             )
         elif self.slope <= 0:
@@ -155,19 +155,18 @@ def compute_shift_region(counts: cells.BinnedCounts, level: float) -> ShiftRegio
     # The weak penalty keeps the fit finite if a line separates the outcomes.
     if len(counts.log_odds):
         (shift, slope), _ = cells.fit_line(counts, np.full(2, 1e-4))
-    low = border.min(axis=0).tolist()
-    high = border.max(axis=0).tolist()
-    n = round(float(counts.rows.sum()))
-    calibrated = cells.is_in_confidence_region(counts, level, 0.0, 1.0)
+    lows = border.min(axis=0).tolist()
+    highs = border.max(axis=0).tolist()
+    shift_interval, slope_interval = zip(lows, highs, strict=True)
     return ShiftRegion(
         float(shift),
         float(slope),
-        (low[0], high[0]),
-        (low[1], high[1]),
+        shift_interval,
+        slope_interval,
         border,
         level,
-        n,
-        calibrated,
+        n_samples=round(float(counts.rows.sum())),
+        calibrated=cells.is_in_confidence_region(counts, level, 0.0, 1.0),
     )
 
 
@@ -180,10 +179,10 @@ def diagnose_stream(
     """
     if not record.count_waiting_rows().blocks:
         return None
-    likely, low, high = record.locate_onset()
+    onset, low, high = record.locate_onset()
     blocks = record.blocks
-    when = blocks[likely].when
-    rows = record.get_cells_from_block(likely)
+    onset_time = blocks[onset].start_time
+    rows = record.get_cells_since_block(onset)
     # Nested repairs: each is only given up if a test rejects it.
     offset, line, pvalue_slope, pvalue_curvature = cells.find_smallest_repair(
         rows, cells.COARSE_LOG_ODDS_GRID
@@ -200,9 +199,9 @@ def diagnose_stream(
     n = float(rows.rows.sum())
     shift, slope = (offset if repair == "offset" else line).tolist()
     diagnosis = Diagnosis(
-        blocks[likely].first,
+        blocks[onset].first,
         (blocks[low].first, blocks[high].last),
-        None if when is None else format_time(when),
+        None if onset_time is None else format_time(onset_time),
         round(n),
         repair,
         shift,
@@ -211,7 +210,7 @@ def diagnose_stream(
         pvalue_curvature,
         float(rows.rows @ expit(rows.log_odds)) / n,
         float(rows.events.sum()) / n,
-        _compute_rates(record.count_labels_from_block(likely)),
+        _compute_class_rates(record.count_labels_since_block(onset)),
         confidence,
     )
     if forget:
@@ -219,7 +218,7 @@ def diagnose_stream(
     return diagnosis
 
 
-def _compute_rates(labels):
+def _compute_class_rates(labels):
     """Compute the fraction of each class, all above 0."""
     # Half a row in every class if one has none: `PriorShift` needs positive
     # frequencies.
@@ -234,9 +233,8 @@ def _format_rates(rates):
     rounded = [float(f"{rate:.4g}") for rate in rates]
     # The largest rate absorbs the rounding of the others, so that the printed call is
     # valid.
-    rounded[rounded.index(max(rounded))] = round(
-        1.0 - (sum(rounded) - max(rounded)), 15
-    )
+    largest = max(rounded)
+    rounded[rounded.index(largest)] = round(1.0 - (sum(rounded) - largest), 15)
     return f"{rounded[1] if len(rounded) == 2 else rounded}"
 
 

@@ -28,7 +28,7 @@ from ._result import (
     describe_shift,
     e_benjamini_hochberg,
 )
-from ._rows import BatchRows, check_time_goes_on, format_time, read_rows
+from ._rows import BatchRows, check_time_order, format_time, read_rows
 from ._state import convert_labels_to_list, restore_monitor, save_state
 
 # Ratios are computed for this many rows at once.
@@ -36,7 +36,7 @@ BLOCK_ROWS = 256
 _MAX_ALARMS_PER_UPDATE = 50
 _MAX_KEPT_ALARMS = 100
 # The prior weights of the pairs of shift and slope.
-_PRIOR = np.exp(grid.COARSE_LINE_GRID.log_prior)
+_PRIOR_WEIGHTS = np.exp(grid.COARSE_LINE_GRID.log_prior)
 _ALARM_RULES = ("detector", "test")
 _MULTICLASS_MODES = ("auto", "confidence", "classwise")
 
@@ -174,11 +174,11 @@ class CalibrationMonitor:
     slopes_: FloatArray = np.unique(grid.COARSE_LINE_GRID.slope)
     shifts_: FloatArray = np.unique(grid.COARSE_LINE_GRID.shift)
     # Sums of logarithms of likelihood ratios, of shape (n_groups, n_parallel, n_pairs).
-    _total: FloatArray
+    _log_ratio_sums: FloatArray
     # The detector's statistic of each pair of shift and slope, of the same shape.
     _detector: FloatArray
     # The number of events of probability 0, of shape (n_groups, n_parallel).
-    _impossible: AnyArray
+    _n_impossible: AnyArray
 
     def __init__(
         self,
@@ -206,10 +206,8 @@ class CalibrationMonitor:
         self.multiclass = multiclass
         self.average_run_length = float(average_run_length)
         self.alpha = float(alpha)
-        self._initial_classes = (
-            None if classes is None else _join_names(classes, "classes", 2)
-        )
-        self.groups = None if groups is None else _join_names(groups, "groups", 1)
+        self._initial_classes = _read_names(classes, "classes", 2)
+        self.groups = _read_names(groups, "groups", 1)
         self.reset()
 
     # -- rows ---------------------------------------------------------------------------------
@@ -226,15 +224,15 @@ class CalibrationMonitor:
         self.rejected_at_: int | None = None
         self.alarms_: list[Alarm] = []
         # The number of alarms before the last update.
-        self._n_before = 0
+        self._n_alarms_before = 0
         # The largest logarithm of the e-value so far.
-        self._largest = 0.0
+        self._largest_log_e_value = 0.0
         # The time of the last row, and how it was written.
-        self._last: Any = (None, None)
+        self._last_time_and_text: Any = (None, None)
         # The current block, and how many of its rows the records already have.
-        self._rows: BatchRows | None = None
-        self._taken = 0
-        self._course = StreamHistory()
+        self._current_rows: BatchRows | None = None
+        self._n_recorded = 0
+        self._history = StreamHistory()
         self._allocate_state()
         return self
 
@@ -315,13 +313,18 @@ class CalibrationMonitor:
             soft=check_bool(soft_labels, "soft_labels"),
         )
         strict = check_bool(only_later, "only_later")
-        check_time_goes_on(self._last[0], self._last[1], rows, strict=strict)
+        check_time_order(
+            self._last_time_and_text[0],
+            self._last_time_and_text[1],
+            rows,
+            strict=strict,
+        )
         with restore_if_raised(self):
             if self.classes_ is None:
                 self.classes_ = classes
                 self._allocate_state()
             if is_new:
-                self._n_before = self.n_alarms_
+                self._n_alarms_before = self.n_alarms_
             for start in range(0, len(rows.hit), BLOCK_ROWS):
                 self._add_rows(rows.take(slice(start, start + BLOCK_ROWS)))
 
@@ -347,10 +350,8 @@ class CalibrationMonitor:
         ValueError
             Another kind of monitor.
         """
-        if (
-            not isinstance(other, CalibrationMonitor)
-            or self._get_settings() != other._get_settings()
-        ):
+        is_monitor = isinstance(other, CalibrationMonitor)
+        if not is_monitor or self._get_settings() != other._get_settings():
             raise invalid_input(
                 expected="a monitor of the same settings and classes",
                 got="one that differs in these",
@@ -358,7 +359,7 @@ class CalibrationMonitor:
             )
         if other.classes_ is None:
             return self
-        moments = [self._last, other._last]
+        moments = [self._last_time_and_text, other._last_time_and_text]
         moments = [moment for moment in moments if moment[0] is not None]
         if len({type(time) for time, _ in moments}) > 1:
             raise invalid_input(
@@ -377,34 +378,36 @@ class CalibrationMonitor:
             )
         # Logarithms of likelihood ratios of independent rows add up, so the evidence of
         # both streams is a product.
-        self._total = self._total + other._total
-        self._impossible = self._impossible + other._impossible
+        self._log_ratio_sums = self._log_ratio_sums + other._log_ratio_sums
+        self._n_impossible = self._n_impossible + other._n_impossible
         # The detector is a sum over possible starts of a change; each start is in one
         # of the two streams.
         self._detector = self._detector + other._detector
-        for record, added in zip(self._records, other._records, strict=True):
-            record.merge(added, self.n_samples_)
+        for record, other_record in zip(self._records, other._records, strict=True):
+            record.merge(other_record, self.n_samples_)
         self.n_samples_ += other.n_samples_
         self.n_alarms_ += other.n_alarms_
         self.alarms_ = [*self.alarms_, *other.alarms_][-_MAX_KEPT_ALARMS:]
-        self._n_before = self.n_alarms_
+        self._n_alarms_before = self.n_alarms_
         # The merged stream continues after the later of both times.
-        self._last = max(moments, key=itemgetter(0), default=self._last)
+        self._last_time_and_text = max(
+            moments, key=itemgetter(0), default=self._last_time_and_text
+        )
         evidence = np.array([self.log_e_value_])
-        is_rejected = self._update_detector(evidence, self.n_samples_) is not None
+        is_rejected = self._update_rejection(evidence, self.n_samples_) is not None
         if is_rejected and self.alarm == "test":
-            when, written = self._last
             self._record_alarm(
                 self.log_e_value_,
                 self.rejected_at_,
-                when,
-                written,
-                self._log_e_values(),
+                self._last_time_and_text,
+                self._compute_log_e_values(),
             )
         # float64 overflows at exp(709).
         statistic = math.exp(min(self.log_detector_, 700.0))
         if statistic >= self.average_run_length:
-            self._raise_detector(self.log_detector_, self.n_samples_, *self._last)
+            self._raise_detector(
+                self.log_detector_, self.n_samples_, self._last_time_and_text
+            )
         return self
 
     # -- answers ------------------------------------------------------------------------------
@@ -415,17 +418,15 @@ class CalibrationMonitor:
 
     @property
     def new_alarms_(self) -> list[Alarm]:
-        new = min(self.n_alarms_ - self._n_before, _MAX_ALARMS_PER_UPDATE)
-        return self.alarms_[len(self.alarms_) - new :]
+        n_new = min(self.n_alarms_ - self._n_alarms_before, _MAX_ALARMS_PER_UPDATE)
+        return self.alarms_[len(self.alarms_) - n_new :]
 
     @property
     def log_e_value_(self) -> float:
         # The mean of the e-values of all groups and classes is an e-value under any
         # dependence.
-        return float(
-            np.logaddexp.reduce(self._log_e_values(), axis=None)
-            - math.log(self._impossible.size)
-        )
+        log_sum = np.logaddexp.reduce(self._compute_log_e_values(), axis=None)
+        return float(log_sum - math.log(self._n_impossible.size))
 
     @property
     def e_value_(self) -> float:
@@ -435,20 +436,20 @@ class CalibrationMonitor:
     def p_value_(self) -> float:
         # By Ville's inequality, the largest e-value so far exceeds 1 / p with
         # probability at most p.
-        return math.exp(-self._largest)
+        return math.exp(-self._largest_log_e_value)
 
     @property
     def log_detector_(self) -> float:
-        total = float((self._detector @ _PRIOR).mean(axis=1).sum())
+        total = float((self._detector @ _PRIOR_WEIGHTS).mean(axis=1).sum())
         return math.log(total) if total > 0 else -math.inf
 
     @property
     def impossible_(self) -> int:
-        return int(self._impossible.sum())
+        return int(self._n_impossible.sum())
 
     @property
     def e_values_(self) -> dict[Any, float]:
-        log = self._log_e_values()
+        log = self._compute_log_e_values()
         if self.groups is not None:
             names = self.groups
             # The mean over the problems of each group.
@@ -463,22 +464,20 @@ class CalibrationMonitor:
     @property
     def flagged_(self) -> list[Any]:
         e_values = self.e_values_
-        flags = e_benjamini_hochberg([*e_values.values()], self.alpha)
-        return [
-            name for name, flag in zip(e_values, flags.tolist(), strict=True) if flag
-        ]
+        is_flagged = e_benjamini_hochberg([*e_values.values()], self.alpha)
+        return [*itertools.compress(e_values, is_flagged)]
 
     @property
     def posterior_(self) -> FloatArray:
         if self.alarm == "test":
             # The posterior over the grid, with the prior weights of the mixture.
-            log = self._total + grid.COARSE_LINE_GRID.log_prior
+            log = self._log_ratio_sums + grid.COARSE_LINE_GRID.log_prior
             weight = np.exp(log - log.max()).sum(axis=(0, 1))
         else:
-            weight = (self._detector * _PRIOR).sum(axis=(0, 1))
+            weight = (self._detector * _PRIOR_WEIGHTS).sum(axis=(0, 1))
         # All sums are 0 if the detector has just begun: the posterior is the prior.
         if not weight.sum() > 0:
-            weight = _PRIOR
+            weight = _PRIOR_WEIGHTS
         return (weight / weight.sum()).reshape(len(self.slopes_), len(self.shifts_))
 
     @property
@@ -500,7 +499,7 @@ class CalibrationMonitor:
 
     @property
     def history_(self) -> MonitorHistory:
-        return self._course.make_history(self._make_moment())
+        return self._history.make_history(self._make_moment())
 
     def region(
         self, level: float = 0.95, *, since: str = "start", stream: str | None = None
@@ -555,7 +554,7 @@ class CalibrationMonitor:
         """
         check_level(level)
         check_choice("since", since, ("start", "alarm"))
-        record = self._records[find_stream(self._stream_names(), stream)]
+        record = self._records[find_stream(self._list_stream_names(), stream)]
         return compute_shift_region(record.get_cells_since(since == "alarm"), level)
 
     def diagnose(self, *, stream: str | None = None) -> Diagnosis:
@@ -609,7 +608,7 @@ class CalibrationMonitor:
                 hint="Until then, region() returns the set of plausible shifts and slopes",
             )
         stream = self.alarms_[-1].stream if stream is None else stream
-        record = self._records[find_stream(self._stream_names(), stream)]
+        record = self._records[find_stream(self._list_stream_names(), stream)]
         diagnosis = diagnose_stream(record, self._is_confidence(), forget=False)
         if diagnosis is None:
             raise invalid_input(
@@ -626,13 +625,13 @@ class CalibrationMonitor:
             return self.multiclass == "confidence"
         return self.classes_ is not None and len(self.classes_) > 2
 
-    def _stream_names(self):
+    def _list_stream_names(self):
         """Return the names of all groups and problems, as alarms show them."""
         groups = [""]
         if self.groups is not None:
             groups = [f"group {name}" for name in self.groups.tolist()]
         classes = [""]
-        if self._impossible.shape[1] > 1:
+        if self._n_impossible.shape[1] > 1:
             classes = [f"class {label}" for label in self.classes_]
         pairs = itertools.product(groups, classes)
         return [", ".join(filter(None, pair)) for pair in pairs]
@@ -640,41 +639,40 @@ class CalibrationMonitor:
     def __str__(self) -> str:
         """Return one line, as for a mail."""
         rows = "1 row" if self.n_samples_ == 1 else f"{self.n_samples_} rows"
-        limit = f"of {self.average_run_length:g}"
+        limit_text = f"of {self.average_run_length:g}"
         numbers = (
-            f"detector {_exp_or_inf(self.log_detector_):.3g} {limit}, "
+            f"detector {_exp_or_inf(self.log_detector_):.3g} {limit_text}, "
             f"evidence e = {self.e_value_:.3g} (p = {self.p_value_:.2g})"
         )
         alarm_text = (
             "no alarm" if not self.alarms_ else f"last alarm at {self.alarms_[-1]}"
         )
         if self.alarm_:
-            more = self.n_alarms_ - self._n_before - 1
-            first = (self.new_alarms_ or self.alarms_)[0]
-            alarm_text = f"ALARM at {first}"
+            n_more = self.n_alarms_ - self._n_alarms_before - 1
+            first_alarm = (self.new_alarms_ or self.alarms_)[0]
+            alarm_text = f"ALARM at {first_alarm}"
             # The statistic that raised the alarm: the evidence of all rows may still be
             # small.
-            statistic = f"{_exp_or_inf(first.log_statistic):.3g}"
+            statistic = f"{_exp_or_inf(first_alarm.log_statistic):.3g}"
             numbers = f"evidence e = {statistic} of {1 / self.alpha:g} there"
             if self.alarm == "detector":
-                numbers = f"detector {statistic} {limit} there"
-            if more > 0:
-                alarm_text += f", and {more} more"
-            last = self.alarms_[-1]
-            if last.diagnosis is not None:
-                stream = f"{last.stream} " if last.stream else ""
-                alarm_text += f"; {stream}{last.diagnosis.advice}"
+                numbers = f"detector {statistic} {limit_text} there"
+            if n_more > 0:
+                alarm_text += f", and {n_more} more"
+            last_alarm = self.alarms_[-1]
+            if last_alarm.diagnosis is not None:
+                stream = f"{last_alarm.stream} " if last_alarm.stream else ""
+                alarm_text += f"; {stream}{last_alarm.diagnosis.advice}"
         if flagged := self.flagged_:
             alarm_text += f"; flagged: {', '.join(map(str, flagged))}"
         return f"{alarm_text}; {rows}, {numbers}"
 
-    def _log_e_values(self):
+    def _compute_log_e_values(self):
         """Compute the log e-value of each group and each problem."""
-        return np.where(
-            self._impossible > 0,
-            np.inf,
-            grid.compute_log_mixture(self._total, grid.COARSE_LINE_GRID),
+        log_e_values = grid.compute_log_mixture(
+            self._log_ratio_sums, grid.COARSE_LINE_GRID
         )
+        return np.where(self._n_impossible > 0, np.inf, log_e_values)
 
     # -- files --------------------------------------------------------------------------------
 
@@ -733,9 +731,9 @@ class CalibrationMonitor:
         shape = n_groups, max(n_classes, 1) if self.multiclass == "classwise" else 1
         # One sum per group, problem and pair of shift and slope; the state does not
         # grow with the rows.
-        self._total = np.zeros((*shape, len(grid.COARSE_LINE_GRID.slope)))
-        self._detector = np.zeros_like(self._total)
-        self._impossible = np.zeros(shape, dtype=np.int64)
+        self._log_ratio_sums = np.zeros((*shape, len(grid.COARSE_LINE_GRID.slope)))
+        self._detector = np.zeros_like(self._log_ratio_sums)
+        self._n_impossible = np.zeros(shape, dtype=np.int64)
         self._records = [StreamCounts(n_classes) for _ in range(shape[0] * shape[1])]
 
     def _get_settings(self):
@@ -750,186 +748,198 @@ class CalibrationMonitor:
 
     def _add_rows(self, rows):
         """Add a block of rows to the evidence, the detector and the records."""
-        n, parallel = rows.hit.shape
-        ratios = grid.compute_log_ratios
+        n, n_parallel = rows.hit.shape
+        compute_ratios = grid.compute_log_ratios
         if rows.hit.dtype != bool:
-            ratios = grid.compute_soft_log_ratios
+            compute_ratios = grid.compute_soft_log_ratios
         # Rows of probability 0 whose event happened are counted apart: their ratio is
         # infinite.
-        gain, impossible = ratios(
+        gain, impossible = compute_ratios(
             rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE_LINE_GRID
         )
-        gain = gain.reshape(n, parallel, -1)
-        impossible = impossible.reshape(n, parallel)
-        self._rows = rows
-        self._taken = 0
+        gain = gain.reshape(n, n_parallel, -1)
+        impossible = impossible.reshape(n, n_parallel)
+        self._current_rows = rows
+        self._n_recorded = 0
         # An impossible event raises an alarm at once.
-        certain = impossible.any(axis=1)
-        first = 0
+        is_impossible_row = impossible.any(axis=1)
+        start = 0
         # The detector stops at the row of an alarm, so the alarm describes the monitor
         # before any later row.
-        while first < n:
+        while start < n:
             row, statistic = grid.detect_change(
                 self._detector,
                 gain,
-                certain,
+                is_impossible_row,
                 rows.group,
                 grid.COARSE_LINE_GRID,
                 self.average_run_length,
-                first,
+                start,
             )
-            self._add_evidence(gain, impossible, rows, first, min(row + 1, n))
+            self._add_evidence(gain, impossible, rows, start, min(row + 1, n))
             if row < n:
-                log = math.inf if certain[row] else math.log(statistic)
-                self._raise_detector(
-                    log, self.n_samples_ + row + 1, *rows.get_time(row)
-                )
-            first = row + 1
+                log_statistic = math.inf
+                if not is_impossible_row[row]:
+                    log_statistic = math.log(statistic)
+                n_samples = self.n_samples_ + row + 1
+                self._raise_detector(log_statistic, n_samples, rows.get_time(row))
+            start = row + 1
         # The remaining rows after the last alarm of the block.
         self._record_rows(n)
-        self._rows = None
+        self._current_rows = None
         self.n_samples_ += n
         if rows.time is not None:
-            self._last = rows.get_time(-1)
-        if self._course.is_due(self.n_samples_):
-            self._course.add(self._make_moment())
+            self._last_time_and_text = rows.get_time(-1)
+        if self._history.is_due(self.n_samples_):
+            self._history.add(self._make_moment())
 
-    def _record_rows(self, until):
-        """Add the rows of the block before row `until` to the records."""
-        rows = self._rows
-        first = self._taken
-        if rows is None or first == until:
+    def _record_rows(self, stop):
+        """Add the rows of the block before row `stop` to the records."""
+        rows = self._current_rows
+        start = self._n_recorded
+        if rows is None or start == stop:
             return
-        self._taken = until
-        new = slice(first, until)
-        number = self.n_samples_ + 1 + np.arange(first, until)
-        time = None if rows.time is None else rows.time[new]
+        self._n_recorded = stop
+        new_rows = slice(start, stop)
+        number = self.n_samples_ + 1 + np.arange(start, stop)
+        time = None if rows.time is None else rows.time[new_rows]
         # NaN if both logarithms are infinite.
         with np.errstate(invalid="ignore"):
-            z = rows.log_pair[new, :, 1] - rows.log_pair[new, :, 0]
-        hit = rows.hit[new]
-        code = rows.label[new]
-        group = rows.group[new]
+            z = rows.log_pair[new_rows, :, 1] - rows.log_pair[new_rows, :, 0]
+        hit = rows.hit[new_rows]
+        code = rows.label[new_rows]
+        group = rows.group[new_rows]
         if hit.dtype != bool:
             # The diagnosis counts labels, so one label is drawn from each row's shares.
             # A draw by the number of the row is reproducible.
             hit = grid.draw_label(hit, number)
             code = grid.draw_class(code, number)
-        n_groups, n_columns = self._impossible.shape
-        for place in np.unique(group).tolist() if n_groups > 1 else (0,):
-            of_group = group == place if n_groups > 1 else slice(None)
-            group_time = None if time is None else time[of_group]
+        n_groups, n_columns = self._n_impossible.shape
+        for group_number in np.unique(group).tolist() if n_groups > 1 else (0,):
+            is_in_group = group == group_number if n_groups > 1 else slice(None)
+            group_time = None if time is None else time[is_in_group]
             for column in range(n_columns):
-                record = self._records[place * n_columns + column]
+                record = self._records[group_number * n_columns + column]
                 record.add(
-                    z[of_group, column],
-                    hit[of_group, column],
-                    number[of_group],
+                    z[is_in_group, column],
+                    hit[is_in_group, column],
+                    number[is_in_group],
                     group_time,
-                    code[of_group],
+                    code[is_in_group],
                 )
 
-    def _add_evidence(self, gain, impossible, rows, first, stop):
+    def _add_evidence(self, gain, impossible, rows, start, stop):
         """Add some rows of a block; the test raises its alarm at the first row that is enough."""
-        waits = self.alarm == "test" and self.rejected_at_ is None
-        before = (self._total.copy(), self._impossible.copy()) if waits else None
-        path = self._update_evidence(
-            gain[first:stop], impossible[first:stop], rows.group[first:stop]
+        is_waiting = self.alarm == "test" and self.rejected_at_ is None
+        state_before = (
+            (self._log_ratio_sums.copy(), self._n_impossible.copy())
+            if is_waiting
+            else None
         )
-        enough = self._update_detector(path, self.n_samples_ + 1 + first)
-        if not waits or enough is None:
+        path = self._accumulate_log_e_values(
+            gain[start:stop], impossible[start:stop], rows.group[start:stop]
+        )
+        alarm_offset = self._update_rejection(path, self.n_samples_ + 1 + start)
+        if not is_waiting or alarm_offset is None:
             return
-        after = (self._total, self._impossible)
-        row = first + enough
+        state_after = (self._log_ratio_sums, self._n_impossible)
+        row = start + alarm_offset
         # The alarm describes the state at its row, so that state is computed again and
         # then replaced.
-        self._total, self._impossible = before
-        past = slice(first, row + 1)
-        self._update_evidence(gain[past], impossible[past], rows.group[past])
-        self._record_alarm(
-            float(path[enough]),
-            self.rejected_at_,
-            *rows.get_time(row),
-            self._log_e_values(),
+        self._log_ratio_sums, self._n_impossible = state_before
+        rows_until_alarm = slice(start, row + 1)
+        self._accumulate_log_e_values(
+            gain[rows_until_alarm],
+            impossible[rows_until_alarm],
+            rows.group[rows_until_alarm],
         )
-        self._total, self._impossible = after
+        self._record_alarm(
+            float(path[alarm_offset]),
+            self.rejected_at_,
+            rows.get_time(row),
+            self._compute_log_e_values(),
+        )
+        self._log_ratio_sums, self._n_impossible = state_after
 
-    def _update_evidence(self, gain, impossible, group):
+    def _accumulate_log_e_values(self, gain, impossible, group):
         """Add the rows, and return the log e-value after each of them."""
         # The evidence after each row is the mean over groups; groups without the row
         # keep their value.
-        now = np.logaddexp.reduce(self._log_e_values(), axis=1)
+        log_e_before = np.logaddexp.reduce(self._compute_log_e_values(), axis=1)
         # One line per group.
-        path = np.repeat(now[:, None], len(gain), axis=1)
-        for place in np.unique(group):
-            rows = np.flatnonzero(group == place)
-            total = self._total[place] + np.cumsum(gain[rows], axis=0)
-            count = self._impossible[place] + np.cumsum(impossible[rows], axis=0)
-            log = np.where(
-                count > 0,
-                np.inf,
-                grid.compute_log_mixture(total, grid.COARSE_LINE_GRID),
+        path = np.repeat(log_e_before[:, None], len(gain), axis=1)
+        for group_number in np.unique(group):
+            rows = np.flatnonzero(group == group_number)
+            total = self._log_ratio_sums[group_number] + np.cumsum(gain[rows], axis=0)
+            count = self._n_impossible[group_number] + np.cumsum(
+                impossible[rows], axis=0
             )
-            self._total[place] = total[-1]
-            self._impossible[place] = count[-1]
+            log = grid.compute_log_mixture(total, grid.COARSE_LINE_GRID)
+            log = np.where(count > 0, np.inf, log)
+            self._log_ratio_sums[group_number] = total[-1]
+            self._n_impossible[group_number] = count[-1]
             # After each row of the block: how many rows of this group have come.
             n_seen = np.searchsorted(rows, np.arange(len(gain)), side="right")
-            values = np.append(now[place], np.logaddexp.reduce(log, axis=1))
-            path[place] = values[n_seen]
-        return np.logaddexp.reduce(path, axis=0) - math.log(self._impossible.size)
+            values = np.append(
+                log_e_before[group_number], np.logaddexp.reduce(log, axis=1)
+            )
+            path[group_number] = values[n_seen]
+        return np.logaddexp.reduce(path, axis=0) - math.log(self._n_impossible.size)
 
-    def _update_detector(self, path, first):
+    def _update_rejection(self, path, first_row):
         """Store the largest evidence; return the first row at which it is enough, or None."""
         # Every row counts for the maximum, not only the end of a batch.
-        self._largest = max(self._largest, float(path.max()))
+        self._largest_log_e_value = max(self._largest_log_e_value, float(path.max()))
         # By Ville's inequality the evidence exceeds 1 / alpha with probability alpha at
         # most, if the predictions are calibrated.
-        enough = path >= -math.log(self.alpha)
-        if self.rejected_at_ is not None or not enough.any():
+        is_enough = path >= -math.log(self.alpha)
+        if self.rejected_at_ is not None or not is_enough.any():
             return None
-        row = int(enough.argmax())
-        self.rejected_at_ = first + row
+        row = int(is_enough.argmax())
+        self.rejected_at_ = first_row + row
         return row
 
-    def _raise_detector(self, log_statistic, n_samples, when, written):
+    def _raise_detector(self, log_statistic, n_samples, time_and_text):
+        """Begin the detector anew, after an alarm if it is what raises alarms."""
         if self.alarm == "detector":
             with np.errstate(divide="ignore"):
-                parts = np.log(self._detector @ _PRIOR)
-            self._record_alarm(log_statistic, n_samples, when, written, parts)
-            self._course.add(self._make_moment(n_samples, log_statistic, when))
+                log_detectors = np.log(self._detector @ _PRIOR_WEIGHTS)
+            self._record_alarm(log_statistic, n_samples, time_and_text, log_detectors)
+            time, _ = time_and_text
+            self._history.add(self._make_moment(n_samples, log_statistic, time))
         # After an alarm the detector begins anew, so the next run length is again that
         # of a fresh start.
         self._detector[:] = 0.0
 
-    def _record_alarm(self, log_statistic, n_samples, when, written, parts):
+    def _record_alarm(self, log_statistic, n_samples, time_and_text, stream_values):
         """Append an alarm at row `n_samples`, with a diagnosis of the stream that caused it.
 
-        `parts` holds the statistic of each stream, of shape (n_groups, n_parallel);
-        `when` is the time of the row, `written` its text.
+        `stream_values` holds the statistic of each stream, of shape (n_groups, n_parallel);
+        `time_and_text` is what `BatchRows.get_time` returns for the row.
         """
-        time = None if when is None else format_time(when)
+        time, time_text = time_and_text
         self._record_rows(n_samples - self.n_samples_)
-        largest = int(parts.argmax())
-        stream = None if parts.size == 1 else self._stream_names()[largest]
+        largest = int(stream_values.argmax())
+        stream = None if stream_values.size == 1 else self._list_stream_names()[largest]
         # An impossible event is a proof by itself; its log-odds cannot be fitted.
         diagnosed = None
         if log_statistic != math.inf:
             diagnosed = self._get_diagnosis(self._records[largest])
         alarm = Alarm(
             n_samples,
-            time,
+            None if time is None else format_time(time),
             log_statistic,
             self.slope_,
             self.shift_,
             stream,
             self.meaning_,
-            written,
+            time_text,
             diagnosed,
         )
         # All streams restart at an alarm of one of them, as the detector does.
         for record in self._records:
             record.reset_fresh_rows(n_samples)
-        if self.n_alarms_ - self._n_before < _MAX_ALARMS_PER_UPDATE:
+        if self.n_alarms_ - self._n_alarms_before < _MAX_ALARMS_PER_UPDATE:
             self.alarms_ = [*self.alarms_, alarm][-_MAX_KEPT_ALARMS:]
         self.n_alarms_ += 1
 
@@ -941,14 +951,14 @@ class CalibrationMonitor:
             )
         return record.diagnosis
 
-    def _make_moment(self, n_samples=None, log_detector=None, when=None):
+    def _make_moment(self, n_samples=None, log_detector=None, moment_time=None):
         return (
             self.n_samples_ if n_samples is None else n_samples,
             self.log_e_value_,
             self.log_detector_ if log_detector is None else log_detector,
             self.slope_,
             self.shift_,
-            self._last[0] if when is None else when,
+            self._last_time_and_text[0] if moment_time is None else moment_time,
         )
 
 
@@ -973,10 +983,13 @@ def _exp_or_inf(log):
     return math.exp(log) if log < 709.0 else math.inf
 
 
-def _join_names(values, what, least):
-    if np.ndim(values) == 1 and len(values) < least:
+def _read_names(values, role, min_names):
+    """Return the names of all classes or groups, validated, or None if none are passed."""
+    if values is None:
+        return None
+    if np.ndim(values) == 1 and len(values) < min_names:
         raise invalid_input(
-            expected=f"at least {least} of the {what}",
+            expected=f"at least {min_names} of the {role}",
             got=f"{len(values)}",
             hint="Name all of them",
         )

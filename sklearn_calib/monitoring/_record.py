@@ -1,6 +1,6 @@
 """The rows of one stream as a monitor stores them, for the diagnosis of a change."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +48,7 @@ class BlockCounts:
     level: int
     first: int
     last: int
-    when: Any
+    start_time: Any
     counts: IntArray
     labels: IntArray
     _gains: FloatArray | None = None
@@ -66,10 +66,11 @@ class BlockCounts:
             )
         return self._gains
 
-    def add(self, counts: IntArray, labels: IntArray, last: int) -> None:
-        self.counts = self.counts + counts
-        self.labels = self.labels + labels
-        self.last = last
+    def append_block(self, block: "BlockCounts") -> None:
+        """Add the counts of the rows that follow."""
+        self.counts = self.counts + block.counts
+        self.labels = self.labels + block.labels
+        self.last = block.last
         # The likelihood ratios of a block that is still growing are computed anew.
         self._gains = None
 
@@ -83,7 +84,7 @@ class PendingBuffer(NamedTuple):
     number: IntArray
     time: AnyArray | None
     # Which of all rows have finite log-odds, and the classes of all rows.
-    informative: AnyArray
+    is_informative: AnyArray
     code: IntArray
 
 
@@ -100,8 +101,9 @@ class StreamCounts:
 
     Attributes
     ----------
-    every, fresh : ndarray of shape (5, n_cells), int64
-    blocks : list of Stretch
+    all_counts, fresh_counts : ndarray of shape (5, n_cells), int64
+        Counts of all rows, and of those since the last alarm.
+    blocks : list of BlockCounts
         The last one may still be filled.
     rows : int
         Of the blocks, and those that wait.
@@ -117,8 +119,8 @@ class StreamCounts:
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
-        self.every = np.zeros((5, FINE_LOG_ODDS_GRID.n_cells), dtype=np.int64)
-        self.fresh = np.zeros_like(self.every)
+        self.all_counts = np.zeros((5, FINE_LOG_ODDS_GRID.n_cells), dtype=np.int64)
+        self.fresh_counts = np.zeros_like(self.all_counts)
         self.blocks: list[BlockCounts] = []
         self.rows = self.behind = self.kept = self.judged = 0
         self.diagnosis: Any = None
@@ -140,13 +142,13 @@ class StreamCounts:
         Rows with infinite log-odds are uninformative: only their class is counted.
         """
         # Probabilities of 0 and 1 have no log-odds, and no finite likelihood ratio.
-        informative = np.isfinite(z)
-        if not informative.all():
-            z = z[informative]
-            hit = hit[informative]
-            number = number[informative]
-            time = None if time is None else time[informative]
-        self._waiting.append(PendingBuffer(z, hit, number, time, informative, code))
+        is_informative = np.isfinite(z)
+        if not is_informative.all():
+            z = z[is_informative]
+            hit = hit[is_informative]
+            number = number[is_informative]
+            time = None if time is None else time[is_informative]
+        self._waiting.append(PendingBuffer(z, hit, number, time, is_informative, code))
         self._n_waiting += len(code)
         self.rows += len(z)
         if self._n_waiting >= _MAX_WAITING_ROWS:
@@ -157,50 +159,74 @@ class StreamCounts:
         waiting = self._waiting
         self._waiting = []
         self._n_waiting = 0
-        for z, hit, number, time, informative, code in _join_waiting(waiting):
+        for buffer in _join_waiting(waiting):
             # The last informative row up to each row, -1 if there is none: uninformative
             # rows belong to the block of the row before them.
-            previous = np.cumsum(informative) - 1
-            ahead = np.bincount(code[previous < 0], minlength=self.n_classes)
+            last_informative = np.cumsum(buffer.is_informative) - 1
+            is_leading = last_informative < 0
             if self.blocks:
-                self.blocks[-1].labels = self.blocks[-1].labels + ahead
-            if not len(z):
+                leading_codes = buffer.code[is_leading]
+                n_leading = np.bincount(leading_codes, minlength=self.n_classes)
+                self.blocks[-1].labels = self.blocks[-1].labels + n_leading
+            if not len(buffer.z):
                 continue
             # Rows before the last alarm count for the whole, later ones also as fresh.
-            old, new = FINE_LOG_ODDS_GRID.count_rows(
-                z, hit, (number > self.behind).astype(np.intp), 2
+            is_fresh = (buffer.number > self.behind).astype(np.intp)
+            old, new = FINE_LOG_ODDS_GRID.count_rows(buffer.z, buffer.hit, is_fresh, 2)
+            self.all_counts += old + new
+            self.fresh_counts += new
+            self._add_to_blocks(
+                buffer,
+                last_informative[~is_leading],
+                buffer.code[~is_leading],
             )
-            self.every += old + new
-            self.fresh += new
-            room = 0
-            if self.blocks and self.blocks[-1].level < 0:
-                room = NEWEST_BLOCK_ROWS - self.blocks[-1].rows
-            # The first `room` rows fill the newest block; part 0 is this rest.
-            part = (np.arange(len(z)) - room) // NEWEST_BLOCK_ROWS + 1
-            starts = np.unique(part, return_index=True)[1]
-            n_parts = int(part[-1]) + 1
-            parts = COARSE_LOG_ODDS_GRID.count_rows(z, hit, part, n_parts)
-            place = part[previous[previous >= 0]] * self.n_classes + code[previous >= 0]
-            labels = np.bincount(place, minlength=n_parts * self.n_classes)
-            labels = labels.reshape(n_parts, self.n_classes)
-            ends = np.append(starts[1:], len(z)) - 1
-            for start, end in zip(starts, ends, strict=True):
-                when = None if time is None else time[start]
-                first = int(number[start])
-                last = int(number[end])
-                at = part[start]
-                self._add_to_block(first, last, when, parts[at], labels[at])
         return self
 
-    def _add_to_block(self, first, last, when, counts, labels):
-        """Add the counts of rows of one block, the newest one if that is not full.
+    def _add_to_blocks(self, buffer, last_informative, code):
+        """Divide rows among the newest block and new ones.
+
+        `last_informative` is the position in `buffer.z` of the row whose block a row with
+        the class `code` belongs to.
+        """
+        n = len(buffer.z)
+        n_missing = 0
+        if self.blocks and self.blocks[-1].level < 0:
+            n_missing = NEWEST_BLOCK_ROWS - self.blocks[-1].rows
+        # The first `n_missing` rows fill the newest block, which has the number 0 here.
+        block_number = (np.arange(n) - n_missing) // NEWEST_BLOCK_ROWS + 1
+        n_blocks = int(block_number[-1]) + 1
+        counts_by_block = COARSE_LOG_ODDS_GRID.count_rows(
+            buffer.z,
+            buffer.hit,
+            block_number,
+            n_blocks,
+        )
+        label_cell = block_number[last_informative] * self.n_classes + code
+        labels = np.bincount(label_cell, minlength=n_blocks * self.n_classes)
+        labels = labels.reshape(n_blocks, self.n_classes)
+        starts = np.unique(block_number, return_index=True)[1]
+        ends = np.append(starts[1:], n) - 1
+        for start, end in zip(starts, ends, strict=True):
+            index = block_number[start]
+            block = BlockCounts(
+                -1,
+                int(buffer.number[start]),
+                int(buffer.number[end]),
+                None if buffer.time is None else buffer.time[start],
+                counts_by_block[index],
+                labels[index],
+            )
+            self._add_block(block)
+
+    def _add_block(self, block):
+        """Add a block, or its rows to the newest block if that is not full.
 
         A block that is not full has the level -1.
         """
         if self.blocks and self.blocks[-1].level < 0:
-            self.blocks[-1].add(counts, labels, last)
+            self.blocks[-1].append_block(block)
         else:
-            self.blocks.append(BlockCounts(-1, first, last, when, counts, labels))
+            self.blocks.append(block)
         if self.blocks[-1].rows >= NEWEST_BLOCK_ROWS:
             self.blocks[-1].level = 0
             self._merge_oldest_blocks()
@@ -213,20 +239,18 @@ class StreamCounts:
         # number of rows, and the onset is located the better the later it was.
         while True:
             start = end
-            while start and self._is_free(self.blocks[start - 1], level):
+            while start and self._is_mergeable(self.blocks[start - 1], level):
                 start -= 1
             if end - start <= MAX_BLOCKS_PER_SIZE:
                 return
             old, new = self.blocks[start : start + 2]
-            merged = BlockCounts(
-                level + 1, old.first, old.last, old.when, old.counts, old.labels
-            )
-            merged.add(new.counts, new.labels, new.last)
+            level += 1
+            merged = replace(old, level=level)
+            merged.append_block(new)
             self.blocks[start : start + 2] = [merged]
-            level = level + 1
             end = start + 1
 
-    def _is_free(self, block, level):
+    def _is_mergeable(self, block, level):
         # Blocks of the interval of an earlier onset are not merged: the diagnosis
         # refers to their ends.
         return block.level == level and block.first > self.kept
@@ -236,35 +260,37 @@ class StreamCounts:
     def get_cells_since(self, alarm: bool) -> BinnedCounts:
         """Return the cells of all rows, or of those since the last alarm."""
         self.count_waiting_rows()
-        return split_cells_into_atoms(
-            self.fresh if alarm else self.every, FINE_LOG_ODDS_GRID
-        )
+        counts = self.fresh_counts if alarm else self.all_counts
+        return split_cells_into_atoms(counts, FINE_LOG_ODDS_GRID)
 
     def locate_onset(self) -> tuple[int, int, int]:
         """Locate the block in which the change began, and the blocks that bound an interval."""
-        gains = np.array(
-            [block.compute_gains() for block in self.count_waiting_rows().blocks]
-        )
+        self.count_waiting_rows()
+        gains = np.array([block.compute_gains() for block in self.blocks])
         rows = np.array([block.rows for block in self.blocks])
-        return locate_onset(gains, rows, COARSE_LINE_GRID.log_prior, _ONSET_LEVEL)
+        return locate_onset(
+            gains,
+            rows,
+            COARSE_LINE_GRID.log_prior,
+            _ONSET_LEVEL,
+        )
 
-    def get_cells_from_block(self, place: int) -> BinnedCounts:
+    def get_cells_since_block(self, first_block: int) -> BinnedCounts:
         """Return the cells of the rows of a block and of all later ones."""
-        counts = np.sum([block.counts for block in self.blocks[place:]], axis=0)
+        counts = np.sum([block.counts for block in self.blocks[first_block:]], axis=0)
         return split_cells_into_atoms(counts, COARSE_LOG_ODDS_GRID)
 
-    def count_labels_from_block(self, place: int) -> IntArray:
+    def count_labels_since_block(self, first_block: int) -> IntArray:
         """Count the rows of each class in a block and all later ones."""
-        return np.asarray(
-            np.sum([block.labels for block in self.blocks[place:]], axis=0)
-        )
+        labels = [block.labels for block in self.blocks[first_block:]]
+        return np.asarray(np.sum(labels, axis=0))
 
     # -- alarms and other records -----------------------------------------------------------------
 
     def reset_fresh_rows(self, behind: int) -> None:
         """Count rows as fresh if their number is above `behind`."""
         self.behind = behind
-        self.fresh = np.zeros_like(self.fresh)
+        self.fresh_counts = np.zeros_like(self.fresh_counts)
 
     def is_due(self) -> bool:
         """Return whether enough rows are new to look for the change again: one in five."""
@@ -284,20 +310,16 @@ class StreamCounts:
         """Append the rows of another record; `n_before` is added to their numbers."""
         self.count_waiting_rows()
         self.rows += other.rows
-        self.every = self.every + other.count_waiting_rows().every
-        self.fresh = self.fresh + other.fresh
+        self.all_counts = self.all_counts + other.count_waiting_rows().all_counts
+        self.fresh_counts = self.fresh_counts + other.fresh_counts
         # Blocks are merged from the newest: an older one must not have a lower level.
-        largest = max([0, *(block.level for block in other.blocks)])
+        largest_level = max([0, *(block.level for block in other.blocks)])
         for block in self.blocks:
-            block.level = max(block.level, largest)
+            block.level = max(block.level, largest_level)
         for block in other.blocks:
             first = block.first + n_before
             last = block.last + n_before
-            self.blocks.append(
-                BlockCounts(
-                    block.level, first, last, block.when, block.counts, block.labels
-                )
-            )
+            self.blocks.append(replace(block, first=first, last=last))
 
     # -- files ------------------------------------------------------------------------------------
 
@@ -306,27 +328,35 @@ class StreamCounts:
         self.count_waiting_rows()
         blocks = []
         for block in self.blocks:
-            when = time_to_json(block.when)
-            counts = _to_sparse(block.counts)
-            labels = _to_sparse(block.labels[None])
-            blocks.append([block.level, block.first, block.last, when, counts, labels])
-        every = _to_sparse(self.every)
-        fresh = _to_sparse(self.fresh)
+            blocks.append(
+                [
+                    block.level,
+                    block.first,
+                    block.last,
+                    time_to_json(block.start_time),
+                    _to_sparse(block.counts),
+                    _to_sparse(block.labels[None]),
+                ]
+            )
         numbers = {key: getattr(self, key) for key in _STORED_COUNTS}
-        return {"every": every, "fresh": fresh, "blocks": blocks} | numbers
+        return {
+            "every": _to_sparse(self.all_counts),
+            "fresh": _to_sparse(self.fresh_counts),
+            "blocks": blocks,
+        } | numbers
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], n_classes: int) -> "StreamCounts":
         """Restore a record from the dict that `to_dict` returned."""
         record = cls(n_classes)
-        record.every = _to_dense(state["every"], FINE_LOG_ODDS_GRID.n_cells)
-        record.fresh = _to_dense(state["fresh"], FINE_LOG_ODDS_GRID.n_cells)
-        for level, first, last, when, counts, labels in state["blocks"]:
+        record.all_counts = _to_dense(state["every"], FINE_LOG_ODDS_GRID.n_cells)
+        record.fresh_counts = _to_dense(state["fresh"], FINE_LOG_ODDS_GRID.n_cells)
+        for level, first, last, start_time, counts, labels in state["blocks"]:
             block = BlockCounts(
                 int(level),
                 int(first),
                 int(last),
-                time_from_json(when),
+                time_from_json(start_time),
                 _to_dense(counts, COARSE_LOG_ODDS_GRID.n_cells),
                 _to_dense(labels, n_classes, 1)[0],
             )
@@ -340,13 +370,13 @@ class StreamCounts:
 
 def _join_waiting(waiting):
     """Join rows into one batch; those with times and those without stay separate."""
-    if len({part.time is None for part in waiting}) > 1:
+    if len({buffer.time is None for buffer in waiting}) > 1:
         return waiting
     if not waiting:
         return []
     columns = [
-        None if parts[0] is None else np.concatenate(parts)
-        for parts in zip(*waiting, strict=True)
+        None if column[0] is None else np.concatenate(column)
+        for column in zip(*waiting, strict=True)
     ]
     return [PendingBuffer(*columns)]
 
@@ -360,14 +390,11 @@ def _to_sparse(counts):
 def _to_dense(cells, n, rows=5):
     """Return the counts of `_to_sparse` as an array of shape (rows, n), validated."""
     counts = np.zeros((rows, n), dtype=np.int64)
-    for place, *numbers in cells:
+    for cell, *numbers in cells:
         # The second number of a cell counts events, of at most as many rows.
         hits = numbers[min(rows - 1, 1)]
-        if (
-            not 0 <= place < n
-            or len(numbers) != rows
-            or not 0 <= hits <= numbers[0] > 0
-        ):
+        is_possible = 0 <= cell < n and 0 <= hits <= numbers[0] > 0
+        if len(numbers) != rows or not is_possible:
             raise ValueError("counts that cannot be")
-        counts[:, place] = numbers
+        counts[:, cell] = numbers
     return counts

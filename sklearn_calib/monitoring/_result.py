@@ -52,9 +52,9 @@ class Alarm(NamedTuple):
     diagnosis: Diagnosis | None = None
 
     def __str__(self) -> str:
-        when = "" if self.time is None else f" ({self.time_as_given or self.time})"
-        who = "" if self.stream is None else f", {self.stream}"
-        return f"row {self.n_samples}{when}{who}: {self.meaning}"
+        time_text = "" if self.time is None else f" ({self.time_as_given or self.time})"
+        stream_text = "" if self.stream is None else f", {self.stream}"
+        return f"row {self.n_samples}{time_text}{stream_text}: {self.meaning}"
 
 
 class MonitorHistory(NamedTuple):
@@ -113,10 +113,10 @@ def e_benjamini_hochberg(e_values: Sequence[float], alpha: float) -> AnyArray:
     # The procedure of Benjamini and Hochberg for e-values rejects the k largest, for the
     # largest k with k e_(k) >= n / alpha. It holds under any dependence (Wang and
     # Ramdas, 2022).
-    enough = e[order] * np.arange(1, len(e) + 1) >= len(e) / alpha
+    is_enough = e[order] * np.arange(1, len(e) + 1) >= len(e) / alpha
     is_rejected = np.zeros(len(e), dtype=bool)
-    if enough.any():
-        n_rejected = int(np.flatnonzero(enough)[-1]) + 1
+    if is_enough.any():
+        n_rejected = int(np.flatnonzero(is_enough)[-1]) + 1
         is_rejected[order[:n_rejected]] = True
     return is_rejected
 
@@ -152,11 +152,11 @@ class StreamHistory:
             self.moments = self.moments[::2]
             self.stride = max(2 * self.stride, moment[0] // MAX_COURSE_MOMENTS)
 
-    def make_history(self, now: Moment) -> MonitorHistory:
+    def make_history(self, last_moment: Moment) -> MonitorHistory:
         """Return the history of all moments up to the last row."""
         moments = [*self.moments]
-        if now[0] and (not moments or now[0] > moments[-1][0]):
-            moments.append(now)
+        if last_moment[0] and (not moments or last_moment[0] > moments[-1][0]):
+            moments.append(last_moment)
         # Without moments each of the six columns is empty.
         columns: list[Any] = [*zip(*moments, strict=True)] or [()] * 6
         n_samples, *numbers, time = columns

@@ -65,8 +65,10 @@ class BatchRows(NamedTuple):
         value = None if self.raw_time is None else self.raw_time[row]
         if isinstance(value, str):
             return value.strip()
-        zoned = getattr(value, "tzinfo", None) is not None
-        return str(value) if zoned or isinstance(value, int | np.integer) else None
+        has_time_zone = getattr(value, "tzinfo", None) is not None
+        return (
+            str(value) if has_time_zone or isinstance(value, int | np.integer) else None
+        )
 
 
 def read_rows(
@@ -88,13 +90,13 @@ def read_rows(
         y = np.reshape(np.asarray(y), 1)
         y_proba = np.reshape(np.asarray(y_proba), (1, -1))
     proba = read_proba(y_proba)
-    columns = proba.shape[1]
+    n_columns = proba.shape[1]
     if classes is None:
-        classes = np.arange(columns)
-    if columns != len(classes):
+        classes = np.arange(n_columns)
+    if n_columns != len(classes):
         raise invalid_input(
             expected=f"scores of {len(classes)} classes",
-            got=f"{columns} columns",
+            got=f"{n_columns} columns",
             hint="Pass one column per class" + _SECOND_CLASS_HINT,
         )
     check_same_index(y, y_proba, groups, time)
@@ -103,12 +105,14 @@ def read_rows(
         label = _read_soft_labels(y, proba, classes, y_proba)
     else:
         label = _encode_labels(y, proba, classes)
-    every = np.arange(len(proba))
+    row_indices = np.arange(len(proba))
     hits = []
     pairs = []
     for problem, pair in iter_two_class_pairs(multiclass, proba):
         pairs.append(compute_exact_log(pair))
-        hits.append(label[every, problem.target] if soft else label == problem.target)
+        hits.append(
+            label[row_indices, problem.target] if soft else label == problem.target
+        )
     group = _encode_groups(groups, known_groups, len(proba))
     log_pair = np.stack(pairs, axis=1)
     hit = np.column_stack(hits)
@@ -143,7 +147,12 @@ def _read_soft_labels(y, proba, classes, scores):
     shares = np.zeros((len(proba), len(classes)))
     if len(proba):
         rows = validate_soft_labels(
-            y, None, classes, n_rows=len(proba), scores=scores, input_name="y"
+            y,
+            None,
+            classes,
+            n_rows=len(proba),
+            scores=scores,
+            input_name="y",
         )
         shares[rows.items, rows.codes] = rows.weight
     return shares
@@ -157,9 +166,9 @@ def compute_exact_log(proba: FloatArray) -> FloatArray:
         return np.log(np.asarray(proba))
 
 
-def _encode_groups(groups, known, n):
+def _encode_groups(groups, known_groups, n):
     """Return the place of each row's group among the known ones; reject other groups."""
-    if known is None:
+    if known_groups is None:
         if groups is not None:
             raise invalid_input(
                 expected="rows without groups",
@@ -181,17 +190,17 @@ def _encode_groups(groups, known, n):
             hint="Check the rows",
         )
     names, codes = read_labels(column)
-    places = {name: place for place, name in enumerate(known.tolist())}
+    number_by_name = {name: number for number, name in enumerate(known_groups.tolist())}
     for code, name in enumerate(names.tolist()):
-        if name not in places:
+        if name not in number_by_name:
             row = np.argmax(codes == code)
             raise invalid_input(
-                expected=f"groups among {[*places]}",
+                expected=f"groups among {[*number_by_name]}",
                 got=repr(name),
                 hint="Name all groups when the monitor is made",
                 row=row,
             )
-    return np.array([places[name] for name in names.tolist()])[codes]
+    return np.array([number_by_name[name] for name in names.tolist()])[codes]
 
 
 # -- times ----------------------------------------------------------------------------------------
@@ -199,45 +208,43 @@ def _encode_groups(groups, known, n):
 
 def _convert_row_times(time, n):
     """Return times as float64 or datetime64[us], and as they were given; shape (n,)."""
-    raw = np.asarray(time)
-    raw = np.full(n, raw) if raw.ndim == 0 else raw
-    if raw.shape != (n,):
+    given_times = np.asarray(time)
+    given_times = np.full(n, given_times) if given_times.ndim == 0 else given_times
+    if given_times.shape != (n,):
         raise invalid_input(
             expected=f"one time per row, {n}",
-            got=f"shape {raw.shape}",
+            got=f"shape {given_times.shape}",
             hint="Check the rows",
         )
-    if raw.dtype.kind in "iuf":
-        times = raw.astype(np.float64)
-        bad = ~np.isfinite(times)
-    elif raw.dtype.kind == "M":
-        times = raw.astype("datetime64[us]")
-        bad = np.isnat(times)
+    if given_times.dtype.kind in "iuf":
+        times = given_times.astype(np.float64)
+    elif given_times.dtype.kind == "M":
+        times = given_times.astype("datetime64[us]")
     else:
-        times = np.array(
-            [_parse_time(value) for value in raw.tolist()], dtype="datetime64[us]"
-        )
-        bad = np.isnat(times)
-    if bad.any():
-        row = int(bad.argmax())
+        dates = [_parse_time(value) for value in given_times.tolist()]
+        times = np.array(dates, dtype="datetime64[us]")
+    # NaT is not finite either.
+    is_invalid = ~np.isfinite(times)
+    if is_invalid.any():
+        row = int(is_invalid.argmax())
         raise invalid_input(
             expected="times that are numbers, dates, or text in ISO form such as 2026-03-01T12:00",
-            got=repr(str(raw[row])),
+            got=repr(str(given_times[row])),
             hint="Convert them first",
             row=row,
         )
-    return times, raw
+    return times, given_times
 
 
 def _parse_time(value):
     """Convert a date or its text to datetime64 in UTC; NaT if it is not a date."""
     try:
-        when = value
+        date = value
         if isinstance(value, str):
-            when = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
-        if getattr(when, "tzinfo", None) is not None:
-            when = when.astimezone(timezone.utc).replace(tzinfo=None)
-        return np.datetime64(when, "us")
+            date = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+        if getattr(date, "tzinfo", None) is not None:
+            date = date.astimezone(timezone.utc).replace(tzinfo=None)
+        return np.datetime64(date, "us")
     except (ValueError, TypeError, AttributeError):
         return np.datetime64("NaT", "us")
 
@@ -266,25 +273,25 @@ def format_time(moment: Any) -> float | str:
     return text
 
 
-def check_time_goes_on(
-    last: Any, written: str | None, rows: BatchRows, *, strict: bool
+def check_time_order(
+    last_time: Any, last_time_text: str | None, rows: BatchRows, *, strict: bool
 ) -> None:
     """Reject rows before the last one (`strict`: or with it), and times of another kind.
 
-    `written` is the text of the last time, if it had one.
+    `last_time_text` is the text of the last time, if it had one.
     """
-    if rows.time is None or last is None:
+    if rows.time is None or last_time is None:
         return
-    dates = isinstance(last, np.datetime64)
-    if dates != (rows.time.dtype.kind == "M"):
-        kinds = ("dates", "numbers") if dates else ("numbers", "dates")
+    has_dates = isinstance(last_time, np.datetime64)
+    if has_dates != (rows.time.dtype.kind == "M"):
+        kinds = ("dates", "numbers") if has_dates else ("numbers", "dates")
         raise invalid_input(
             expected=f"{kinds[0]} as times, as before",
             got=kinds[1],
             hint="Convert them",
         )
-    if rows.time[0] < last or (strict and rows.time[0] == last):
-        time_text = written or format_time(last)
+    if rows.time[0] < last_time or (strict and rows.time[0] == last_time):
+        time_text = last_time_text or format_time(last_time)
         expected = f"rows after {time_text}" if strict else f"rows from {time_text} on"
         raise invalid_input(
             expected=f"{expected}, the time of the last row",

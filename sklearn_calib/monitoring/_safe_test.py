@@ -114,9 +114,8 @@ def safe_calibration_test(
     rng = make_generator(random_state)
     logs = np.empty(n_splits)
     for split in range(n_splits):
-        logs[split] = _compute_split_e_value(
-            predictions, recalibrator, rng.permutation(n)
-        )
+        order = rng.permutation(n)
+        logs[split] = _compute_split_e_value(predictions, recalibrator, order)
     # The mean of e-values is an e-value, whatever their dependence.
     log = float(logsumexp(logs) - np.log(n_splits))
     with np.errstate(over="ignore"):
@@ -125,29 +124,28 @@ def safe_calibration_test(
 
 def _compute_split_e_value(predictions, recalibrator, order):
     """Return the log e-value of one split: a map fitted to one half bets on the other."""
-    fit, judge = np.array_split(order, 2)
+    fit_rows, test_rows = np.array_split(order, 2)
     method = get_recalibrator(recalibrator)
     # Any map gives a valid e-value, also a poorly fitted one.
     with ignore_calibration_warnings():
         method.fit(
-            predictions.proba[fit],
-            predictions.codes[fit],
+            predictions.proba[fit_rows],
+            predictions.codes[fit_rows],
             classes=np.arange(len(predictions.classes)),
         )
-    fitted = np.array(method.predict_proba(predictions.proba[fit]))
-    judged = np.array(method.predict_proba(predictions.proba[judge]))
+    fitted_proba = np.array(method.predict_proba(predictions.proba[fit_rows]))
+    test_proba = np.array(method.predict_proba(predictions.proba[test_rows]))
     # A bet of 0 or 1 would lose everything on one row: it becomes the frequency among
     # the fitted rows with that prediction, with half a row of each outcome more.
-    for column in range(judged.shape[1]):
-        is_label = predictions.codes[fit] == column
+    for column in range(test_proba.shape[1]):
+        is_label = predictions.codes[fit_rows] == column
         for value in (0.0, 1.0):
-            rows = fitted[:, column] == value
+            rows = fitted_proba[:, column] == value
             frequency = (is_label[rows].sum() + 0.5) / (rows.sum() + 1)
-            judged[judged[:, column] == value, column] = frequency
-    judged /= judged.sum(axis=1, keepdims=True)
-    places = np.arange(len(judge)), predictions.codes[judge]
+            test_proba[test_proba[:, column] == value, column] = frequency
+    test_proba /= test_proba.sum(axis=1, keepdims=True)
+    label_entries = np.arange(len(test_rows)), predictions.codes[test_rows]
     with np.errstate(divide="ignore"):
-        log_likelihood = np.log(judged[places]).sum()
-    return float(
-        log_likelihood - compute_exact_log(predictions.proba[judge])[places].sum()
-    )
+        log_likelihood = np.log(test_proba[label_entries]).sum()
+    log_proba = compute_exact_log(predictions.proba[test_rows])
+    return float(log_likelihood - log_proba[label_entries].sum())

@@ -18,14 +18,14 @@ _STATE_FORMAT = "sklearn-calib monitor"
 _STATE_VERSION = 1
 #: Entries, and the attributes of the monitor that they are.
 _ATTRIBUTE_BY_ARRAY_KEY = {
-    "log_ratios": "_total",
+    "log_ratios": "_log_ratio_sums",
     "detector": "_detector",
-    "impossible": "_impossible",
+    "impossible": "_n_impossible",
 }
 _ATTRIBUTE_BY_COUNT_KEY = {
     "n_samples": "n_samples_",
     "n_alarms": "n_alarms_",
-    "n_before": "_n_before",
+    "n_before": "_n_alarms_before",
 }
 
 
@@ -47,11 +47,14 @@ def save_state(monitor: Any) -> dict[str, Any]:
         *fields, diagnosis = alarm
         fields[2] = _finite_or_text(alarm.log_statistic)
         alarms.append([*fields, to_json_state(diagnosis)])
-    columns = monitor._impossible.shape[1]
-    records = [
-        record.to_dict() | {"diagnosis": to_json_state(record.diagnosis)}
-        for record in monitor._records
-    ]
+    n_columns = monitor._n_impossible.shape[1]
+    records = []
+    for record in monitor._records:
+        diagnosis = to_json_state(record.diagnosis)
+        records.append(record.to_dict() | {"diagnosis": diagnosis})
+    course = []
+    for n, *numbers, time in monitor._history.moments:
+        course.append([n, *map(_finite_or_text, numbers), time_to_json(time)])
     state: dict[str, Any] = {
         "format": _STATE_FORMAT,
         "version": _STATE_VERSION,
@@ -64,19 +67,17 @@ def save_state(monitor: Any) -> dict[str, Any]:
             key: getattr(monitor, name).tolist()
             for key, name in _ATTRIBUTE_BY_ARRAY_KEY.items()
         },
-        "largest": _finite_or_text(monitor._largest),
+        "largest": _finite_or_text(monitor._largest_log_e_value),
         "rejected_at": monitor.rejected_at_,
-        "time": time_to_json(monitor._last[0]),
-        "time_as_given": monitor._last[1],
+        "time": time_to_json(monitor._last_time_and_text[0]),
+        "time_as_given": monitor._last_time_and_text[1],
         "alarms": alarms,
         "records": [
-            records[at : at + columns] for at in range(0, len(records), columns)
+            records[start : start + n_columns]
+            for start in range(0, len(records), n_columns)
         ],
-        "stride": monitor._course.stride,
-        "course": [
-            [n, *map(_finite_or_text, numbers), time_to_json(time)]
-            for n, *numbers, time in monitor._course.moments
-        ],
+        "stride": monitor._history.stride,
+        "course": course,
     }
     return state | {CHECKSUM_KEY: compute_checksum(state)}
 
@@ -98,7 +99,7 @@ def restore_monitor(cls: Any, state: Any) -> Any:
             hint="Read it with the version of sklearn-calib that wrote it, or start anew",
         )
     try:
-        monitor = _from_dict(cls, state)
+        monitor = _build_from_state(cls, state)
         if state[CHECKSUM_KEY] != compute_checksum(state):
             raise ValueError("its content has another checksum")
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -110,7 +111,7 @@ def restore_monitor(cls: Any, state: Any) -> Any:
     return monitor
 
 
-def _from_dict(cls, state):
+def _build_from_state(cls, state):
     """Build a monitor from its state; raise if an entry cannot be right."""
     monitor = cls(**state["settings"])
     if state["classes"] is not None:
@@ -132,13 +133,13 @@ def _from_dict(cls, state):
     for key, name in _ATTRIBUTE_BY_COUNT_KEY.items():
         setattr(monitor, name, int(state[key]))
     monitor.rejected_at_ = state["rejected_at"]
-    monitor._largest = float(state["largest"])
-    monitor._last = time_from_json(state["time"]), state["time_as_given"]
+    monitor._largest_log_e_value = float(state["largest"])
+    monitor._last_time_and_text = time_from_json(state["time"]), state["time_as_given"]
     monitor.alarms_ = [_restore_alarm(fields) for fields in state["alarms"]]
     pairs = zip(monitor._records, itertools.chain(*state["records"]), strict=True)
     monitor._records = [_restore_record(stored, new.n_classes) for new, stored in pairs]
-    monitor._course.stride = int(state["stride"])
-    monitor._course.moments = [
+    monitor._history.stride = int(state["stride"])
+    monitor._history.moments = [
         (n, *map(float, numbers), time_from_json(time))
         for n, *numbers, time in state["course"]
     ]

@@ -285,7 +285,7 @@ def fit_event_line(sample: "Cells") -> Line | None:
     (intercept, slope), _ = fit_line(z, outcome, weight)
     n_clusters = freedom = None
     if isinstance(sample, ClusterSample):
-        cell = sample.place // 2
+        cell = sample.table_column // 2
         rows = used[cell]
         columns = np.column_stack([np.ones(rows.sum()), cell_z[cell[rows]]])
         groups = np.unique(sample.groups[rows], return_inverse=True)[1].ravel()
@@ -297,8 +297,8 @@ def fit_event_line(sample: "Cells") -> Line | None:
         errors, degrees = compute_jackknife(
             columns,
             columns @ (intercept, slope),
-            sample.place[rows] % 2,
-            sample.rows[rows],
+            sample.table_column[rows] % 2,
+            sample.row_weight[rows],
             groups,
         )
         n_clusters = sample.n_clusters
@@ -328,8 +328,8 @@ def count_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int
     never = sample.proba == 0
     # Rows of soft labels are copies of an item, which counts once.
     if items is not None and isinstance(sample, ClusterSample):
-        sure = never.any(axis=1)[sample.place // 2]
-        wrong = never.ravel()[sample.place]
+        sure = never.any(axis=1)[sample.table_column // 2]
+        wrong = never.ravel()[sample.table_column]
         return len(np.unique(items[sure])), len(np.unique(items[wrong]))
     return int(sample.counts[never.any(axis=1)].sum()), int(sample.counts[never].sum())
 

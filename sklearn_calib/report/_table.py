@@ -18,7 +18,7 @@ from ..inference import (
     compute_clustered_sum_error,
     compute_mean_loss_interval,
     compute_small_sample_inflation,
-    reads_residuals,
+    depends_on_residuals,
     simulate_bootstrap_distribution,
     simulate_distribution,
     simulate_null_distribution,
@@ -95,7 +95,7 @@ def choose_measures(
     registered = all_metrics()
     if clustered:
         registered = {
-            name: f for name, f in registered.items() if reads_residuals(name)
+            name: f for name, f in registered.items() if depends_on_residuals(name)
         }
     if names is None:
         return [f for f in registered.values() if f.spec.in_report]

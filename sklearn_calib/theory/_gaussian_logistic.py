@@ -209,21 +209,19 @@ class GaussianLogisticModel:
         >>> abs(sure.refinement - calm.refinement) < 1e-12
         True
         """
-        numbers = is_number(inner) and is_number(norm)
-        if not (
-            numbers
-            and abs(inner) <= MAX_PARAMETER_MAGNITUDE
-            and 1 / MAX_PARAMETER_MAGNITUDE <= norm <= MAX_PARAMETER_MAGNITUDE
-        ):
-            bounds = (
-                f"within {MAX_PARAMETER_MAGNITUDE:g} a finite inner and a norm above 0"
-            )
+        bound = MAX_PARAMETER_MAGNITUDE
+        is_valid = is_number(inner) and is_number(norm)
+        is_valid = is_valid and abs(inner) <= bound and 1 / bound <= norm <= bound
+        if not is_valid:
             raise invalid_input(
-                expected=bounds, got=f"{inner!r}, {norm!r}", hint="Check the weights"
+                expected=f"within {bound:g} a finite inner and a norm above 0",
+                got=f"{inner!r}, {norm!r}",
+                hint="Check the weights",
             )
-        step, weight = make_normal_rule()
-        z = np.concatenate([sign * inner / 2 + norm * step for sign in (-1, 1)])
-        weight = np.concatenate([weight, weight]) / 2
+        nodes, node_weights = make_normal_rule()
+        # The score of each class is normal, around minus and plus half of `inner`.
+        z = np.concatenate([-inner / 2 + norm * nodes, inner / 2 + norm * nodes])
+        node_weights = np.concatenate([node_weights, node_weights]) / 2
         # The optimal recalibration of the score z is sigma(slope z), the rescaling of
         # proposition 6.2.
         slope = inner / norm**2
@@ -232,17 +230,20 @@ class GaussianLogisticModel:
             # Calibration error is the divergence between prediction and recalibrated
             # prediction, refinement the entropy of the latter (proposition 6.1).
             risk = loss(expit(z), q)
-            least = loss(q, q)
+            lowest_risk = loss(q, q)
         else:
             rule = get_loss(loss, 2).without_floor()
             truth = np.column_stack([1 - q, q])
-            risk, least = (
-                rule.expected(convert_log_odds(m), truth) for m in (z, slope * z)
-            )
-        risk = float(weight @ risk)
-        refinement = float(weight @ least)
+            risk = rule.expected(convert_log_odds(z), truth)
+            lowest_risk = rule.expected(convert_log_odds(slope * z), truth)
+        mean_risk = float(node_weights @ risk)
+        refinement = float(node_weights @ lowest_risk)
+        error_rate = float(ndtr(-inner / norm / 2))
         return GaussianLoss(
-            risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2))
+            mean_risk,
+            mean_risk - refinement,
+            refinement,
+            error_rate,
         )
 
     def limit(self, strength: ArrayLike, loss: ExpectedLoss = "log") -> LogisticLimit:
@@ -274,7 +275,8 @@ class GaussianLogisticModel:
             inner, norm, start = self._solve_weights(value, start)
             # Each strength starts from the solution of the one before, since the
             # solution changes continuously.
-            rows.append((*self.compute_weight_loss(inner, norm, loss), inner, norm))
+            parts = self.compute_weight_loss(inner, norm, loss)
+            rows.append((*parts, inner, norm))
         return LogisticLimit(*np.array(rows).T)
 
     def sample(self, n_samples: int, random_state: RandomStateLike = 0) -> Any:
@@ -324,29 +326,33 @@ class GaussianLogisticModel:
     def _solve_weights(self, strength, start):
         """Solve for the inner product and norm of the weights (corrected equations)."""
         s = self._nodes
-        share = self._weights
+        weights = self._weights
         c2 = self.scale_**2
         r = self.ratio
-        steps, density = make_normal_rule()
+        nodes, density = make_normal_rule()
 
         def compute_equations(log_unknowns):
             eta, gamma, tau = np.exp(log_unknowns)
             # The fixed-point equations of the limit (Mai, Liao and Couillet 2019), in
             # the logarithms of eta, gamma and tau so that these stay positive.
-            kappa = r * (share @ (s / (strength + tau * s)))
+            penalty = strength + tau * s
+            kappa = r * (weights @ (s / penalty))
             # Proposition 7.1: the limits of the inner product with the truth (half of
             # it) and of the squared norm of the weights.
-            mean = eta * c2 * (share @ (1 / (strength + tau * s)))
-            variance = share @ (
-                (gamma * r * s**2 + eta**2 * c2 * s) / (strength + tau * s) ** 2
-            )
-            prox = _solve_prox(mean + np.sqrt(variance) * steps, kappa)
+            mean = eta * c2 * (weights @ (1 / penalty))
+            variance = weights @ ((gamma * r * s**2 + eta**2 * c2 * s) / penalty**2)
+            norm = np.sqrt(variance)
+            prox = _solve_prox(mean + norm * nodes, kappa)
             # f is the derivative of the logistic loss at its proximal point, and
             # `slope` its second derivative.
             f = special.expit(-prox)
             slope = f * (1 - f)
-            new = density @ f, density @ f**2, density @ (slope / (1 + kappa * slope))
-            return np.log(new), 2 * mean, np.sqrt(variance)
+            new_unknowns = [
+                density @ f,
+                density @ f**2,
+                density @ (slope / (1 + kappa * slope)),
+            ]
+            return np.log(new_unknowns), 2 * mean, norm
 
         start = np.log([0.4, 0.2, 0.2]) if start is None else start
         solution = root(lambda u: compute_equations(u)[0] - u, start, tol=1e-14).x

@@ -176,7 +176,13 @@ def test_folds_and_doubled_weights():
 def test_ends_of_an_interval_by_search():
     """The closed form holds the values that the rule allows, on both sides of the origin."""
     for estimate in (-0.004, -0.0005, 0.0003, 0.002, 0.02):
-        law = SamplingError(estimate, variance=1e-5, bias=2e-4, curved=1e-6, slope=2e-3)
+        law = SamplingError(
+            estimate,
+            variance=1e-5,
+            bias=2e-4,
+            origin_variance=1e-6,
+            variance_slope=2e-3,
+        )
         low, high = law.invert_variance(0.95)
         slope = min(2e-3, 1e-5 / abs(estimate))
         constant = max(1e-6, 1e-5 - slope * abs(estimate) - 3e-6)

@@ -8,8 +8,8 @@ from sklearn_calib import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.decomposition._intervals import (
     SamplingError,
-    _compute_derivatives,
-    _compute_moments,
+    _compute_temperature_derivatives,
+    _compute_variance_and_skewness,
     _invert_hall,
     _solve_largest_root,
     compute_uncertainty_sampling_error,
@@ -37,7 +37,7 @@ def test_inverse_of_halls_transformation(g):
 def test_moments_of_equal_weights():
     rows = np.random.default_rng(0).exponential(size=50)
     w = np.full(50, 1 / 50)
-    variance, skewness = _compute_moments(rows, w, w**2)
+    variance, skewness = _compute_variance_and_skewness(rows, w, w**2)
     assert variance == pytest.approx(rows.var(ddof=1) / 50, rel=1e-12)
     assert skewness == pytest.approx(stats.skew(rows) / np.sqrt(50), rel=1e-12)
 
@@ -45,11 +45,16 @@ def test_moments_of_equal_weights():
 def test_moments_of_weights_and_of_few_rows():
     rows, w = np.array([1.0, 2.0, 5.0]), np.array([0.5, 0.3, 0.2])
     part = w * (rows - w @ rows)
-    variance, skewness = _compute_moments(rows, w, w**2)
+    variance, skewness = _compute_variance_and_skewness(rows, w, w**2)
     assert variance == pytest.approx((part**2).sum() / (1 - 0.38))
     assert skewness == pytest.approx((part**3).sum() / (part**2).sum() ** 1.5)
-    assert _compute_moments(np.array([3.0]), np.ones(1), np.ones(1)) == (np.inf, 0.0)
-    assert _compute_moments(np.full(4, 3.0), np.full(4, 0.25), np.full(4, 1 / 16)) == (
+    assert _compute_variance_and_skewness(np.array([3.0]), np.ones(1), np.ones(1)) == (
+        np.inf,
+        0.0,
+    )
+    assert _compute_variance_and_skewness(
+        np.full(4, 3.0), np.full(4, 0.25), np.full(4, 1 / 16)
+    ) == (
         0.0,
         0.0,
     )
@@ -61,7 +66,7 @@ def test_law_of_a_mean():
     law = estimate_mean_sampling_error(rows, w, w**2)
     assert law.estimate == pytest.approx(rows.mean())
     assert law.standard_error == pytest.approx(rows.std(ddof=1) / np.sqrt(40))
-    assert (law.bias, law.curved, law.lowest, law.highest) == (
+    assert (law.bias, law.origin_variance, law.lowest, law.highest) == (
         0.0,
         0.0,
         -np.inf,
@@ -84,19 +89,21 @@ def test_interval_of_a_regular_term():
 
 def test_only_a_regular_term_has_a_standard_error():
     assert SamplingError(1.0, 0.04).standard_error == pytest.approx(0.2)
-    assert SamplingError(1.0, 0.04, curved=1e-9).standard_error is None
+    assert SamplingError(1.0, 0.04, origin_variance=1e-9).standard_error is None
 
 
 def test_interval_at_the_degenerate_point():
     """There the second order is all there is, around the origin and on both sides alike."""
-    law = SamplingError(1.0, variance=0.0, curved=1e-4, slope=1e-3, origin=1.0)
+    law = SamplingError(
+        1.0, variance=0.0, origin_variance=1e-4, variance_slope=1e-3, origin=1.0
+    )
     low, high = law.invert_variance(0.95)
     assert high - 1 == pytest.approx(1 - low)
     assert (high - 1) ** 2 == pytest.approx(
         1.959964**2 * (1e-4 + 1e-3 * (high - 1)), rel=1e-5
     )
     far = SamplingError(
-        3.0, variance=0.01, curved=1e-4, slope=1.0, origin=1.0
+        3.0, variance=0.01, origin_variance=1e-4, variance_slope=1.0, origin=1.0
     ).invert_variance(0.95)
     assert far == pytest.approx((3 - 0.196, 3 + 0.196), rel=0.02), (
         "far from it, the variance"
@@ -129,7 +136,7 @@ def test_law_of_the_uncertainty(k, loss):
     assert law.estimate == pytest.approx(top) and law.origin == pytest.approx(top)
     assert (law.lowest, law.highest) == (loss.range[0], law.origin)
     assert law.bias == pytest.approx(values.mean() - top, rel=0.03)
-    assert law.curved == pytest.approx(values.var(), rel=0.08)
+    assert law.origin_variance == pytest.approx(values.var(), rel=0.08)
 
 
 @pytest.mark.parametrize("loss", ["log", "brier"])
@@ -141,7 +148,7 @@ def test_law_of_the_uncertainty_in_closed_form(k, loss):
     law = compute_uncertainty_sampling_error(
         rows, np.full(k, 1 / k), w, w**2, get_loss(loss)
     )
-    found = law.origin, law.bias, law.curved, law.slope
+    found = law.origin, law.bias, law.origin_variance, law.variance_slope
     expected = (
         top,
         -factor * (k - 1) / n,
@@ -161,7 +168,7 @@ def test_slope_of_the_variance_of_the_uncertainty(loss):
     rows = loss.compute_label_losses(frequencies[None])[0][codes]
     law = compute_uncertainty_sampling_error(rows, frequencies, w, w / n, loss)
     assert law.variance == pytest.approx(
-        law.slope * (law.origin - law.estimate), rel=0.06
+        law.variance_slope * (law.origin - law.estimate), rel=0.06
     )
 
 
@@ -191,7 +198,7 @@ def test_derivatives(k, loss):
         case = validate_predictions(
             codes, canonical_proba(log, kind="logits"), None, range(k)
         )
-        found = _compute_derivatives(case, beta, get_loss(loss))
+        found = _compute_temperature_derivatives(case, beta, get_loss(loss))
         expected = (
             losses(beta, codes, loss),
             slope(codes, "log"),
@@ -225,7 +232,7 @@ def test_second_order_of_the_calibration_term(loss):
     assert np.mean([law.bias for law in laws]) == pytest.approx(
         np.mean(values), rel=0.25
     )
-    assert np.mean([law.curved for law in laws]) == pytest.approx(
+    assert np.mean([law.origin_variance for law in laws]) == pytest.approx(
         np.var(values), rel=0.35
     )
 

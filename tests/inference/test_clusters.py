@@ -466,7 +466,7 @@ def test_draws_of_clusters():
     assert redrawn == pytest.approx(np.full(50, 200.0))  # clusters of one size
     ones = sample.events(4000, rng)
     residual = np.zeros((40, len(mass)))
-    cell = sample.place // 2
+    cell = sample.table_column // 2
     np.add.at(residual, (groups, cell), y - p)
     assert ones.mean(axis=0) == pytest.approx(mass * sample.proba[:, 1], abs=0.7)
     known = (p * (1 - p)).sum() / ((y - p) ** 2).sum()

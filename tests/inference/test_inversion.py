@@ -29,7 +29,7 @@ from sklearn_calib.inference._intervals import (
 )
 from sklearn_calib.inference._measure_forms import (
     DRAW_FUNCTION_BY_MEASURE,
-    evaluate_population,
+    evaluate_all_labels,
 )
 from sklearn_calib.inference._resampling import pool_rows
 from sklearn_calib.metrics import (
@@ -50,7 +50,7 @@ def simulation(case, measure, n_resamples=50):
     """The observed value, and what a line is made of."""
     given = {"n_resamples": n_resamples, "random_state": 0, "n_jobs": None}
     observed, simulate = _make_simulation(case, measure, {}, None, given)
-    return observed, (case, partial(evaluate_population, measure), simulate)
+    return observed, (case, partial(evaluate_all_labels, measure), simulate)
 
 
 def line_of(case, law, measure=brier_loss, n_resamples=50):
@@ -97,7 +97,7 @@ def test_limits_are_expectations(weighted):
     for t in (0.0, 1.0, 0.5):
         q = p + t * (truth - p)
         expected = weight @ (q * (1 - p) ** 2 + (1 - q) * p**2) / weight.sum()
-        assert line.compute_limit(t) == pytest.approx(expected, rel=1e-14)
+        assert line.compute_population_value(t) == pytest.approx(expected, rel=1e-14)
 
 
 def test_the_limit_of_calibrated_predictions_is_zero():
@@ -105,8 +105,8 @@ def test_the_limit_of_calibrated_predictions_is_zero():
     line = line_of(
         case_of(p, np.arange(40) % 2), np.full((40, 2), 0.5), expected_calibration_error
     )
-    assert line.compute_limit(0.0) == 0.0
-    assert line.compute_limit(1.0) > 0.1
+    assert line.compute_population_value(0.0) == 0.0
+    assert line.compute_population_value(1.0) > 0.1
 
 
 def test_simulations_are_of_the_truth_and_made_once():
@@ -139,7 +139,7 @@ def test_the_first_that_is_not_too_small(threshold):
         return t
 
     line.simulated = simulated
-    found = line.find_first(lambda t: t < threshold)
+    found = line.find_smallest_strength(lambda t: t < threshold)
     assert found >= threshold, "never one that is too small"
     assert found - threshold <= 0.02 * max(1.0, found)
     assert found == 0.0 or threshold > 0
@@ -154,7 +154,7 @@ def test_the_largest_strength_tried():
         return t
 
     line.simulated = simulated
-    assert line.find_first(lambda t: True) == pytest.approx(64.0)
+    assert line.find_smallest_strength(lambda t: True) == pytest.approx(64.0)
     assert max(tried) <= 64.0
 
 
@@ -228,8 +228,10 @@ def test_ends_along_both_lines():
     shift = line_of(
         case, _shift_predictions(case, estimate), expected_calibration_error, 60
     )
-    alone = shift.compute_limit(
-        shift.find_first(lambda v: _compute_monte_carlo_pvalue(v <= estimate) > 0.05)
+    alone = shift.compute_population_value(
+        shift.find_smallest_strength(
+            lambda v: _compute_monte_carlo_pvalue(v <= estimate) > 0.05
+        )
     )
     # a law that is the prediction has no line: its limits are 0, the shift decides
     assert (ends["none"][0], ends["none"][2]) == (0.0, alone)
@@ -308,12 +310,12 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     function = all_metrics()[measure]
     line = _TruthLine(
         case,
-        partial(evaluate_population, function, **options),
+        partial(evaluate_all_labels, function, **options),
         None,
         np.roll(p, 1, axis=1),
     )
-    assert line.compute_limit(0.0) == pytest.approx(0.0, abs=1e-9)
-    assert line.compute_limit(1.0) > 1e-3
+    assert line.compute_population_value(0.0) == pytest.approx(0.0, abs=1e-9)
+    assert line.compute_population_value(1.0) > 1e-3
     found = confidence_interval(
         case.codes, p, measure, n_resamples=3, labels=range(k), **options
     )
@@ -347,14 +349,14 @@ def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(
     case = validate_predictions(np.arange(200) % 2, p)
     function = all_metrics()[measure]
     evaluate, law = (
-        partial(evaluate_population, function, **options),
+        partial(evaluate_all_labels, function, **options),
         np.full((200, 2), 0.5),
     )
     line = _TruthLine(case, evaluate, None, law)
     direct = _TruthLine(
-        case, partial(evaluate_population, function, **given), None, law
+        case, partial(evaluate_all_labels, function, **given), None, law
     )
-    assert line.compute_limit(1.0) == direct.compute_limit(1.0)
+    assert line.compute_population_value(1.0) == direct.compute_population_value(1.0)
     shares = np.clip(SCORES**2, 0.1, 0.9)
     plain, named = (
         function(shares, p, soft_labels=True, **one) for one in (options, given)

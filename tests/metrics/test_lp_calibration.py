@@ -10,7 +10,7 @@ from refused import refuses
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_calib.inference import binning_sample_size, lp_calibration_bound
-from sklearn_calib.inference._lp_calibration import log_level_sets
+from sklearn_calib.inference._lp_calibration import compute_log_level_sets
 from sklearn_calib.metrics import (
     _lp_calibration,
     get_scorer,
@@ -260,7 +260,7 @@ def test_required_samples():
         2, 0.1
     )
     for k, n, count in ((3, 2, 10), (2, 4, 9), (3, 7, 85)):
-        assert_allclose(np.exp(log_level_sets(n, k)), count)
+        assert_allclose(np.exp(compute_log_level_sets(n, k)), count)
 
 
 def test_every_constant_of_the_numbers_of_rows():

@@ -205,7 +205,7 @@ def test_score_test_of_the_slope_by_definition():
     )
 
     offset, line, pvalue_slope, pvalue_curvature = find_smallest_repair(
-        record.count_waiting_rows().get_cells_from_block(0), COARSE_LOG_ODDS_GRID
+        record.count_waiting_rows().get_cells_since_block(0), COARSE_LOG_ODDS_GRID
     )
     assert_allclose(offset, [shift, 1.0], atol=1e-3)
     assert_allclose(pvalue_slope, expected, rtol=0.01)
@@ -348,7 +348,7 @@ def test_the_labels_of_a_state():
             parts = CalibrationMonitor.from_state_dict(parts.state_dict())
     assert parts.state_dict()["records"] == whole.state_dict()["records"]
     merged = parts.merge(whole)._records[0]
-    assert merged.count_labels_from_block(0).tolist() == (2 * np.bincount(y)).tolist()
+    assert merged.count_labels_since_block(0).tolist() == (2 * np.bincount(y)).tolist()
     state = CalibrationMonitor().update(y, proba).state_dict()
     state["records"][0][0]["blocks"][0][-1] = [[3, 8]]
     with refuses(ValueError, value=".*counts that cannot be"):

@@ -28,7 +28,8 @@ def test_shares_of_0_and_1_are_labels(multiclass):
     assert str(one) == str(other) and one.n_samples_ == other.n_samples_ == 700
     for own, theirs in zip(one._records, other._records, strict=True):
         assert (
-            own.count_waiting_rows().every == theirs.count_waiting_rows().every
+            own.count_waiting_rows().all_counts
+            == theirs.count_waiting_rows().all_counts
         ).all()
 
 
@@ -71,7 +72,8 @@ def test_batches_and_single_rows_are_the_same():
     assert parts.log_e_value_ == pytest.approx(at_once.log_e_value_, rel=1e-12)
     for own, theirs in zip(parts._records, at_once._records, strict=True):
         assert (
-            own.count_waiting_rows().every == theirs.count_waiting_rows().every
+            own.count_waiting_rows().all_counts
+            == theirs.count_waiting_rows().all_counts
         ).all()
     with refuses(ValueError, expected=r".*soft labels in \[0, 1\]", value="3", row=1):
         parts.update([0.5, 3], [0.5, 0.5], soft_labels=True)
