@@ -50,6 +50,8 @@ def test_every_command_stops(table, name, capsys, monkeypatch):
     if "blocks" in name:
         monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
     words = [*COMMANDS[name], "--label", "y", "--prob", "p"]
+    if name.startswith(("audit", "compare")):
+        words += ["--resamples", "20"]
     assert main(words) == 2
     said = capsys.readouterr().err
     assert "ranks '0' above '1'" in said and "Add --positive 0, or --positive 1" in said
@@ -135,6 +137,8 @@ def test_the_order_of_columns_of_shares(shares, name, capsys, monkeypatch):
     # the rest names a method or a column
     keep = 2 if compared else -2 if "fit" in name else None
     words = [*COMMANDS[name][:keep], "--soft-labels"]
+    if name.startswith(("audit", "compare")):
+        words += ["--resamples", "20"]
     several = ["--prob", "pa,pb,pc", *(["--prob", "qa,qb,qc"] if compared else [])]
     code = main([*words, "--label", "vb,vc,va", *several])
     said = " ".join(capsys.readouterr().err.split())
@@ -168,6 +172,8 @@ def test_two_models_of_columns_in_another_order(shares, capsys):
         "pa,pb,pc",
         "--prob",
         "qa,qb,qc",
+        "--resamples",
+        "20",
     ]
     assert main(words) == 0
     said = " ".join(capsys.readouterr().err.split())

@@ -188,7 +188,7 @@ def test_clusters_of_one_name_in_two_blocks(small, capsys):
     said = []
     for file in ("t.csv", "whole.csv"):
         words = ["--label", "y", "--prob", "a", "--prob", "b", "--cluster", "group"]
-        words += ["--positive", "yes"]
+        words += ["--positive", "yes", "--resamples", "20"]
         assert main(["compare", file, *words]) == 0
         said.append(capsys.readouterr().out)
     assert said[0] == said[1]

@@ -111,6 +111,8 @@ def test_audit(frame, capsys, more):
             prob,
             "--json",
             f"{prob[:2]}.json",
+            "--resamples",
+            "20",
             *more,
         ]
         assert main(given) == 0
