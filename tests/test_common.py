@@ -1,5 +1,6 @@
 """Every registered class and measure, through the common checks. No second list of them here."""
 
+import functools
 import re
 import warnings
 from contextlib import suppress
@@ -9,17 +10,14 @@ import numpy as np
 import pytest
 import sklearn
 import words
-from cases import run_every_case
+from cases import check_every_case, run_every_case
 from checkout import GUIDE, ROOT
 from refused import refuses
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import (
-    estimator_checks_generator,
-    parametrize_with_checks,
-)
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib.classifiers import AngularCalibratedClassifier
@@ -355,19 +353,44 @@ def _run(check, estimator):
         check(estimator)
 
 
-@parametrize_with_checks(
-    [
-        CalibratedModel(LogisticRegression(), REPRESENTATIVE),
-        AngularCalibratedClassifier(LogisticRegression()),
-        CostSensitiveClassifier(LogisticRegression()),
-        MulticalibratedModel(LogisticRegression(), n_rounds=1, n_trees=10),
-        RefineThenCalibrateCV(
-            HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1)
-        ),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    _run(check, estimator)
+CHECKED = [
+    CalibratedModel(LogisticRegression(), REPRESENTATIVE),
+    AngularCalibratedClassifier(LogisticRegression()),
+    CostSensitiveClassifier(LogisticRegression()),
+    MulticalibratedModel(LogisticRegression(), n_rounds=1, n_trees=10),
+    RefineThenCalibrateCV(
+        HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1)
+    ),
+]
+
+
+@functools.cache
+def list_checks(place):
+    """Return {name: (estimator, check)} of a model."""
+    checks = {}
+    for estimator, check in estimator_checks_generator(CHECKED[place]):
+        checks[f"{check.func.__name__} {check.keywords}"] = (estimator, check)
+    return checks
+
+
+@pytest.mark.parametrize("place", range(len(CHECKED)))
+def test_scikit_learn_contract(place):
+    """Of the first model all checks, of the others one and what the first does not have."""
+    checks = list_checks(place)
+    if place:
+        first = next(iter(checks))
+        known = {*list_checks(0)} - {first}
+        checks = {name: pair for name, pair in checks.items() if name not in known}
+    check_every_case(
+        {name: {"pair": pair} for name, pair in checks.items()},
+        lambda pair: run_all([pair]),
+    )
+
+
+@pytest.mark.cross
+@pytest.mark.parametrize("model", CHECKED, ids=repr)
+def test_scikit_learn_contract_in_full(model):
+    run_all(estimator_checks_generator(model))
 
 
 @pytest.mark.cross
