@@ -155,6 +155,11 @@ def calls_of_means():
     settings |= {
         "level": {"level": 0.7},
         "numbers": {"y": Y[:50] * 2.5 + P[:50], "bounds": (0, 4)},
+        "numbers, platt": {
+            "y": Y[:50] * 2.5 + P[:50],
+            "bounds": (0, 4),
+            "recalibrator": "platt",
+        },
         "weights": {"sample_weight": WEIGHT[:50] + 0.5},
         "verdicts": {"score": words[:50], "score_unlabelled": words[50:]},
         "clusters": {

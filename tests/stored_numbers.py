@@ -56,6 +56,7 @@ LONGEST = dict.fromkeys(
 )
 LONGEST["commands"] = 0.5
 LONGEST["outputs of commands"] = 3.0
+LONGEST["long names"] = 0.5
 USUALLY = 0.1
 N = test_functions.N
 REFUSED = "refused"

@@ -132,6 +132,9 @@ CASES = {
 REJECTED = f"""
 {AUDIT} --level 2
 {AUDIT} --weight p9
+audit inf.csv {ROWS} {FEW} --weight w
+sample-size inf.csv --prob p --error 0.1 --weight w
+fit inf.csv {ROWS} --weight w --out m.json
 {AUDIT} --by p
 {AUDIT} --cluster y
 {AUDIT} --grades 0.5,0.2
@@ -231,6 +234,7 @@ def write_tables():
     frame.assign(y=np.where(y == 1, "yes", "no")).to_csv("words.csv", index=False)
     frame.assign(p=frame.p.where(frame.i % 17 > 0)).to_csv("holes.csv", index=False)
     frame.assign(y=frame.y.where(frame.i % 3 > 0)).to_csv("few.csv", index=False)
+    frame.assign(w=frame.w.where(frame.i != 105, np.inf)).to_csv("inf.csv", index=False)
     other.to_csv("u.csv", index=False)
     other.iloc[::-1].to_csv("turned.csv", index=False)
     frame.iloc[:0].to_csv("empty.csv", index=False)

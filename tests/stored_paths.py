@@ -41,6 +41,7 @@ from sklearn_calib.recalibrators import (
     VectorScaling,
     all_recalibrators,
 )
+from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.staged import find_staging
 from sklearn_calib.summary import CalibrationSummary, summarize
 
@@ -567,6 +568,46 @@ def calls_of_rare_cases():
     )
 
 
+def calls_of_long_names():
+    """Names of sixty letters, which tables and pages cut off."""
+    long = {letter: 60 * letter for letter in "abcdefgh"}
+    group = np.array([long[letter] for letter in "abcd"])[np.arange(N) % 4]
+    asked = {
+        "Grades": lambda: groups.Grades([0.3, 0.6], [long[x] for x in "abc"]),
+        "grade_calibration": lambda: groups.grade_calibration(
+            Y, P, groups.Grades([0.3, 0.6], [long[x] for x in "abc"]), n_resamples=9
+        ),
+        "group_calibration": lambda: groups.group_calibration(
+            Y, P, {long["g"]: group}, n_resamples=9, min_rows=5
+        ),
+        "calibration_report": lambda: calibration_report(
+            Y, {long["a"]: P, long["b"]: OTHER}, n_resamples=5
+        ),
+        "report of groups": lambda: calibration_report(
+            Y, P, by={long["g"]: group}, n_resamples=5
+        ),
+        "report of features": lambda: calibration_report(
+            Y, P, features={long["f"]: TABLE["a"]}, n_resamples=5
+        ),
+        "report of classes": lambda: calibration_report(
+            np.array([long[x] for x in "abc"])[THREE["y"]],
+            THREE["first"],
+            n_resamples=5,
+        ),
+        "multilabel_report": lambda: multilabel_report(
+            np.column_stack([Y, 1 - Y]),
+            np.column_stack([P, OTHER]),
+            labels=[long["a"], long["b"]],
+            n_resamples=5,
+        ),
+        "SelectiveClassifier": lambda: decisions.SelectiveClassifier(
+            FrozenEstimator(clone(LR).fit(X, Y)), max_risk=0.01
+        ).fit(X, Y, groups=group),
+    }
+    for title, ask in asked.items():
+        yield "long names", title, ask
+
+
 def words_and_numbers(texts):
     text = "; ".join(texts)
     return text, numbers_in(text)
@@ -581,6 +622,7 @@ def drawn_parts(**more):
 
 PATHS = (
     calls_of_rare_cases,
+    calls_of_long_names,
     calls_of_parts,
     calls_of_blocks,
     calls_of_options,

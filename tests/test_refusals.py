@@ -24,7 +24,7 @@ from sklearn_calib.inference import (
     confidence_interval,
     internal_validation,
 )
-from sklearn_calib.linear import logistic_intervals
+from sklearn_calib.linear import estimate_angle, logistic_intervals
 from sklearn_calib.metrics import reliability_curve
 from sklearn_calib.metrics._measure import _get_options
 from sklearn_calib.recalibrators import (
@@ -286,6 +286,10 @@ REFUSED = {
     "a scale of one number": (
         lambda: calibrated_mean(Y, NUMBER, NUMBER, scale=(1,)),
         r"scale as \(lowest, highest\), got \(1,\). Pass for instance",
+    ),
+    "a singular covariance of an angle": (
+        lambda: estimate_angle(LR, X, Y, np.zeros((2, 2))),
+        "a positive definite covariance, got a singular one. Remove constant and",
     ),
     "arrays of other lengths": (
         lambda: summarize({"y": Y, "p": NUMBER[:50]}, label="y", prob="p"),

@@ -35,6 +35,7 @@ SLOW = (
     "calibration_report",
     "commands",
     "decompose_loss",
+    "long names",
     "outputs of commands",
     "to_sql and to_code",
 )
