@@ -133,7 +133,7 @@ def terms(asked, norm, method, sequential):
 
 def lower(t):
     law = estimate_mean_sampling_error(t, w := np.full(len(t), 1 / len(t)), w**2)
-    return max(law.invert_variance(2 * LEVEL - 1)[0], 0.0)
+    return max(law.compute_interval(2 * LEVEL - 1)[0], 0.0)
 
 
 def values(case, law, n, batch, draws):

@@ -57,7 +57,7 @@ class SamplingError:
         """Return the standard error, or None for a term that has a degenerate point."""
         return None if self.origin_variance else float(np.sqrt(self.variance))
 
-    def invert_variance(self, level: float) -> tuple[float, float]:
+    def compute_interval(self, level: float) -> tuple[float, float]:
         """Return all values whose own variance allows the estimate, after removing its bias."""
         z = ndtri((1 + level) / 2)
         center = self.estimate - self.bias

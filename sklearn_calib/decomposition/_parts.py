@@ -225,11 +225,11 @@ class LossDecomposition:
     def _is_significant(self, term):
         # The lower end of a two-sided interval is the bound of a one-sided test.
         level = 1 - 2 * GAIN_SIGNIFICANCE_LEVEL
-        low, _ = self._sampling_errors[term].invert_variance(level)
+        low, _ = self._sampling_errors[term].compute_interval(level)
         return low > 0
 
     def _format_term(self, term, level):
-        low, high = self._sampling_errors[term].invert_variance(level)
+        low, high = self._sampling_errors[term].compute_interval(level)
         width = (high - low) / 2
         middle = _format_number(self._sampling_errors[term].estimate, width)
         ends = f"{_format_number(low, width)} to {_format_number(high, width)}"
@@ -317,7 +317,7 @@ class LossDecomposition:
             raise unknown_name_error("term", term, LOSS_TERMS + FEATURE_TERMS)
         check_level(level)
         law = self._sampling_errors.get(term)
-        return None if law is None else law.invert_variance(level)
+        return None if law is None else law.compute_interval(level)
 
 
 def _format_number(value, width):

@@ -464,13 +464,13 @@ def variational_calibration_interval(
         )
     w = weight / weight.sum()
     law = estimate_mean_sampling_error(t, w, w**2)
-    low, high = law.invert_variance(level)
+    low, high = law.compute_interval(level)
     # A one-sided bound is the end of a two-sided interval; below a level of 0.5 it is
     # above the estimate.
     if level > 0.5:
-        bound, _ = law.invert_variance(2 * level - 1)
+        bound, _ = law.compute_interval(2 * level - 1)
     else:
-        _, bound = law.invert_variance(1 - 2 * level)
+        _, bound = law.compute_interval(1 - 2 * level)
     error = float(law.standard_error or 0.0)
     return VariationalInterval(value, low, high, max(bound, 0.0), error, float(level))
 

@@ -355,7 +355,7 @@ def confidence_interval(
         has_confidence = "confidence" in function.spec.multiclass
         reads_top = has_confidence and "multiclass" not in options
         line = partial(
-            _TruthLine,
+            _InterpolatedTruths,
             predictions,
             measure_population,
             simulate,
@@ -550,7 +550,7 @@ def _invert_test(line, predictions, law, observed, tail, progress):
 
     The lower end and the estimate lie on the line from the predictions to `law`; the
     upper end is the larger one of that line and of a common shift. `line` makes a
-    `_TruthLine` to a law; `tail` is the share of draws beyond each end.
+    `_InterpolatedTruths` to a law; `tail` is the share of draws beyond each end.
     """
     # Values that differ only by rounding count as equal to the observed one.
     tolerance = 1e-12 * max(1.0, abs(observed))
@@ -629,7 +629,7 @@ def _shift_predictions(predictions, distance):
     return proba + direction * (max(distance, 1e-6) / largest)
 
 
-class _TruthLine:
+class _InterpolatedTruths:
     """Truths p + t (law - p), t >= 0: the measure on labels drawn from each, and its limit.
 
     `reads_top` is whether a measure of several classes reads the predicted one alone.

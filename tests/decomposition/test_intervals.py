@@ -183,7 +183,7 @@ def test_ends_of_an_interval_by_search():
             origin_variance=1e-6,
             variance_slope=2e-3,
         )
-        low, high = law.invert_variance(0.95)
+        low, high = law.compute_interval(0.95)
         slope = min(2e-3, 1e-5 / abs(estimate))
         constant = max(1e-6, 1e-5 - slope * abs(estimate) - 3e-6)
         q = np.linspace(-0.1, 0.1, 200_001)

@@ -75,13 +75,13 @@ def test_law_of_a_mean():
 
 
 def test_interval_of_a_regular_term():
-    low, high = SamplingError(2.0, 0.25, bias=0.1).invert_variance(0.95)
+    low, high = SamplingError(2.0, 0.25, bias=0.1).compute_interval(0.95)
     assert (low, high) == pytest.approx((1.9 - 1.96 * 0.5, 1.9 + 1.96 * 0.5), abs=1e-4)
-    assert SamplingError(0.1, 0.25, lowest=0.0, highest=0.5).invert_variance(0.95) == (
+    assert SamplingError(0.1, 0.25, lowest=0.0, highest=0.5).compute_interval(0.95) == (
         0.0,
         0.5,
     )
-    low, high = SamplingError(2.0, 0.25, skewness=0.5).invert_variance(0.95)
+    low, high = SamplingError(2.0, 0.25, skewness=0.5).compute_interval(0.95)
     assert high - 2 > 2 - low, "the longer side is the one of the longer tail"
     assert hall((2.0 - low) / 0.5, 0.5) == pytest.approx(1.96, abs=1e-4)
     assert hall((2.0 - high) / 0.5, 0.5) == pytest.approx(-1.96, abs=1e-4)
@@ -97,14 +97,14 @@ def test_interval_at_the_degenerate_point():
     law = SamplingError(
         1.0, variance=0.0, origin_variance=1e-4, variance_slope=1e-3, origin=1.0
     )
-    low, high = law.invert_variance(0.95)
+    low, high = law.compute_interval(0.95)
     assert high - 1 == pytest.approx(1 - low)
     assert (high - 1) ** 2 == pytest.approx(
         1.959964**2 * (1e-4 + 1e-3 * (high - 1)), rel=1e-5
     )
     far = SamplingError(
         3.0, variance=0.01, origin_variance=1e-4, variance_slope=1.0, origin=1.0
-    ).invert_variance(0.95)
+    ).compute_interval(0.95)
     assert far == pytest.approx((3 - 0.196, 3 + 0.196), rel=0.02), (
         "far from it, the variance"
     )

@@ -25,7 +25,7 @@ from sklearn_calib.inference._intervals import (
     _keep_farther_half,
     _make_simulation,
     _shift_predictions,
-    _TruthLine,
+    _InterpolatedTruths,
 )
 from sklearn_calib.inference._measure_forms import (
     DRAW_FUNCTION_BY_MEASURE,
@@ -54,7 +54,9 @@ def simulation(case, measure, n_resamples=50):
 
 
 def line_of(case, law, measure=brier_loss, n_resamples=50):
-    return _TruthLine(*simulation(case, measure, n_resamples)[1], np.asarray(law))
+    return _InterpolatedTruths(
+        *simulation(case, measure, n_resamples)[1], np.asarray(law)
+    )
 
 
 def test_share_counts_the_observed_one():
@@ -120,7 +122,9 @@ def test_simulations_are_of_the_truth_and_made_once():
 
     simulate = partial(simulate_null_distribution, case, share_of_ones, 30)
     law = np.tile([0.1, 0.9], (400, 1))
-    line = _TruthLine(case, share_of_ones, lambda truth: simulate(law=truth), law)
+    line = _InterpolatedTruths(
+        case, share_of_ones, lambda truth: simulate(law=truth), law
+    )
     assert line.simulated(0.0).mean() == pytest.approx(0.5, abs=0.02)
     assert line.simulated(1.0).mean() == pytest.approx(0.9, abs=0.02)
     assert line.simulated(0.5).mean() == pytest.approx(0.7, abs=0.02)
@@ -223,7 +227,7 @@ def test_ends_along_both_lines():
         ("platt", _estimate_label_distribution(case, "platt")),
     ):
         ends[name] = _invert_test(
-            partial(_TruthLine, *parts), case, law, estimate, 0.05, None
+            partial(_InterpolatedTruths, *parts), case, law, estimate, 0.05, None
         )
     shift = line_of(
         case, _shift_predictions(case, estimate), expected_calibration_error, 60
@@ -308,7 +312,7 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     p = rng.dirichlet(np.ones(k), 60)
     case = validate_predictions(np.arange(60) % k, p, None, range(k))
     function = all_metrics()[measure]
-    line = _TruthLine(
+    line = _InterpolatedTruths(
         case,
         partial(evaluate_all_labels, function, **options),
         None,
@@ -352,8 +356,8 @@ def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(
         partial(evaluate_all_labels, function, **options),
         np.full((200, 2), 0.5),
     )
-    line = _TruthLine(case, evaluate, None, law)
-    direct = _TruthLine(
+    line = _InterpolatedTruths(case, evaluate, None, law)
+    direct = _InterpolatedTruths(
         case, partial(evaluate_all_labels, function, **given), None, law
     )
     assert line.compute_population_value(1.0) == direct.compute_population_value(1.0)
