@@ -21,11 +21,11 @@ from sklearn_calib.inference import (
 from sklearn_calib.inference._intervals import (
     _compute_monte_carlo_pvalue,
     _estimate_label_distribution,
+    _InterpolatedTruths,
     _invert_test,
     _keep_farther_half,
     _make_simulation,
     _shift_predictions,
-    _InterpolatedTruths,
 )
 from sklearn_calib.inference._measure_forms import (
     DRAW_FUNCTION_BY_MEASURE,
