@@ -566,7 +566,7 @@ MUTANTS = {
     "groups: ties with the largest of all groups do not count": Mutant(
         "groups._events",
         "np.searchsorted(sorted_maxima, limits)",
-        'np.searchsorted(sorted_maxima, draws.sigma, side="right")',
+        'np.searchsorted(sorted_maxima, draws.observed_sigma, side="right")',
         "groups/test_group_calibration.py::test_p_values_count_ties[None]",
     ),
     "a difference of decision curves without the prevalence": Mutant(
