@@ -361,3 +361,11 @@ def test_top_label_of_exact_logits(per_class):
     expected = method.predict_proba(canonical_proba(far, kind="logits"))
     np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-15)
     assert np.ptp(expected.max(axis=1)) > 1e-6  # so that it matters
+
+
+@pytest.mark.parametrize(("dtype", "largest"), [("float64", 1e150), ("float32", 1e37)])
+def test_logits_up_to_the_largest_give_probabilities(dtype, largest):
+    document = to_dict(PlattScaling().fit(*make_overconfident(2, 60)), input="logits")
+    rows = np.array([[0.0, 1.0], [0.0, -1.0], [0.0, 2.0], [0.0, -2.0]]) * largest
+    found = run(to_onnx(document, dtype=dtype), rows.astype(dtype))
+    assert np.isnan(found).any(axis=1).tolist() == [False, False, True, True]

@@ -191,3 +191,11 @@ def test_every_corner_is_solved(spectrum):
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_limit_is_of_the_loss_that_is_asked_for():
+    model = GaussianLogisticModel(0.5, 0.2)
+    found = model.limit([0.5], "brier")
+    expected = model.compute_weight_loss(found.inner[0], found.norm[0], "brier")
+    assert found.risk[0] == expected.risk
+    assert abs(found.risk[0] - model.limit([0.5]).risk[0]) > 0.01
