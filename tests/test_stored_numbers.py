@@ -30,14 +30,20 @@ WRITE = "run `python tests/stored_numbers.py`"
 
 
 PER_TEST = 40  # calls
-#: Of these each call takes 0.05 s or more, as of the displays.
+#: Their calls take 0.4 s or more together, as those of a display.
 SLOW = (
+    "AngularCalibration",
+    "RestrictedPolynomialRegression",
+    "TrendFilteringEnsemble",
     "calibration_report",
     "commands",
+    "confidence_interval",
     "decompose_loss",
     "long names",
     "outputs of commands",
+    "paired_difference",
     "to_sql and to_code",
+    "validation_summary",
 )
 
 

@@ -189,6 +189,7 @@ def test_refused_options(options, message):
         calibration_error([0, 1], [0.2, 0.8], **options)
 
 
+@pytest.mark.slow
 def test_a_million_rows():
     rng = np.random.default_rng(4)
     p = rng.random(1_000_000, dtype=np.float32)

@@ -35,7 +35,7 @@ def taken(given, place):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("most", [2**20, 600])
+@pytest.mark.parametrize("most", [pytest.param(2**20, marks=pytest.mark.slow), 600])
 def test_sums_are_those_of_the_rows_whatever_their_order(weighted, most, monkeypatch):
     monkeypatch.setattr(_pattern_cells, "_MAX_FINE_PAIRS", most)
     monkeypatch.setattr(_pattern_cells, "_MIN_TABLE_SLOTS", 64)
