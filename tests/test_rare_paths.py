@@ -64,8 +64,8 @@ def test_fresh_rows_of_merged_records_are_those_of_both():
     first = record_rows(20)
     second = record_rows(45)
     first.merge(second, 60)
-    assert first.fresh[0].sum() == 40 + 15
-    assert first.every[0].sum() == 120
+    assert first.fresh_counts[0].sum() == 40 + 15
+    assert first.all_counts[0].sum() == 120
     assert first.blocks[-1].last == 120
 
 
@@ -73,7 +73,7 @@ def test_gains_of_a_block_follow_its_rows():
     blocks = record_rows(0).blocks
     block = BlockCounts(-1, 1, 32, None, blocks[0].counts, blocks[0].labels)
     before = block.compute_gains()
-    block.add(blocks[1].counts, blocks[1].labels, 60)
+    block.append_block(blocks[1])
     assert not np.allclose(block.compute_gains(), before)
     assert block.last == 60 and block.rows == 60
 
