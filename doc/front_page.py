@@ -25,7 +25,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_calib import CalibratedModel
 from sklearn_calib.metrics import log_loss, reliability_curve
 from sklearn_calib.report._svg import LARGE_FRAME, DiagramSeries, draw_diagram
-from sklearn_calib.report._written import (
+from sklearn_calib.report._written_report import (
     DARK_COLOURS_CSS,
     DIAGRAM_CSS,
     LIGHT_COLOURS_CSS,

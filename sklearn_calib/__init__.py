@@ -35,12 +35,12 @@ if _TYPE_CHECKING:  # at run time they are imported at first use
         testing as testing,
         theory as theory,
     )
-    from ._ahead import compile_kernels
+    from ._compile_kernels import compile_kernels
     from ._validation import canonical_labels, canonical_proba, log_proba
     from .classifiers import CalibratedModel, RefineThenCalibrateCV
 
 # Modules that define the names of `__all__` which are imported on demand.
-_LAZY_EXPORT_MODULES = ("_validation", "classifiers", "_ahead")
+_LAZY_EXPORT_MODULES = ("_validation", "classifiers", "_compile_kernels")
 
 __all__ = [
     "CalibratedModel",

@@ -13,14 +13,14 @@ from .exceptions import InvalidInputError, invalid_input
 def unknown_name_error(
     what: str,
     name: object,
-    known: Iterable[object],
+    choices: Iterable[object],
     otherwise: str = "Check the spelling",
     error: type[Exception] = ValueError,
     *,
     argument: str | None = None,
 ) -> InvalidInputError:
     """Return the error to raise for a name that is not known; it suggests the nearest one."""
-    names = [str(other) for other in known]
+    names = [str(other) for other in choices]
     expected = f"{what} among {', '.join(names)}" if names else f"no {what}"
     if argument is None and what.isidentifier():
         argument = what
@@ -36,12 +36,12 @@ def unknown_name_error(
 def check_choice(
     what: str,
     value: object,
-    known: Iterable[str],
+    choices: Iterable[str],
     otherwise: str = "Check the spelling",
 ) -> None:
     """Raise ValueError unless the value is one of the known names."""
-    if not (isinstance(value, str) and value in known):
-        raise unknown_name_error(what, value, known, otherwise)
+    if not (isinstance(value, str) and value in choices):
+        raise unknown_name_error(what, value, choices, otherwise)
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -58,11 +58,11 @@ def is_whole_number(value: object) -> TypeGuard[float]:
     return is_number(value) and abs(value) < math.inf and value == int(value)
 
 
-def is_scalar_equal(value: object, known: object) -> bool:
+def is_scalar_equal(value: object, other: object) -> bool:
     """Return whether a value is this text or label; arrays and missing values are not."""
     try:
         # An old numpy warns if an array is compared with a text.
-        same: object = not getattr(value, "ndim", 0) and value == known
+        same = not getattr(value, "ndim", 0) and value == other
     except (TypeError, ValueError):
         # Numbers of other libraries may not be comparable with a text.
         return False
@@ -96,16 +96,16 @@ def check_between(
 
 
 def check_count(
-    value: object, name: str, least: int = 1, hint: str = "Leave the default"
+    value: object, name: str, minimum: int = 1, hint: str = "Leave the default"
 ) -> int:
-    """Return a whole number of at least `least` as an int; raise ValueError for anything else.
+    """Return a whole number of at least `minimum` as an int; raise ValueError for anything else.
 
     Numbers of repetitions and of stored values also have an upper limit.
     """
     got = repr(value)[:60]
-    if not (is_whole_number(value) and value >= least):
+    if not (is_whole_number(value) and value >= minimum):
         raise invalid_input(
-            name, expected=f"a whole number {name} >= {least}", got=got, hint=hint
+            name, expected=f"a whole number {name} >= {minimum}", got=got, hint=hint
         )
     if value > _MAX_COUNTS.get(name, math.inf):
         raise invalid_input(

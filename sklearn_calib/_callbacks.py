@@ -46,7 +46,7 @@ def report_task(
     if context is None:
         yield
         return
-    propagated: Any = nullcontext()
+    propagated = nullcontext()
     if hasattr(sub_estimator, "set_callbacks"):
         propagated = context.propagate_callback_context(sub_estimator)
     with propagated:

@@ -51,9 +51,9 @@ def _copy_param(value):
     return clone(value)
 
 
-def _is_equal(one, other):
-    if one is other:
+def _is_equal(first, second):
+    if first is second:
         return True
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return np.array_equal(one, other)
-    return type(one) is type(other) and bool(one == other)
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return np.array_equal(first, second)
+    return type(first) is type(second) and bool(first == second)

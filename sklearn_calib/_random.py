@@ -113,13 +113,13 @@ def draw_labels(bounds: FloatArray, rng: np.random.Generator) -> IntArray:
 
 def cumulate_proba(proba: ArrayLike) -> FloatArray:
     """Compute the bounds for `draw_labels`: cumulated rows, the last exactly 1."""
-    bounds = np.cumsum(np.asarray(proba, dtype=np.float64), axis=1)
+    bounds = np.cumsum(np.asarray(proba, dtype=float), axis=1)
     return bounds / bounds[:, -1:]
 
 
 def draw_row_counts(n: int, rng: np.random.Generator) -> FloatArray:
     """Draw how often each of `n` rows is in a bootstrap sample: float64, sums to n."""
-    return np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
+    return np.bincount(rng.integers(0, n, n), minlength=n).astype(float)
 
 
 def draw_cluster_counts(n_groups: int, rng: np.random.Generator) -> FloatArray:
@@ -128,7 +128,7 @@ def draw_cluster_counts(n_groups: int, rng: np.random.Generator) -> FloatArray:
     Rao, Wu (1988), "Resampling inference with complex survey data", section 2.
     """
     counts = np.bincount(rng.integers(0, n_groups, n_groups - 1), minlength=n_groups)
-    return counts.astype(np.float64) * (n_groups / (n_groups - 1))
+    return counts.astype(float) * (n_groups / (n_groups - 1))
 
 
 class CellBinomialSampler:
@@ -211,9 +211,11 @@ class CellBinomialSampler:
         # A single row is any row; several rows of a cell are drawn without replacement.
         places = rng.integers(0, np.repeat(self.rows, numbers))
         ends = numbers.cumsum()
-        for c in np.flatnonzero(numbers > 1):
-            here = slice(ends[c] - numbers[c], ends[c])
-            places[here] = rng.choice(self.rows[c], numbers[c], replace=False)
+        for cell in np.flatnonzero(numbers > 1):
+            cell_slice = slice(ends[cell] - numbers[cell], ends[cell])
+            places[cell_slice] = rng.choice(
+                self.rows[cell], numbers[cell], replace=False
+            )
         return places
 
 

@@ -155,16 +155,16 @@ def compute_masked_log_proba(proba: FloatArray) -> FloatArray:
     return log
 
 
-def compute_log_losses(proba: AnyArray, at: Any = ...) -> FloatArray:
-    """Return -log(max(p, 2.2e-16)) in nats, from 0 to 36.04, of the entries `at`.
+def compute_log_losses(proba: AnyArray, entries: Any = ...) -> FloatArray:
+    """Return -log(max(p, 2.2e-16)) in nats, from 0 to 36.04, of the entries `entries`.
 
     Every log loss that the package reports is defined here. Fits have floors of their
     own.
     """
     exact = get_exact_log(proba)
     if exact is not None:
-        return np.minimum(-exact[at], LARGEST_LOG_LOSS)
-    return -np.log(np.maximum(np.asarray(proba, dtype=np.float64)[at], LOG_LOSS_FLOOR))
+        return np.minimum(-exact[entries], LARGEST_LOG_LOSS)
+    return -np.log(np.maximum(np.asarray(proba, dtype=float)[entries], LOG_LOSS_FLOOR))
 
 
 def compute_log_odds(proba: FloatArray) -> FloatArray:
@@ -197,7 +197,7 @@ def convert_log_odds(margin: FloatArray) -> FloatArray:
     return attach_log_proba(np.exp(log), log)
 
 
-def apply_sigmoid(margin: FloatArray) -> FloatArray:
+def compute_sigmoid_columns(margin: FloatArray) -> FloatArray:
     """Return two columns of probabilities from the second's log-odds, as plain numbers."""
     return _apply_to_both(special.expit, margin)
 
@@ -213,7 +213,7 @@ def _apply_to_both(function, margin):
 def apply_softmax(logits: AnyArray) -> FloatArray:
     """Return the softmax of rows with its logarithms; of one column the sigmoid."""
     if logits.shape[1] == 1:
-        return convert_log_odds(logits[:, 0].astype(np.float64, copy=False))
+        return convert_log_odds(logits[:, 0].astype(float, copy=False))
     proba = np.empty(logits.shape)
     log = np.empty(logits.shape)
     for block in iter_row_blocks(logits):
@@ -222,7 +222,7 @@ def apply_softmax(logits: AnyArray) -> FloatArray:
         lp = log[block]
         # numpy computes the maximum faster along the first axis of a contiguous array.
         top = np.ascontiguousarray(z.T).max(axis=0)[:, None]
-        np.exp(np.subtract(z, top, out=lp, dtype=np.float64), out=p)
+        np.exp(np.subtract(z, top, out=lp, dtype=float), out=p)
         total = p @ np.ones(p.shape[1])
         p /= total[:, None]
         lp -= np.log(total)[:, None]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
+def find_nearest_name(name: object, choices: Iterable[object]) -> str | None:
     """Return the known name that a misspelt or shortened one means, or None.
 
     Case, spaces, hyphens and underscores do not count. In this order: the same name,
@@ -21,7 +21,7 @@ def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
     >>> find_nearest_name("neg_ece", ["neg_expected_calibration_error"])
     'neg_expected_calibration_error'
     """
-    names = [str(other) for other in known]
+    names = [str(other) for other in choices]
     wanted = _normalise_letters(str(name)[:_MAX_NAME_LETTERS])
     if not wanted:
         return None
@@ -69,10 +69,10 @@ def _is_subsequence(short, text):
 
 def suggest_name(
     name: object,
-    known: Iterable[object],
+    choices: Iterable[object],
     otherwise: str = "Check the spelling",
     prefix: str = "",
 ) -> str:
     """Return the hint for a name that is not known: the nearest one, if one is near."""
-    near = find_nearest_name(name, known)
+    near = find_nearest_name(name, choices)
     return otherwise if near is None else f"Write {prefix}{near!r}, the nearest name"

@@ -33,7 +33,11 @@ def warn_calibration(
     """
     message = CalibrationWarning()
     fields = make_message_fields(
-        argument, expected=expected, got=got, hint=hint, sentence=sentence
+        argument,
+        expected=expected,
+        got=got,
+        hint=hint,
+        sentence=sentence,
     )
     if estimator is not None:
         name = estimator if isinstance(estimator, str) else type(estimator).__name__

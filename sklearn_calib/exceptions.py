@@ -149,7 +149,11 @@ def invalid_input(
     Pass a `sentence` if ``expected ..., got ...`` does not read as English.
     """
     fields = make_message_fields(
-        argument, expected=expected, got=got, hint=hint, sentence=sentence
+        argument,
+        expected=expected,
+        got=got,
+        hint=hint,
+        sentence=sentence,
     )
     fields["row"] = None if row is None else int(row)
     fields["column"] = None if column is None else int(column)

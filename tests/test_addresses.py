@@ -9,9 +9,9 @@ from cases import run_every_case
 from refused import refuses
 
 from sklearn_calib._cli import main
-from sklearn_calib._cli._prediction_batches import name_files
+from sklearn_calib._cli._prediction_batches import describe_files
 from sklearn_calib._cli._remote import describe_source
-from sklearn_calib._files import opened
+from sklearn_calib._files import input_files
 from sklearn_calib._show import (
     format_error,
     make_printable,
@@ -55,7 +55,7 @@ def test_what_is_left_of_an_address(address):
         make_printable,
         quote_text,
         quote_for_shell,
-        lambda text: name_files([text]),
+        lambda text: describe_files([text]),
     ):
         assert "SECRET" not in show(address)
     assert describe_source(
@@ -183,9 +183,9 @@ def test_google_is_asked_for_seconds(monkeypatch, address, asked):
         raise OSError("no network")
 
     fs = SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri))
-    monkeypatch.setattr(opened, "import_optional", lambda *_: fs)
+    monkeypatch.setattr(input_files, "import_optional", lambda *_: fs)
     with refuses(
         ValueError, expected="an address that pyarrow can open", value=".*no network"
     ):
-        list(opened.expand_paths(address))
+        list(input_files.expand_paths(address))
     assert given == [asked]

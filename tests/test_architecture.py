@@ -42,7 +42,7 @@ LAYERS = (
     ("decisions", "decomposition", "linear", "monitoring"),
     ("inference", "classifiers", "testing"),
     ("export", "groups", "summary", "theory"),
-    ("_ahead", "displays"),
+    ("_compile_kernels", "displays"),
     ("extending", "report"),
     ("_cli",),
     ("__init__", "__main__"),

@@ -14,7 +14,7 @@ from systems import WORDS, symlink
 import sklearn_calib
 from sklearn_calib._cli import main
 from sklearn_calib._cli._demo import describe_gain
-from sklearn_calib._files.whole import write_whole
+from sklearn_calib._files.atomic import write_atomically
 from sklearn_calib._show import make_printable
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference._paired import PairedDifference
@@ -551,7 +551,7 @@ def test_a_file_that_must_not_be_changed(quick, capsys, tmp_path, monkeypatch):
     assert run("t.csv", *AS_USUAL) == 2
     assert "it is write-protected" in capsys.readouterr().err
     with pytest.raises(PermissionError):
-        write_whole(tmp_path / "report.html", "new")
+        write_atomically(tmp_path / "report.html", "new")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == "kept"
     assert run("t.csv", *AS_USUAL, "--out", "new.html") == 2
     assert "its folder is write-protected" in capsys.readouterr().err

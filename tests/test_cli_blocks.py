@@ -43,12 +43,12 @@ def small(monkeypatch):
     """Blocks of so many characters or rows."""
 
     def set_size(characters, rows=100):
-        blocks = partial(tables.table_blocks, size=characters)
+        blocks = partial(tables.iter_table_blocks, size=characters)
 
         def of_size(file, pick, size=characters, **given):
             return blocks(file, pick, **given | {"size": size})
 
-        monkeypatch.setattr(_tables, "table_blocks", of_size)
+        monkeypatch.setattr(_tables, "iter_table_blocks", of_size)
         monkeypatch.setattr(tables, "_BATCH_ROWS", rows)
 
     return set_size
@@ -140,7 +140,7 @@ def test_rows_in_any_order_of_time(frame, small, capsys, monkeypatch, much):
     expected = result(capsys, "t.csv", *TIMED)
     frame.sample(frac=1, random_state=0).to_csv("t.csv", index=False)
     small(9000)
-    monkeypatch.setattr(_monitor, "_MIN_REPORTED_BYTES", much)
+    monkeypatch.setattr(_monitor, "_MIN_UNORDERED_NOTE_BYTES", much)
     code, said, state = result(capsys, "t.csv", *TIMED)
     assert (code, said.out, state) == (expected[0], expected[1].out, expected[2])
     assert said.err.count("not in the order of 'day'") == (much == 0)
@@ -251,14 +251,14 @@ def held(monkeypatch):
     known, most = [], []
 
     def watched(file, pick, size=3000, **given):
-        for table in tables.table_blocks(file, pick, **given | {"size": size}):
+        for table in tables.iter_table_blocks(file, pick, **given | {"size": size}):
             known.append(weakref.ref(table.columns))
             most.append(sum(ref() is not None for ref in known))
             yield table
 
     monkeypatch.setattr(tables, "_BATCH_ROWS", 100)
     for module in (_tables, _streams):
-        monkeypatch.setattr(module, "table_blocks", watched)
+        monkeypatch.setattr(module, "iter_table_blocks", watched)
     return most
 
 

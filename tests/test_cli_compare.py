@@ -265,7 +265,7 @@ def test_any_size_of_blocks_gives_the_numbers_of_the_rows(
     files = ["one.csv", "two.parquet", *(["--weight", "w"] if weighted else [])]
     whole = differences(*files)
     monkeypatch.setattr(
-        _tables, "table_blocks", partial(tables.table_blocks, size=6000)
+        _tables, "iter_table_blocks", partial(tables.iter_table_blocks, size=6000)
     )
     monkeypatch.setattr(tables, "_BATCH_ROWS", 101)
     assert differences(*files) == whole  # in every bit
@@ -313,7 +313,7 @@ def test_labels_mean_the_same_in_every_block(frame, monkeypatch, capsys):
     from sklearn_calib._files import tables
 
     monkeypatch.setattr(
-        _tables, "table_blocks", partial(tables.table_blocks, size=5000)
+        _tables, "iter_table_blocks", partial(tables.iter_table_blocks, size=5000)
     )
     for yes, no in ((1, 0), (True, False), ("1", "x"), (3, -2)):
         label = np.where(frame["outcome"] == "yes", yes, no).tolist()
@@ -353,7 +353,7 @@ def test_rows_left_out_of_blocks_are_counted(frame, capsys, monkeypatch):
     from sklearn_calib._files import tables
 
     monkeypatch.setattr(
-        _tables, "table_blocks", partial(tables.table_blocks, size=5000)
+        _tables, "iter_table_blocks", partial(tables.iter_table_blocks, size=5000)
     )
     holes = frame.index % 50 == 7
     frame.assign(p=frame["q"].where(~holes)).to_csv("holes.csv", index=False)
@@ -379,12 +379,12 @@ def test_no_more_than_some_blocks_are_held(two_files, monkeypatch):
     held, most = [], []
 
     def watched(file, pick, **given):
-        for table in tables.table_blocks(file, pick, **given, size=2000):
+        for table in tables.iter_table_blocks(file, pick, **given, size=2000):
             held.append(weakref.ref(table.columns))
             most.append(sum(ref() is not None for ref in held))
             yield table
 
-    monkeypatch.setattr(_tables, "table_blocks", watched)
+    monkeypatch.setattr(_tables, "iter_table_blocks", watched)
     monkeypatch.setattr(tables, "_BATCH_ROWS", 70)
     differences("one.csv", "two.parquet")
     assert len(held) > 20 and max(most) <= 6
@@ -424,7 +424,7 @@ def in_small_blocks(monkeypatch):
     from sklearn_calib._files import tables
 
     monkeypatch.setattr(
-        _tables, "table_blocks", partial(tables.table_blocks, size=6000)
+        _tables, "iter_table_blocks", partial(tables.iter_table_blocks, size=6000)
     )
     monkeypatch.setattr(tables, "_BATCH_ROWS", 101)
 
@@ -486,7 +486,7 @@ def test_rows_drawn_for_the_temperatures_are_said(monkeypatch, capsys):
     from sklearn_calib import summary
 
     whole = differences("one.csv", "two.parquet", *OF_THREE, columns=())
-    monkeypatch.setattr(summary, "rows_to_draw", lambda n_classes: 100)
+    monkeypatch.setattr(summary, "get_sample_size", lambda n_classes: 100)
     capsys.readouterr()
     few = differences("one.csv", "two.parquet", *OF_THREE, columns=())
     text = " ".join(capsys.readouterr().out.split())
@@ -530,7 +530,7 @@ def test_blocks_of_several_classes_are_let_go(monkeypatch):
 
     monkeypatch.setattr(_pairs, "get_scores", watched)
     monkeypatch.setattr(_compare, "_MAX_KEPT_ROWS", 20)  # which are kept
-    monkeypatch.setattr(summary, "rows_to_draw", lambda n_classes: 50)
+    monkeypatch.setattr(summary, "get_sample_size", lambda n_classes: 50)
     in_small_blocks(monkeypatch)
     differences("one.csv", "two.parquet", *OF_THREE, columns=())
     assert len(held) > 20 and max(most) <= 6

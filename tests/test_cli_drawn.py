@@ -110,7 +110,9 @@ def test_one_map_at_every_size_in_any_order(frame, capsys, large, more):
 
 
 def test_a_sample_is_said_and_the_same_in_any_order(frame, capsys, large, monkeypatch):
-    monkeypatch.setattr("sklearn_calib.summary._sampled.rows_to_draw", lambda k: 150)
+    monkeypatch.setattr(
+        "sklearn_calib.summary._draw_options.get_sample_size", lambda k: 150
+    )
     said = []
     assert fit(["t.csv"], out="small.json") == 0
     said.append(capsys.readouterr().out.replace("small.json", "m.json"))

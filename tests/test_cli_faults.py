@@ -20,7 +20,7 @@ import pytest
 from sklearn_calib import _cli
 from sklearn_calib._cli import main
 from sklearn_calib._cli._messages import MEANING_BY_EXIT_CODE
-from sklearn_calib._files import whole
+from sklearn_calib._files import atomic
 
 resource = pytest.importorskip("resource", reason="a system without limits")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
@@ -188,7 +188,7 @@ def test_a_full_folder_of_temporary_files(folder, monkeypatch, capsys):
 
 def test_a_monitor_that_waits_is_ended_in_order(folder):
     """Another one holds the state: the one that waits ends, and the lock stays with the first."""
-    with whole.lock_file("out.json", 0):
+    with atomic.lock_file("out.json", 0):
         process = forked(COMMANDS["monitor"], lambda: None)
         while not any(name.endswith(".lock") for name in names()):
             time.sleep(0.01)

@@ -19,8 +19,8 @@ from systems import symlink
 
 from sklearn_calib._cli import _apply, _export, _fit, _streams, main
 from sklearn_calib._files import tables
-from sklearn_calib._files.csv_text import exact_numbers
-from sklearn_calib._files.tables import table_blocks
+from sklearn_calib._files.csv_text import get_exact_number_options
+from sklearn_calib._files.tables import iter_table_blocks
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import from_json, to_json
 from sklearn_calib.inference import paired_difference
@@ -34,7 +34,7 @@ from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
 COLUMNS = ["--label", "y", "--prob", "p", "--positive", "yes"]
-read_csv = partial(pd.read_csv, **exact_numbers())
+read_csv = partial(pd.read_csv, **get_exact_number_options())
 
 
 @pytest.fixture
@@ -491,7 +491,9 @@ def test_csv_in_blocks_and_from_several_files(rows, monkeypatch):
     frame[:150].to_csv("a1.csv", index=False)
     frame[150:].to_csv("a2.csv", index=False)
     monkeypatch.setattr(
-        _streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=900)
+        _streams,
+        "iter_table_blocks",
+        lambda *a, **k: iter_table_blocks(*a, **k, size=900),
     )
     expected = fitted.predict_proba(frame["p"])[:, 1]
     for out in ("out.csv", "out.parquet"):
@@ -600,7 +602,9 @@ def test_standard_input_and_output(rows, capsysbinary, monkeypatch):
         "sys.stdin", io.TextIOWrapper(io.BytesIO(text), encoding="utf-8")
     )
     monkeypatch.setattr(
-        _streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=900)
+        _streams,
+        "iter_table_blocks",
+        lambda *a, **k: iter_table_blocks(*a, **k, size=900),
     )
     assert apply("-", "-") == 2
     captured = capsysbinary.readouterr()
@@ -719,7 +723,7 @@ def test_a_full_disk_leaves_nothing(rows, capsys, monkeypatch):
         raise OSError(28, "No space left on device")
         yield
 
-    monkeypatch.setattr(_streams, "_append_to_lines", full)
+    monkeypatch.setattr(_streams, "_append_to_csv_rows", full)
     before = left()
     assert apply("cal.csv", "out.csv") == 2
     assert "No space left on device" in one_sentence(capsys) and left() == before
@@ -733,14 +737,14 @@ def peak_of(n_rows, rng):
     highest = []
     pool = pa.default_memory_pool()
     rise = pool.bytes_allocated()
-    fill = tables.arrow_frame
+    fill = tables.convert_arrow_to_pandas
 
     def watched(table, **how):
         highest.append(pool.bytes_allocated() - rise)
         return fill(table, **how)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "arrow_frame", watched)
+        patch.setattr(tables, "convert_arrow_to_pandas", watched)
         patch.setattr(tables, "_BATCH_ROWS", 50_000)
         tracemalloc.start()
         assert apply("in.parquet", "out.parquet") == 0
@@ -774,7 +778,9 @@ def test_encodings_and_files_without_names(rows):
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_lines(rows, monkeypatch):
     monkeypatch.setattr(
-        _streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=100_000)
+        _streams,
+        "iter_table_blocks",
+        lambda *a, **k: iter_table_blocks(*a, **k, size=100_000),
     )
     monkeypatch.setattr("sklearn_calib._files.tables._HEAD_BYTES", 2**14)
     peaks = []

@@ -17,13 +17,13 @@ from sklearn_calib._cli import _streams, _tables, main
 from sklearn_calib._cli._request import Request
 from sklearn_calib._cli._tables import get_probability
 from sklearn_calib._files import tables
-from sklearn_calib._files.columns import is_written_in_percent, number_column
-from sklearn_calib._files.tables import load_table, table_blocks
+from sklearn_calib._files.columns import is_written_in_percent, read_number_column
+from sklearn_calib._files.tables import iter_table_blocks, load_table
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_json
 from sklearn_calib.recalibrators import PlattScaling
 from sklearn_calib.summary import _parts, summarize
-from sklearn_calib.summary._sampled import Draw
+from sklearn_calib.summary._draw_options import DrawOptions
 
 SIZE = 60  # characters of a block
 
@@ -32,13 +32,13 @@ SIZE = 60  # characters of a block
 def small(monkeypatch, tmp_path):
     """Blocks of some ten rows, with every reader."""
     monkeypatch.chdir(tmp_path)
-    blocks = partial(tables.table_blocks)
+    blocks = partial(tables.iter_table_blocks)
 
     def of_size(file, pick, **given):
         return blocks(file, pick, **{"size": SIZE, **given})
 
     for subpackage in (_tables, _streams, _parts):
-        monkeypatch.setattr(subpackage, "table_blocks", of_size)
+        monkeypatch.setattr(subpackage, "iter_table_blocks", of_size)
     monkeypatch.setattr(_parts, "PIECE_ROWS", 10)
     monkeypatch.setattr(tables, "_BATCH_ROWS", 10)
 
@@ -87,9 +87,9 @@ def test_mixed_ways_below_each_other(small, cells, sep, words):
         with refuses(
             InvalidInputError, expected="numbers in column 'p' ", value=r".* in row \d+"
         ):
-            for table in table_blocks(file, lambda _: ["p"], size=size):
-                number_column(table, "p", holes=True)
-    for draw in (Draw(0), Draw(0, percent=True)):
+            for table in iter_table_blocks(file, lambda _: ["p"], size=size):
+                read_number_column(table, "p", holes=True)
+    for draw in (DrawOptions(0), DrawOptions(0, percent=True)):
         with pytest.raises(ValueError, match=words):
             summarize(
                 file,
@@ -105,7 +105,7 @@ def test_mixed_ways_below_each_other(small, cells, sep, words):
 def test_mixed_ways_in_files_of_types(small, make):
     frame = pd.DataFrame({"y": ["no", "yes"] * 15, "p": ["30%"] * 20 + ["0.3"] * 10})
     getattr(frame, make)("t.x")
-    for draw in (Draw(0), Draw(0, percent=True)):
+    for draw in (DrawOptions(0), DrawOptions(0, percent=True)):
         with refuses(ValueError, hint=".*all of them in percent, or none"):
             summarize("t.x", label="y", prob="p", classes=["no", "yes"], _draw=draw)
     words = [
@@ -126,8 +126,8 @@ def test_mixed_ways_in_files_of_types(small, make):
 def test_blocks_without_a_value_say_nothing(small):
     """A first block of empty cells counted as one without %: what came below was rejected."""
     file = written([""] * 30 + ["30%"] * 30)
-    for table in table_blocks(file, lambda _: ["p"], size=SIZE):
-        numbers = number_column(table, "p", holes=True)
+    for table in iter_table_blocks(file, lambda _: ["p"], size=SIZE):
+        numbers = read_number_column(table, "p", holes=True)
         assert set(numbers[~np.isnan(numbers)]) <= {0.3}
     assert is_written_in_percent(table, "p")
 
@@ -136,8 +136,8 @@ def test_whole_numbers_go_with_both_marks(small):
     for cells in (["0", "1"] * 8 + ["0,25"] * 12, ["0,25"] * 12 + ["0", "1"] * 8):
         file = written(cells, ";")
         found = [
-            number_column(t, "p")
-            for t in table_blocks(file, lambda _: ["p"], size=SIZE)
+            read_number_column(t, "p")
+            for t in iter_table_blocks(file, lambda _: ["p"], size=SIZE)
         ]
         assert np.concatenate(found).sum() == pytest.approx(11)
 
@@ -146,7 +146,7 @@ def test_text_beside_numbers_of_a_workbook():
     """Cells 30% (text) and 0.5 (a number): the number was taken for a share."""
     frame = pd.DataFrame({"p": ["30%", 0.5, None]}, dtype=object)
     with refuses(InvalidInputError, value=r"for instance '0\.5' in row 1"):
-        number_column(tables.Block(frame, "t.xlsx", "."), "p", holes=True)
+        read_number_column(tables.TableBlock(frame, "t.xlsx", "."), "p", holes=True)
 
 
 def test_new_cells_have_the_mark_of_all_rows(small, tmp_path):

@@ -127,17 +127,19 @@ def test_titles_are_skipped_in_every_form(frame, capsys, path):
 
 @pytest.mark.slow
 def test_blocks_begin_below_the_titles(frame):
-    from sklearn_calib._files.tables import table_blocks
+    from sklearn_calib._files.tables import iter_table_blocks
 
     write_table(frame, "t.csv", titles=3)
     for size in (1, 7, 50, 10_000):
         pick = ["y", "p"]
         blocks = [
-            *table_blocks("t.csv", lambda _, names=pick: names, skip_rows=3, size=size)
+            *iter_table_blocks(
+                "t.csv", lambda _, names=pick: names, skip_rows=3, size=size
+            )
         ]
         found = pd.concat([block.columns for block in blocks])
         assert found["p"].tolist() == frame["p"].tolist()
-        assert [block.first for block in blocks][:1] == [0] and len(found) == N
+        assert [block.first_row for block in blocks][:1] == [0] and len(found) == N
 
 
 @pytest.mark.parametrize("path", ["t.csv", "semicolons.csv", "utf16.csv", "t.xlsx"])

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from sklearn_calib._cli import _monitor, main
-from sklearn_calib._files.whole import lock_file
+from sklearn_calib._files.atomic import lock_file
 from sklearn_calib.monitoring import CalibrationMonitor
 
 COLUMNS = ["--label", "outcome", "--prob", "p", "--positive", "yes"]
@@ -188,7 +188,7 @@ def test_states_of_another_kind_are_kept(days, text, said, capsys):
 def test_a_state_that_is_too_large_is_not_parsed(days, capsys, monkeypatch):
     with open("state.json", "wb") as file:
         file.truncate(2**20)  # a sparse file: it takes no space on the disk
-    monkeypatch.setattr("sklearn_calib._files.opened._MAX_JSON_BYTES", 2**19)
+    monkeypatch.setattr("sklearn_calib._files.input_files._MAX_JSON_BYTES", 2**19)
     assert run("good.csv", *COLUMNS, "--state", "state.json") == 2
     said = "a file that cannot be read (more than 524288 bytes). Take another file"
     assert said in capsys.readouterr().err

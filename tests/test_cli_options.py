@@ -20,7 +20,7 @@ from systems import symlink
 from sklearn_calib._cli import build_parser, main
 from sklearn_calib._cli._audit import EXAMPLES
 from sklearn_calib._cli._remote import describe_source
-from sklearn_calib._cli._request import Request, spell_option
+from sklearn_calib._cli._request import Request, format_option_name
 from sklearn_calib._cli._result import parse_conditions
 from sklearn_calib.metrics import all_metrics, log_loss, smooth_calibration_error
 
@@ -660,5 +660,5 @@ def test_messages_name_options_that_a_command_has():
     # Words of options set the last three; the first is never named.
     checked = checked - {"sums"} | {"absent", "drop_missing", "logits"}
     for name in checked:
-        option = spell_option(name).split()[0]
+        option = format_option_name(name).split()[0]
         assert option in known, f"{name}: no command has {option}"

@@ -18,7 +18,7 @@ from sklearn_calib.inference import paired_difference
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import PlattScaling, get_recalibrator
 from sklearn_calib.report import calibration_report
-from sklearn_calib.summary import CalibrationSummary, _sampled
+from sklearn_calib.summary import CalibrationSummary, _draw_options
 
 AUDIT = [
     "--label",
@@ -234,14 +234,14 @@ def test_fit_of_blocks_is_that_of_a_table(votes, more, monkeypatch, capsys):
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("subpackage", [summary, _sampled])
+@pytest.mark.parametrize("subpackage", [summary, _draw_options])
 def test_fit_of_more_items_than_are_drawn(votes, subpackage, monkeypatch, capsys):
-    """Some of the items: in `_sampled` drawn by their digits, with weights; else of equal ones."""
+    """Some items: `_draw_options` draws them by their digits, with weights; else of equal ones."""
     folder, _ = votes
     whole = fitted(folder, *PROB, *SHARES, "--recalibrator", "temperature")
     capsys.readouterr()
     monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
-    monkeypatch.setattr(subpackage, "rows_to_draw", lambda n_classes: 120)
+    monkeypatch.setattr(subpackage, "get_sample_size", lambda n_classes: 120)
     some = fitted(folder, *PROB, *SHARES, "--recalibrator", "temperature")
     said = " ".join(capsys.readouterr().out.split())
     (n_drawn,) = re.findall(r"fitted to (\d+) of these 200 rows", said)
@@ -397,8 +397,8 @@ def test_compare_shares_in_blocks_of_some_rows(votes, monkeypatch, more):
     ]
     words += ["--resamples", "20", "--json", str(out), *more]
     for size in (2**23, 400):
-        blocks = partial(tables.table_blocks, size=size)
-        monkeypatch.setattr(_tables, "table_blocks", blocks)
+        blocks = partial(tables.iter_table_blocks, size=size)
+        monkeypatch.setattr(_tables, "iter_table_blocks", blocks)
         assert main(["compare", str(folder / "votes.csv"), *words]) == 0
         found.append(json.loads(out.read_text(encoding="utf-8"))["differences"])
     for one, other in zip(*found, strict=True):
@@ -414,8 +414,8 @@ def test_weights_beside_votes():
         (None, weight, [2, 0.5, 1]),
     ):
         batch = PredictionBatch(np.zeros((3, 2)), None, weight=given, votes=number)
-        assert batch.weigh_votes().tolist() == expected
-    assert PredictionBatch(np.zeros(3), None).weigh_votes() is None
+        assert batch.multiply_votes_by_weight().tolist() == expected
+    assert PredictionBatch(np.zeros(3), None).multiply_votes_by_weight() is None
 
 
 def test_shares_that_differ_in_one_row_of_two_files(votes, capsys):

@@ -19,9 +19,9 @@ import pytest
 
 from sklearn_calib import _cli
 from sklearn_calib._cli import main
-from sklearn_calib._files import csv_text, whole
-from sklearn_calib._files.tables import table_blocks
-from sklearn_calib._files.whole import temporary_folder
+from sklearn_calib._files import atomic, csv_text
+from sklearn_calib._files.atomic import temporary_folder
+from sklearn_calib._files.tables import iter_table_blocks
 from sklearn_calib.exceptions import InvalidInputError
 
 AS_USUAL = ("--label", "y", "--prob", "p")
@@ -192,7 +192,7 @@ def test_a_named_pipe_is_refused(folder, capsys, command):
 
 
 def test_a_pipe_without_an_other_end(folder, capsys, monkeypatch):
-    monkeypatch.setattr(whole, "PIPE_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(atomic, "PIPE_TIMEOUT_SECONDS", 0.1)
     os.mkfifo("pipe")
     assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", "pipe"]) == 2
     assert "no program reads this pipe" in capsys.readouterr().err
@@ -291,7 +291,7 @@ def test_a_quote_that_is_not_closed_fills_no_memory(tmp_path, monkeypatch):
     with pytest.raises(
         InvalidInputError, match=r"at most 1,000 characters in .* begins in line 3"
     ):
-        list(table_blocks(str(path), lambda names: ["p"], size=100))
+        list(iter_table_blocks(str(path), lambda names: ["p"], size=100))
 
 
 @pytest.mark.parametrize(

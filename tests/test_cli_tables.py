@@ -8,7 +8,7 @@ from refused import refuses
 from sklearn_calib._cli import main
 from sklearn_calib._cli._request import Request
 from sklearn_calib._cli._tables import Tables
-from sklearn_calib._files.columns import Block
+from sklearn_calib._files.columns import TableBlock
 from sklearn_calib.exceptions import InvalidInputError
 
 
@@ -28,8 +28,10 @@ def test_roles_of_columns():
 
 def test_rows_with_holes_are_left_out_of_all_tables(capsys):
     tables = Tables(Request(drop_missing=True))
-    first = Block(pd.DataFrame({"p": [0.5, None, 0.25, 1.0]}), "one.csv", ".", first=10)
-    second = Block(pd.DataFrame({"q": [1.0, 2.0, None, 3.0]}), "two.csv", ".")
+    first = TableBlock(
+        pd.DataFrame({"p": [0.5, None, 0.25, 1.0]}), "one.csv", ".", first_row=10
+    )
+    second = TableBlock(pd.DataFrame({"q": [1.0, 2.0, None, 3.0]}), "two.csv", ".")
     one, two = tables.drop_incomplete_rows(first, second)
     assert one.columns["p"].tolist() == [0.5, 1.0] and two.columns["q"].tolist() == [
         1.0,
@@ -39,7 +41,7 @@ def test_rows_with_holes_are_left_out_of_all_tables(capsys):
     assert rows == [10, 13, 3] and tables.n_rows == 2
     (again,) = tables.drop_incomplete_rows(one.select_rows(np.array([False, True])))
     assert again.get_file_row(0) == 13
-    tables.print_left_out()
+    tables.print_dropped_rows()
     assert (
         "left out, with missing values: rows 11 and 12 of one.csv"
         in capsys.readouterr().err

@@ -8,9 +8,9 @@ import pytest
 from cases import run_every_case
 from refused import refuses
 
-from sklearn_calib._files.columns import Block, number_column
-from sklearn_calib._files.csv_text import CsvParser, row_blocks
-from sklearn_calib._files.tables import load_table, table_blocks
+from sklearn_calib._files.columns import TableBlock, read_number_column
+from sklearn_calib._files.csv_text import CsvParser, iter_text_blocks
+from sklearn_calib._files.tables import iter_table_blocks, load_table
 from sklearn_calib.exceptions import InvalidInputError
 
 COLUMNS = {
@@ -80,7 +80,9 @@ def test_a_block_is_what_pandas_makes_of_it(cells, sep, named):
     rows = "".join(f"{sep.join((cell, '0.25', 'x'))}\n" for cell in cells)
     text = sep.join("abc") + "\n" + rows if named else rows
     for as_text in ((), (0,)):
-        of_pandas = CsvParser(3, [0, 1], sep, ".", as_text)._by_pandas(text, named)
+        of_pandas = CsvParser(3, [0, 1], sep, ".", as_text)._read_with_pandas(
+            text, named
+        )
         found = CsvParser(3, [0, 1], sep, ".", as_text).read_frame(text, named)
         same(found[0], of_pandas[0])
         wanted = [] if of_pandas[1] is None else of_pandas[1].dropna().tolist()
@@ -89,18 +91,23 @@ def test_a_block_is_what_pandas_makes_of_it(cells, sep, named):
 
 def test_pyarrow_reads_what_is_plain():
     text = 'y,p\n1,0.5\n0,"0.25"\n'
-    assert CsvParser(2, [0, 1], ",", ".", ())._by_arrow(text, True) is not None
-    assert CsvParser(2, [0, 1], ",", ".", ())._by_arrow('y,p\n1,a"b"\n', True) is None
+    assert CsvParser(2, [0, 1], ",", ".", ())._read_with_arrow(text, True) is not None
+    assert (
+        CsvParser(2, [0, 1], ",", ".", ())._read_with_arrow('y,p\n1,a"b"\n', True)
+        is None
+    )
 
 
 def test_a_short_row_alone_in_a_block_is_a_row(tmp_path):
     (tmp_path / "t.csv").write_text("p\n0.5\n0,5\n" + "0.25\n" * 9, encoding="utf-8")
     blocks = [
-        *table_blocks(str(tmp_path / "t.csv"), lambda names: ["p"], size=5, sep=";")
+        *iter_table_blocks(
+            str(tmp_path / "t.csv"), lambda names: ["p"], size=5, sep=";"
+        )
     ]
     assert sum(block.n_rows for block in blocks) == 11
     (tmp_path / "t.csv").write_text("y,p\n1,0.5\n0,0.25\n1", encoding="utf-8")
-    blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p"], size=8)]
+    blocks = [*iter_table_blocks(str(tmp_path / "t.csv"), lambda names: ["p"], size=8)]
     assert blocks[-1].columns["p"].isna().tolist() == [True]
 
 
@@ -109,7 +116,9 @@ def test_blocks_end_where_rows_end():
     for text in ("".join(rows), "".join(rows).replace("e", "\u20ac")):
         for size in (1, 7, 1000):
             blocks = [
-                *row_blocks(io.BytesIO(text.encode()), "utf-8", ",", size, "t.csv")
+                *iter_text_blocks(
+                    io.BytesIO(text.encode()), "utf-8", ",", size, "t.csv"
+                )
             ]
             assert "".join(blocks) == text
             frames = [
@@ -138,9 +147,9 @@ def test_numbers_in_text(cells, decimal, numbers):
 
 
 def test_numbers_in_text_are_refused_as_before():
-    table = Block(pd.DataFrame({"p": [b"0.5", b"0.25"]}), "t.parquet", ".")
+    table = TableBlock(pd.DataFrame({"p": [b"0.5", b"0.25"]}), "t.parquet", ".")
     with refuses(InvalidInputError, expected="numbers in column 'p'"):
-        number_column(table, "p")
+        read_number_column(table, "p")
 
 
 def test_a_whole_file_has_the_types_of_all_its_blocks(tmp_path, monkeypatch):

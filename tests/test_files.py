@@ -10,12 +10,12 @@ import pytest
 
 from sklearn_calib._cli._remote import local_files
 from sklearn_calib._cli._request import Request
-from sklearn_calib._files import whole
-from sklearn_calib._files.whole import (
+from sklearn_calib._files import atomic
+from sklearn_calib._files.atomic import (
     lock_file,
+    open_atomically,
     temporary_folder,
-    whole_file,
-    write_whole,
+    write_atomically,
 )
 
 pytestmark = pytest.mark.skipif(
@@ -35,7 +35,7 @@ with {what} as found:
 def started(what, *arguments, **more):
     """A process that is inside, and the line that it printed."""
     code = WRITER.format(what=what)
-    command = [sys.executable, "-c", code, whole.__file__, *map(str, arguments)]
+    command = [sys.executable, "-c", code, atomic.__file__, *map(str, arguments)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **more)
     return process, process.stdout.readline().strip()
 
@@ -51,7 +51,7 @@ def kill(process):
 def test_nothing_is_left_after_any_error(tmp_path, error):
     path = tmp_path / "out.txt"
     path.write_text("old", encoding="utf-8")
-    with pytest.raises(error), whole_file(path) as file:
+    with pytest.raises(error), open_atomically(path) as file:
         file.write(b"new")
         raise error
     assert [p.name for p in tmp_path.iterdir()] == ["out.txt"] and path.read_text(
@@ -61,7 +61,7 @@ def test_nothing_is_left_after_any_error(tmp_path, error):
 
 def test_leftovers_of_dead_writers_go_at_the_next_write(tmp_path):
     path, other = tmp_path / "out.txt", tmp_path / "other.txt"
-    what = "whole_file(sys.argv[1])"
+    what = "open_atomically(sys.argv[1])"
     (dead, _), (living, _), (elsewhere, _) = (
         started(what, p) for p in (path, path, other)
     )
@@ -71,14 +71,14 @@ def test_leftovers_of_dead_writers_go_at_the_next_write(tmp_path):
     assert len(left) == 3 and all(name.endswith(".tmp") for name in left)
     (tmp_path / ".0123456789abcdef.tmp").write_text("not ours", encoding="utf-8")
     try:
-        write_whole(path, "new")
+        write_atomically(path, "new")
         now = {p.name for p in tmp_path.iterdir()}
         assert len(now & left) == 2  # of the living writer, and of another file
         assert now - left == {"out.txt", ".0123456789abcdef.tmp"}
     finally:
         kill(living)
-    write_whole(path, "newer")
-    write_whole(other, "newer")
+    write_atomically(path, "newer")
+    write_atomically(other, "newer")
     assert {p.name for p in tmp_path.iterdir()} == {
         "out.txt",
         "other.txt",
@@ -89,7 +89,7 @@ def test_leftovers_of_dead_writers_go_at_the_next_write(tmp_path):
 def test_the_longest_names_can_be_written_and_held(tmp_path):
     path = tmp_path / ("x" * 255)
     with lock_file(path, 0):
-        write_whole(path, "new")
+        write_atomically(path, "new")
     assert path.read_text(encoding="utf-8") == "new" and len([*tmp_path.iterdir()]) == 1
 
 
@@ -116,7 +116,7 @@ def test_who_waits_gets_it(tmp_path):
 
 def taken_away(monkeypatch):
     """Another process removes a file once, after it was opened here and before it is locked."""
-    lock, done = whole._try_lock, []
+    lock, done = atomic._try_lock, []
 
     def slowly(handle):
         if not done:
@@ -124,7 +124,7 @@ def taken_away(monkeypatch):
             os.unlink(done[0])
         return lock(handle)
 
-    monkeypatch.setattr(whole, "_try_lock", slowly)
+    monkeypatch.setattr(atomic, "_try_lock", slowly)
     return done
 
 
@@ -138,7 +138,9 @@ def test_three_writers(tmp_path, monkeypatch):
         with pytest.raises(TimeoutError), lock_file(path, 0):
             pass
     done = taken_away(monkeypatch)
-    write_whole(path, "new")  # nor is its own file lost that was taken for a leftover
+    write_atomically(
+        path, "new"
+    )  # nor is its own file lost that was taken for a leftover
     assert done and path.read_text(encoding="utf-8") == "new"
     assert [p.name for p in tmp_path.iterdir()] == ["state.json"]
 

@@ -1064,7 +1064,7 @@ def test_the_gain_of_a_fit_by_rows(clusters):
     """Twice the variance of the differences row by row, or cluster by cluster."""
     given = {"sample_weight": WEIGHT, "classes": [0, 1], "groups": clusters}
     proba = np.column_stack([1 - P, P])
-    rows = SimpleNamespace(labels=Y, weight=WEIGHT, classes=[0, 1], together=clusters)
+    rows = SimpleNamespace(labels=Y, weight=WEIGHT, classes=[0, 1], cluster=clusters)
     found = _cross_validate_rows("temperature", proba, rows, given)
     after = cross_fitted_proba("temperature", proba, Y, cv=5, **given)
     own = np.arange(N), Y

@@ -19,8 +19,8 @@ from refused import refuses
 from sklearn_calib._cli import build_parser, main
 from sklearn_calib._cli._result import write_repair_commands
 from sklearn_calib._files import csv_text, json_lines
-from sklearn_calib._files.columns import label_column, number_column
-from sklearn_calib._files.tables import column_names, load_table, table_blocks
+from sklearn_calib._files.columns import read_label_column, read_number_column
+from sklearn_calib._files.tables import iter_table_blocks, load_table, read_column_names
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_json
 from sklearn_calib.recalibrators import PlattScaling
@@ -81,19 +81,21 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
     lines = "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows)
     file = write("\ufeff" + lines.replace('"note"', '\t"note" '))
     calls = []
-    own = json_lines._Reader._by_arrow
+    own = json_lines._Reader._read_with_arrow
     monkeypatch.setattr(
         json_lines._Reader,
-        "_by_arrow",
+        "_read_with_arrow",
         lambda *given: calls.append(own(*given) is not None) or own(*given),
     )
     fast = [
-        block.columns for block in table_blocks(file, lambda names: NAMES, size=size)
+        block.columns
+        for block in iter_table_blocks(file, lambda names: NAMES, size=size)
     ]
     assert any(calls) or size == 10**6
-    monkeypatch.setattr(json_lines._Reader, "_by_arrow", lambda *given: None)
+    monkeypatch.setattr(json_lines._Reader, "_read_with_arrow", lambda *given: None)
     slow = [
-        block.columns for block in table_blocks(file, lambda names: NAMES, size=size)
+        block.columns
+        for block in iter_table_blocks(file, lambda names: NAMES, size=size)
     ]
     for one, other in zip(fast, slow, strict=True):
         pd.testing.assert_frame_equal(one, other, check_dtype=False)
@@ -104,7 +106,7 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
     assert whole["note"].tolist() == [row["note"] for row in rows]
     firsts = [row["m"].get("deep", {"q": [None]})["q"][0] for row in rows]
     assert [None if np.isnan(q) else q for q in whole["m.deep.q.0"]] == firsts
-    assert column_names(file, lambda names: [])[: len(NAMES)] == NAMES
+    assert read_column_names(file, lambda names: [])[: len(NAMES)] == NAMES
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_hostile_lines_are_told_by_their_number(
     monkeypatch.setattr(json_lines, "_HEAD_BYTES", 100)
     file = write((GOOD * 1000 + lines + "\n" + GOOD).encode(errors="surrogateescape"))
     with pytest.raises(InvalidInputError, match=message):
-        [*table_blocks(file, lambda names: ["p"], size=size)]
+        [*iter_table_blocks(file, lambda names: ["p"], size=size)]
 
 
 def test_a_line_that_fills_the_memory(write, monkeypatch):
@@ -152,7 +154,7 @@ def test_a_line_that_fills_the_memory(write, monkeypatch):
     with pytest.raises(
         InvalidInputError, match=r"at most 2,000 characters .* begins in line 1001"
     ):
-        [*table_blocks(file, lambda names: ["p"], size=3000)]
+        [*iter_table_blocks(file, lambda names: ["p"], size=3000)]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ def test_labels_keep_their_kind(write, values, kind):
         json.dumps({"y": values[i % 2], "p": 0.5}) + "\n" for i in range(50)
     )
     file = write(lines)
-    labels = label_column(load_table(file, lambda names: ["y"]), "y")
+    labels = read_label_column(load_table(file, lambda names: ["y"]), "y")
     assert {type(label) for label in labels.tolist()} == {kind}
     classes = find_distinct_labels(file, label="y").tolist()
     assert classes == values and {type(label) for label in classes} == {kind}
@@ -527,7 +529,7 @@ def test_folders_and_patterns(tables, tmp_path):
 
 def test_number_columns_of_text_alone(write):
     table = load_table(write('{"p": "0.5"}\n{"p": "50e-2"}\n'), lambda names: ["p"])
-    assert number_column(table, "p").tolist() == [0.5, 0.5]
+    assert read_number_column(table, "p").tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -599,7 +601,7 @@ def book(tables):
 
 @pytest.mark.slow
 def test_a_workbook(book, tables, capsys):
-    assert column_names("t.xlsx", lambda names: []) == [*tables.columns, "mixed"]
+    assert read_column_names("t.xlsx", lambda names: []) == [*tables.columns, "mixed"]
     plan = {"label": "y", "prob": "p", "classes": ["no", "yes"]}
     assert summarize("t.xlsx", **plan) == summarize("t.csv", **plan)
     assert summarize("*.xlsx", **plan) == summarize("t.csv", **plan)

@@ -601,8 +601,8 @@ MUTANTS = {
     ),
     "a prediction at the end of its interval is outside": Mutant(
         "report._evidence",
-        "each.observed_low <= each.predicted <= each.observed_high",
-        "each.observed_low < each.predicted < each.observed_high",
+        "reliability_bin.observed_low <= predicted <= reliability_bin.observed_high",
+        "reliability_bin.observed_low < predicted < reliability_bin.observed_high",
         "test_report_verdict.py::test_what_lies_at_the_end_of_an_interval_is_inside[0]",
     ),
     "what is tolerable is a share of the rate of the positive class": Mutant(
@@ -632,8 +632,8 @@ MUTANTS = {
     ),
     "the bound of a label's p-value, halved": Mutant(
         "report._label_report",
-        "bound = compute_chernoff_bound(model.predictions) / _BOUND_LEVEL_FRACTION",
-        "bound = compute_chernoff_bound(model.predictions) / _BOUND_LEVEL_FRACTION / 2",
+        "bound = compute_chernoff_p_value(model.predictions) / _BOUND_LEVEL_FRACTION",
+        "bound = compute_chernoff_p_value(model.predictions) / _BOUND_LEVEL_FRACTION / 2",
         "test_report_labels.py::test_p_values_below_any_draw_are_those_of_the_bound[80]",
     ),
     # -- the command line
@@ -644,7 +644,7 @@ MUTANTS = {
         "test_cli.py::test_advice_is_never_fitted_on_the_rows_it_is_judged_on[2]",
     ),
     "advice for several classes fitted on the rows it is judged on": Mutant(
-        "summary._drawn",
+        "summary._row_reservoir",
         "seen = np.flatnonzero(kept > 0)",
         "kept = kept + out; seen = np.flatnonzero(kept > 0)",
         "test_cli.py::test_advice_is_never_fitted_on_the_rows_it_is_judged_on[3]",

@@ -16,7 +16,7 @@ from sklearn.multioutput import MultiOutputClassifier
 
 from sklearn_calib import CalibratedModel, canonical_proba
 from sklearn_calib._cli import main
-from sklearn_calib._files.columns import Block
+from sklearn_calib._files.columns import TableBlock
 from sklearn_calib.decisions import decision_difference
 from sklearn_calib.decomposition import _curve, refinement_curve
 from sklearn_calib.groups import MulticalibratedScores
@@ -293,7 +293,7 @@ def test_more_groups_than_16_bits_number():
     n = 70_000
     group = np.random.default_rng(0).permutation(2 * n) % n
     data = {"y": group % 2, "p": np.full(2 * n, 0.5), "g": group}
-    found = dict(iter_groups(Block(data), ["g"]))
+    found = dict(iter_groups(TableBlock(data), ["g"]))
     assert len(found) == n
     pairs = group[np.array([*found.values()])]
     assert (pairs == np.array([*found])).all()

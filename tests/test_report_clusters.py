@@ -14,7 +14,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import ClusterSample
 from sklearn_calib.metrics import validate_predictions
 from sklearn_calib.report import _verdict, calibration_report
-from sklearn_calib.report._evidence import find_smallest_error, run_kernel_test
+from sklearn_calib.report._evidence import find_detectable_error, run_kernel_test
 from sklearn_calib.summary import CalibrationSummary
 
 QUICK = {"n_resamples": 40}
@@ -125,20 +125,25 @@ def test_five_equal_rows_inflate_the_variance_by_five():
     case = validate_predictions(y, p)
     cells = ClusterSample(case.problems()[0], groups)
     test = run_kernel_test(cells, 0)
-    found = _verdict._compute_inflation(SimpleNamespace(n_clusters=400), cells, test)
+    found = _verdict._compute_cluster_inflation(
+        SimpleNamespace(n_clusters=400), cells, test
+    )
     assert found == pytest.approx(
         5 * np.mean((y - p) ** 2) / np.mean(p * (1 - p)), rel=0.15
     )
     assert (
-        _verdict._compute_inflation(SimpleNamespace(n_clusters=None), cells, test) == 1
+        _verdict._compute_cluster_inflation(
+            SimpleNamespace(n_clusters=None), cells, test
+        )
+        == 1
     )
     given = cells.proba, cells.weight
     twice = SimpleNamespace(proba=given[0], weight=given[1], squares=2 * cells.squares)
     critical = float(np.quantile(test.null_distribution, 0.95))
-    assert find_smallest_error(cells, 0.2, critical, 2.0) == find_smallest_error(
+    assert find_detectable_error(cells, 0.2, critical, 2.0) == find_detectable_error(
         twice, 0.2, critical
     )
-    assert find_smallest_error(cells, 0.2, critical, 2.0) != find_smallest_error(
+    assert find_detectable_error(cells, 0.2, critical, 2.0) != find_detectable_error(
         cells, 0.2, critical, 9.0
     )
 

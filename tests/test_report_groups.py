@@ -11,7 +11,7 @@ from refused import refuses
 from scipy.special import expit
 
 from sklearn_calib._cli import main
-from sklearn_calib._files.tables import table_blocks
+from sklearn_calib._files.tables import iter_table_blocks
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.groups import group_calibration
 from sklearn_calib.report import CalibrationReport, calibration_report
@@ -460,8 +460,8 @@ def write(frame, kind):
 
 
 def small_blocks(monkeypatch):
-    blocks = partial(table_blocks, size=20_000)
-    monkeypatch.setattr("sklearn_calib.summary._parts.table_blocks", blocks)
+    blocks = partial(iter_table_blocks, size=20_000)
+    monkeypatch.setattr("sklearn_calib.summary._parts.iter_table_blocks", blocks)
 
 
 def audit_of(kind, monkeypatch, capsys, size, *by):
@@ -508,7 +508,7 @@ def test_rows_that_are_streamed_have_the_same_groups(
 def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
     """The same without the report around it."""
     from sklearn_calib._cli._large import audit_groups
-    from sklearn_calib.summary import Draw
+    from sklearn_calib.summary import DrawOptions
 
     monkeypatch.chdir(tmp_path)
     small_blocks(monkeypatch)
@@ -524,7 +524,7 @@ def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
             "pos_label": 1,
         }
         summary, groups = audit_groups(
-            files, by, plan | {"csv": {}, "drop_missing": False}, Draw(0)
+            files, by, plan | {"csv": {}, "drop_missing": False}, DrawOptions(0)
         )
         alone = group_calibration(frame["y"], frame["p"], frame[by], depth=2)
         assert groups.rows == alone.rows
@@ -560,7 +560,7 @@ def certain_rows(n=1200):
 def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
     """In every bit those of rows in memory."""
     from sklearn_calib._cli._large import audit_groups
-    from sklearn_calib.summary import Draw
+    from sklearn_calib.summary import DrawOptions
 
     monkeypatch.chdir(tmp_path)
     small_blocks(monkeypatch)
@@ -574,7 +574,7 @@ def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
         "classes": np.unique(frame["y"]),
     }
     plan |= {"pos_label": None, "csv": {}, "drop_missing": False}
-    summary, groups = audit_groups(files, by, plan, Draw(None))
+    summary, groups = audit_groups(files, by, plan, DrawOptions(None))
     own = None if weight is None else frame["w"]
     alone = group_calibration(
         frame["y"], frame[prob], frame[by], depth=2, sample_weight=own

@@ -15,7 +15,7 @@ from sklearn_calib._kernels._importance_sampling import (
 from sklearn_calib.metrics import brier_loss, log_loss, validate_predictions
 from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.report._columns import find_better_columns
-from sklearn_calib.report._label_report import adjust_by_holm, compute_chernoff_bound
+from sklearn_calib.report._label_report import adjust_by_holm, compute_chernoff_p_value
 
 pd = pytest.importorskip("pandas")
 NAMES = ["rain", "wind", '"><script>alert(1)</script>', "none"]
@@ -174,7 +174,7 @@ def test_many_rows(monkeypatch):
     monkeypatch.setattr(how + "_N_TEST_DRAWS", 99)
     monkeypatch.setattr(how + "_MAX_EXACT_ROWS", 500)
     monkeypatch.setattr(how + "_N_TILTED_CELLS", 64)
-    monkeypatch.setattr(how + "compute_chernoff_bound", lambda case: 1.0)
+    monkeypatch.setattr(how + "compute_chernoff_p_value", lambda case: 1.0)
     rng = np.random.default_rng(1)
     P = rng.beta(1, 3, size=(600, 2))
     Y = (rng.random(P.shape) < P * [1, 0.8]).astype(int)
@@ -316,11 +316,12 @@ def test_bound():
     for hits in (60, 80):
         y = (np.arange(100) < hits).astype(int)
         exact = binom.sf(hits - 1, 100, 0.5)
-        bound = compute_chernoff_bound(validate_predictions(y, np.full(100, 0.5)))
+        bound = compute_chernoff_p_value(validate_predictions(y, np.full(100, 0.5)))
         assert exact < bound < 40 * exact
-    assert compute_chernoff_bound(validate_predictions([0, 1], [0.0, 1.0])) == 1
+    assert compute_chernoff_p_value(validate_predictions([0, 1], [0.0, 1.0])) == 1
     assert (
-        compute_chernoff_bound(validate_predictions([0, 1, 1], [0.0, 1.0, 0.0])) < 1e-20
+        compute_chernoff_p_value(validate_predictions([0, 1, 1], [0.0, 1.0, 0.0]))
+        < 1e-20
     )
 
 

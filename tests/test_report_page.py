@@ -30,7 +30,7 @@ from sklearn_calib.report._svg import (
     draw_diagram,
     draw_steps,
 )
-from sklearn_calib.report._written import DARK_COLOURS_CSS, LIGHT_COLOURS_CSS
+from sklearn_calib.report._written_report import DARK_COLOURS_CSS, LIGHT_COLOURS_CSS
 from sklearn_calib.summary import CalibrationSummary
 
 VOID = {"meta", "br", "wbr", "img", "hr", "link", "input"}

@@ -20,8 +20,8 @@ from sklearn_calib.report import _verdict, calibration_report
 from sklearn_calib.report._evidence import (
     KERNEL_BANDWIDTH,
     Bin,
-    find_runs,
-    find_smallest_error,
+    find_detectable_error,
+    find_wrong_ranges,
     make_bins,
     run_kernel_test,
 )
@@ -282,8 +282,8 @@ def test_what_lies_at_the_end_of_an_interval_is_inside(side):
     ends = [(0.3, 0.5), (0.1, 0.3)][side]
     one = Bin(0.2, 0.4, 50, 50.0, 0.3, sum(ends) / 2, *ends, None)
     out = float(np.nextafter(0.3, side))
-    assert find_runs([one]) == ([], None)
-    runs, worst = find_runs([one._replace(predicted=out)])
+    assert find_wrong_ranges([one]) == ([], None)
+    runs, worst = find_wrong_ranges([one._replace(predicted=out)])
     assert [run.too_high for run in runs] == [side == 1] and worst.predicted == out
     of = SimpleNamespace(
         predicted=0.3, observed=0.4, observed_low=ends[0], observed_high=ends[1]
@@ -371,7 +371,7 @@ def test_power_needs_the_rows_and_their_weights():
         p < 0.5, p, sample_weight=rng.exponential(1, 500) ** 2
     )
     equal, varied = (
-        find_smallest_error(s.samples()[0], KERNEL_BANDWIDTH, 0.03)[0]
+        find_detectable_error(s.samples()[0], KERNEL_BANDWIDTH, 0.03)[0]
         for s in (whole, heavy)
     )
     assert equal != pytest.approx(varied, rel=0.02)
@@ -760,7 +760,7 @@ def test_all_bins_at_once():
         bins = make_bins(sample, 8, 0.9 ** (1 / 8))
         true = [truth[(p >= b.low - 1e-9) & (p <= b.high + 1e-9)].mean() for b in bins]
         moved = [b._replace(predicted=t) for b, t in zip(bins, true, strict=True)]
-        held.append(find_runs(moved) == ([], None))
+        held.append(find_wrong_ranges(moved) == ([], None))
     assert np.mean(held) >= 0.9 - 3 * np.sqrt(0.09 / 300)
 
 

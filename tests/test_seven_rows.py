@@ -283,7 +283,9 @@ class Blocks:
 
     def text(self, stream, encoding, sep, size, file, title=""):
         lines, rest = [], []
-        for block in csv_text.row_blocks(stream, encoding, sep, size, file, title):
+        for block in csv_text.iter_text_blocks(
+            stream, encoding, sep, size, file, title
+        ):
             lines += block.splitlines(keepends=True)
         head = 0 if sep is None or not lines[0].startswith("y,") else 1
         rest = [*range(SEVEN + head, len(lines), SEVEN)]
@@ -309,7 +311,7 @@ def small(monkeypatch):
             ):
                 continue
             for found, wrong in (
-                ("row_blocks", blocks.text),
+                ("iter_text_blocks", blocks.text),
                 ("iter_batches", blocks.arrow),
             ):
                 if (

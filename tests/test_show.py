@@ -185,12 +185,15 @@ def test_terminals_of_any_width():
         ["c", "d", Cell("0.7"), "spare"],
     ]
     table = Table(
-        ("model", "name", "a long heading", "more"), rows, names=2, spare=(3,)
+        ("model", "name", "a long heading", "more"),
+        rows,
+        n_name_columns=2,
+        hidden_if_narrow=(3,),
     )
     code = "pip install " + 9 * "something-with-a-name "
     below = [
         Section(name="\x1b", notes=["below"]),
-        Section("none", only="html text", notes=["x"]),
+        Section("none", formats="html text", notes=["x"]),
     ]
     section = Section(
         "Title", "", ["[red] :smile:"], ["one", "two"], [table], code=code
@@ -262,7 +265,7 @@ def test_a_name_of_several_rows_is_said_once_and_columns_of_names_are_on_the_lef
     table = Table(
         ["model", "measure", "value"],
         [*rows, ["b", "c", "7.1 % (2 % to 9 %)"]],
-        names=2,
+        n_name_columns=2,
     )
     text = render_html_table(table)
     assert text.count("model &lt;1&gt;") == 1

@@ -18,8 +18,16 @@ from sklearn_calib._cli import _large, _tables, main
 from sklearn_calib._cli._remote import local_files
 from sklearn_calib._cli._request import Request
 from sklearn_calib._files.arrow import iter_batches
-from sklearn_calib._files.columns import label_column, number_column, parse_texts
-from sklearn_calib._files.tables import is_unpacked_size_above, load_table, table_blocks
+from sklearn_calib._files.columns import (
+    parse_texts,
+    read_label_column,
+    read_number_column,
+)
+from sklearn_calib._files.tables import (
+    is_unpacked_size_above,
+    iter_table_blocks,
+    load_table,
+)
 from sklearn_calib.exceptions import InvalidInputError
 
 NOTES = ["", "plain", 'say "yes"', "two\nlines", "a,b", '5" pipe', '"', "\r\n\n"]
@@ -48,12 +56,12 @@ def written(path, *, line="\n", quoting=0, sep=",", decimal="."):
 def test_blocks_are_the_table(tmp_path, size, line, quoting):
     file = str(tmp_path / "t.csv")
     frame = written(file, line=line, quoting=quoting)
-    blocks = [*table_blocks(file, lambda names: ["p", "y"], size=size)]
-    assert [b.first for b in blocks] == np.cumsum(
+    blocks = [*iter_table_blocks(file, lambda names: ["p", "y"], size=size)]
+    assert [block.first_row for block in blocks] == np.cumsum(
         [0, *(b.n_rows for b in blocks[:-1])]
     ).tolist()
     assert (len(blocks) > 10) == (size < 500), "blocks as small as they may be"
-    found = np.concatenate([number_column(block, "p") for block in blocks])
+    found = np.concatenate([read_number_column(block, "p") for block in blocks])
     assert found.tolist() == frame["p"].tolist()
     whole = load_table(file, lambda names: ["p", "y"]).columns
     assert pd.concat([block.columns for block in blocks], ignore_index=True).equals(
@@ -68,7 +76,7 @@ def test_a_quote_inside_a_cell_opens_nothing(tmp_path):
         'note,p\n5" pipe,0.1\n"two\nlines",0.2\n6" pipe,0.3\n' * 1, encoding="utf-8"
     )
     for size in range(1, 60):
-        blocks = [*table_blocks(str(file), lambda names: ["p"], size=size)]
+        blocks = [*iter_table_blocks(str(file), lambda names: ["p"], size=size)]
         assert np.concatenate([b.columns["p"] for b in blocks]).tolist() == [
             0.1,
             0.2,
@@ -89,10 +97,10 @@ def test_rows_are_counted_from_the_beginning_of_the_file(tmp_path):
             "\n".join([*lines[:701], wrong, *lines[701:]]), encoding="utf-8"
         )
         with pytest.raises(InvalidInputError, match=message):
-            for block in table_blocks(
+            for block in iter_table_blocks(
                 str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50
             ):
-                number_column(block, "p")
+                read_number_column(block, "p")
 
 
 def test_percent_in_one_block_and_fractions_in_another_are_refused(tmp_path):
@@ -101,10 +109,10 @@ def test_percent_in_one_block_and_fractions_in_another_are_refused(tmp_path):
             "p,y\n" + f"{above},1\n" * 100 + f"{below},1\n" * 100, encoding="utf-8"
         )
         with refuses(InvalidInputError, hint="Write all of them in percent, or none"):
-            for block in table_blocks(
+            for block in iter_table_blocks(
                 str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50
             ):
-                number_column(block, "p")
+                read_number_column(block, "p")
 
 
 @pytest.mark.parametrize("values", [("50%", "0.5"), ("0.5", "50%")])
@@ -112,13 +120,15 @@ def test_signs_are_remembered_from_block_to_block(tmp_path, values):
     """Where no block by itself has both."""
     lines = [f"{value},{'x' * 60}\n" for value in values for _ in range(3)]
     (tmp_path / "t.csv").write_text("p,y\n" + "".join(lines), encoding="utf-8")
-    blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50)]
+    blocks = [
+        *iter_table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50)
+    ]
     assert all(block.columns["p"].astype(str).nunique() == 1 for block in blocks)
     with pytest.raises(
         InvalidInputError, match=r"in row 3\b.*Write all of them in percent, or none"
     ):
         for block in blocks:
-            number_column(block, "p")
+            read_number_column(block, "p")
 
 
 @pytest.mark.parametrize(
@@ -135,10 +145,12 @@ def test_signs_are_remembered_from_block_to_block(tmp_path, values):
 def test_labels_mean_what_they_mean_in_the_whole_column(tmp_path, column):
     file = str(tmp_path / "t.csv")
     pd.DataFrame({"y": column * 50, "z": 1}).to_csv(file, index=False)
-    whole = label_column(load_table(file, lambda names: ["y"]), "y")
+    whole = read_label_column(load_table(file, lambda names: ["y"]), "y")
     texts = [
         text
-        for block in table_blocks(file, lambda names: ["y"], size=40, as_text=["y"])
+        for block in iter_table_blocks(
+            file, lambda names: ["y"], size=40, as_text=["y"]
+        )
         for text in block.columns["y"]
     ]
     values = parse_texts(dict.fromkeys(texts))
@@ -207,11 +219,13 @@ def test_a_file_without_names(tmp_path):
     form = {"header": ["p", "y"]}
     for size in (None, 1):
         blocks = [
-            *table_blocks(
+            *iter_table_blocks(
                 str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=size, **form
             )
         ]
-        assert [b.first for b in blocks] == [0] if size is None else [0, 1, 2]
+        assert (
+            [block.first_row for block in blocks] == [0] if size is None else [0, 1, 2]
+        )
         assert np.concatenate([b.columns["p"] for b in blocks]).tolist() == [
             0.2,
             0.7,
@@ -293,10 +307,10 @@ def test_decimal_commas_in_text_of_typed_files(tmp_path, kind):
     file = tmp_path / f"t.{kind}"
     getattr(pd.DataFrame({"p": ["0,37", "0,5"]}), f"to_{kind}")(file)
     table = load_table(str(file), lambda names: ["p"])
-    assert number_column(table, "p").tolist() == [0.37, 0.5]
+    assert read_number_column(table, "p").tolist() == [0.37, 0.5]
     given = load_table(str(file), lambda names: ["p"], decimal=".")
     with refuses(InvalidInputError, hint=".*is the decimal mark, read it with csv="):
-        number_column(given, "p")
+        read_number_column(given, "p")
 
 
 def test_a_small_file_of_many_rows_weighs_as_much_as_they(tmp_path):

@@ -28,7 +28,7 @@ from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.recalibrators import MulticlassBinning, all_recalibrators
 from sklearn_calib.report import multilabel_report
 from sklearn_calib.report._label_sections import _MAX_TEXT_LABELS as LINES_OF_TEXT
-from sklearn_calib.summary._pattern_cells import _least_shift
+from sklearn_calib.summary._pattern_cells import _find_smallest_shift
 
 EDGES = (0.05, 0.1, 0.2, 0.25, 0.3, 0.5, 0.7, 0.75, 0.9)
 
@@ -523,7 +523,7 @@ def test_cells_of_patterns_are_as_many_as_allowed(most):
     keys = cells.encode_float_keys(np.linspace(0.2501, 0.2599, n))
     pairs = np.zeros((n, cells.UNWEIGHTED_COLUMNS + 1), dtype=np.int64)
     pairs[:, cells.ID] = cells.encode_cells(keys, high)
-    shift = _least_shift(pairs, 0, most)
+    shift = _find_smallest_shift(pairs, 0, most)
     number = {
         one: len(np.unique(cells.find_cell_starts(keys, high, one)))
         for one in cells.ALLOWED_BIT_SHIFTS

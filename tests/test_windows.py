@@ -11,10 +11,10 @@ import pytest
 from sklearn_calib import _cli
 from sklearn_calib._cli import _remote
 from sklearn_calib._cli._request import Request
-from sklearn_calib._files import opened, whole
-from sklearn_calib._files.opened import expand_paths
+from sklearn_calib._files import atomic, input_files
+from sklearn_calib._files.input_files import expand_paths
 
-LONG_AGO = 10 * whole.PIPE_TIMEOUT_SECONDS
+LONG_AGO = 10 * atomic.PIPE_TIMEOUT_SECONDS
 
 
 def is_open(path):
@@ -39,7 +39,7 @@ def windows(monkeypatch):
 
         return call
 
-    monkeypatch.setattr(whole, "_IS_WINDOWS", True)
+    monkeypatch.setattr(atomic, "_IS_WINDOWS", True)
     for name in usual:
         monkeypatch.setattr(os, name, refusing(name))
 
@@ -50,8 +50,8 @@ def old(path):
 
 def test_a_file_is_closed_before_it_takes_its_name(windows, tmp_path):
     path = tmp_path / "out.txt"
-    whole.write_whole(path, "first")
-    whole.write_whole(path, "second")
+    atomic.write_atomically(path, "first")
+    atomic.write_atomically(path, "second")
     assert path.read_text("utf-8") == "second" and len([*tmp_path.iterdir()]) == 1
 
 
@@ -61,40 +61,40 @@ def test_a_scanner_lets_go(windows, tmp_path, monkeypatch):
     scanner = open(path, "rb")  # noqa: SIM115 - closed by the first pause
     pauses = []
     monkeypatch.setattr(time, "sleep", lambda s: (pauses.append(s), scanner.close()))
-    whole.write_whole(path, "new")
+    atomic.write_atomically(path, "new")
     assert path.read_text("utf-8") == "new" and len(pauses) == 1
 
 
 def test_a_file_that_stays_open_elsewhere_is_said_and_kept(
     windows, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(whole, "_SCANNER_WAIT_SECONDS", 0)
+    monkeypatch.setattr(atomic, "_SCANNER_WAIT_SECONDS", 0)
     path = tmp_path / "out.txt"
     path.write_text("old", encoding="utf-8")
     with (
         open(path, "rb"),
         pytest.raises(PermissionError, match="another program has it open"),
     ):
-        whole.write_whole(path, "new")
+        atomic.write_atomically(path, "new")
     assert path.read_text("utf-8") == "old" and len([*tmp_path.iterdir()]) == 1
 
 
 def test_a_lock_leaves_no_file(windows, tmp_path):
-    with whole.lock_file(tmp_path / "state.json", 0) as locked:
+    with atomic.lock_file(tmp_path / "state.json", 0) as locked:
         assert locked and len([*tmp_path.iterdir()]) == 1
     assert not [*tmp_path.iterdir()]
 
 
 def test_leftovers_go_where_nobody_has_them_open(windows, tmp_path):
     path = tmp_path / "out.txt"
-    mark = whole._make_lock_name(path)
+    mark = atomic._make_lock_name(path)
     dead, living, young = (tmp_path / f".{mark}{n:016x}.tmp" for n in range(3))
     for each in (dead, living, young):
         each.write_text("half", encoding="utf-8")
     old(dead)
     old(living)
     with open(living, "ab"):
-        whole.write_whole(path, "new")
+        atomic.write_atomically(path, "new")
     assert {each.name for each in tmp_path.iterdir()} == {
         path.name,
         living.name,
@@ -103,14 +103,14 @@ def test_leftovers_go_where_nobody_has_them_open(windows, tmp_path):
 
 
 def test_folders_of_dead_processes_go(windows, tmp_path, monkeypatch):
-    monkeypatch.setattr(whole.tempfile, "tempdir", str(tmp_path))
-    dead = tmp_path / f"{whole._TEMPORARY_FOLDER_PREFIX}dead"
+    monkeypatch.setattr(atomic.tempfile, "tempdir", str(tmp_path))
+    dead = tmp_path / f"{atomic._TEMPORARY_FOLDER_PREFIX}dead"
     dead.mkdir()
     (dead / ".lock").touch()
     old(dead / ".lock")
-    with whole.temporary_folder() as living:
+    with atomic.temporary_folder() as living:
         old(os.path.join(living, ".lock"))
-        with whole.temporary_folder() as second:
+        with atomic.temporary_folder() as second:
             found = {entry.name for entry in os.scandir(tmp_path)}
             assert found == {os.path.basename(living), os.path.basename(second)}
     assert not [*tmp_path.iterdir()]
@@ -125,7 +125,7 @@ def test_a_drive_is_no_address(path):
         assert found == [path]
     assert expand_paths(path) == [(path, path, None)]
     with pytest.raises(FileNotFoundError):
-        opened.open_decompressed(path)
+        input_files.open_decompressed(path)
 
 
 def test_a_percent_sign_in_the_name_of_a_file(tmp_path):

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 
-from .._files.arrow import keep_workbook
-from .._files.whole import DISK_FULL_ERRNOS
+from .._files.arrow import cache_workbook
+from .._files.atomic import DISK_FULL_ERRNOS
 from .._show import make_printable, quote_text
 from .._version import __version__
 from ..exceptions import CalibrationWarning, InvalidInputError
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A name that the terminal cannot show is not an error.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    words: dict[str, str] = {}
+    words = {}
     try:
         with _exit_cleanly_on_signals():
             options = _parse_options(argv)
@@ -124,12 +124,12 @@ def _exit_cleanly_on_signals():
         signal.signal(number, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    found = [
+    signals = [
         getattr(signal, name) for name in TERMINATING_SIGNALS if hasattr(signal, name)
     ]
     if threading.current_thread() is not threading.main_thread():
-        found = []
-    usual = [number for number in found if signal.getsignal(number) is signal.SIG_DFL]
+        signals = []
+    usual = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]
     for number in usual:  # not a signal that nohup has set to be ignored
         signal.signal(number, exit_by_signal)
     try:
@@ -142,10 +142,10 @@ def _exit_cleanly_on_signals():
 def _parse_options(argv):
     """Return the options, or end after ``--help``, ``--version`` and unknown options."""
     try:
-        given = [*(sys.argv[1:] if argv is None else argv)] or ["help"]
-        if given[0] == "help":
-            given = [*given[1:], "--help"]
-        return build_parser(*given[:1]).parse_args(given)
+        arguments = [*(sys.argv[1:] if argv is None else argv)] or ["help"]
+        if arguments[0] == "help":
+            arguments = [*arguments[1:], "--help"]
+        return build_parser(*arguments[:1]).parse_args(arguments)
     except SystemExit as asked:
         if not asked.code and sys.stdout is not None:
             with (
@@ -161,7 +161,7 @@ def _run_command(options):
     options.check_combinations()
     if options.out is not None and not options.no_page:
         check_writable(options.out)  # before the work
-    with warnings.catch_warnings(), keep_workbook():
+    with warnings.catch_warnings(), cache_workbook():
         warnings.simplefilter("always", CalibrationWarning)
         warnings.showwarning = _make_warning_printer(options.any_order is not None)
         return options.run(options) or 0
@@ -232,5 +232,5 @@ def build_parser(command: str = "") -> Parser:
     commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name in [command] if command in _COMMANDS else _COMMANDS:
         module = name.replace("-", "_")
-        import_module(f"._{module}", __name__).add_to(commands)
+        import_module(f"._{module}", __name__).add_command(commands)
     return whole

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.columns import Block
-from .._files.tables import check_columns, column_names
+from .._files.columns import TableBlock
+from .._files.tables import check_columns, read_column_names
 from .._show import make_printable, quote_text
 from .._typing import FloatArray
 from ..exceptions import add_error_context
@@ -34,7 +34,7 @@ EXAMPLES = (
 )
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "apply",
@@ -84,14 +84,14 @@ def run_apply(options: Request) -> int:
             hint="Name one column, or one per class",
         )
     into = get_format(options.out)
-    found = load_map(options.map, edited=options.edited)
-    check_score_kind(found, options.score_kind, options.map)
+    exported_map = load_map(options.map, edited=options.edited)
+    check_score_kind(exported_map, options.score_kind, options.map)
     if options.scale_ends is None:
-        options.scale = found.document.get("scale")
+        options.scale = exported_map.document.get("scale")
     with local_files(options) as files:
         if options.out != "-":
             check_writable(options.out, [options.map, *files, *options.files])
-        present = column_names(
+        present = read_column_names(
             files[0],
             lambda names: _find_score_columns(options, names),
             **options.csv_options,
@@ -99,7 +99,7 @@ def run_apply(options: Request) -> int:
         names = _find_score_columns(options, present)
         check_columns(names, present, files[0])
         new = _choose_unused_column_names(names, present, options)
-        fill = Calibration(found, names, options)
+        fill = Calibration(exported_map, names, options)
         copied = CopiedTable(files, names, new, fill, options)
         with show_progress("applying") as advance:
             n_rows = append_columns(copied, into, advance)
@@ -126,14 +126,14 @@ def _choose_unused_column_names(
         return [
             _make_unused_name(_name_calibrated_column(name), taken) for name in names
         ]
-    given = parse_names(options.name)
-    if len(given) != len(names):
+    wanted_names = parse_names(options.name)
+    if len(wanted_names) != len(names):
         raise invalid_option(
             expected=f"{len(names)} names in --name, one for each column of --prob",
-            got=f"{len(given)}",
+            got=f"{len(wanted_names)}",
             hint="Name each of them",
         )
-    for name in given:
+    for name in wanted_names:
         if not name or name.casefold() in taken:
             raise invalid_option(
                 expected="new names in --name",
@@ -141,40 +141,38 @@ def _choose_unused_column_names(
                 hint="Choose another, or leave --name out",
             )
         taken.add(name.casefold())
-    return given
+    return wanted_names
 
 
 def _name_calibrated_column(name):
     """Return the name of a new column; none that a spreadsheet would take for a formula."""
-    return (
-        f"calibrated_{name}"
-        if name.startswith(_FORMULA_PREFIXES)
-        else f"{name}_calibrated"
-    )
+    if name.startswith(_FORMULA_PREFIXES):
+        return f"calibrated_{name}"
+    return f"{name}_calibrated"
 
 
 def _make_unused_name(name, taken):
-    found = name
+    unused_name = name
     number = 1
-    while found.casefold() in taken:
+    while unused_name.casefold() in taken:
         number += 1
-        found = f"{name}_{number}"
-    taken.add(found.casefold())
-    return found
+        unused_name = f"{name}_{number}"
+    taken.add(unused_name.casefold())
+    return unused_name
 
 
 class Calibration:
     """From the columns of a block to calibrated ones, in the same order."""
 
     def __init__(
-        self, found: "ExportedMap", names: Sequence[str], options: Any
+        self, exported_map: "ExportedMap", names: Sequence[str], options: Any
     ) -> None:
-        self.map = found
+        self.map = exported_map
         self.names = names
         self.options = options
-        self.codes = _match_columns_to_classes(found, names, options)
+        self.codes = _match_columns_to_classes(exported_map, names, options)
 
-    def __call__(self, table: Block) -> FloatArray:
+    def __call__(self, table: TableBlock) -> FloatArray:
         """Return numbers of shape (n_rows, n_columns), NaN in rows that miss a probability."""
         kept = np.ones(table.n_rows, dtype=bool)
         if self.options.allow_missing:
@@ -186,8 +184,8 @@ class Calibration:
             [get_probability(rows, name, self.options) for name in self.names]
         )
         with add_error_context(source=make_printable(table.file)):
-            found = self._calibrate_scores(scores, table.first)
-        return found if kept.all() else np.where(kept[:, None], found, np.nan)
+            calibrated = self._calibrate_scores(scores, table.first_row)
+        return calibrated if kept.all() else np.where(kept[:, None], calibrated, np.nan)
 
     def _calibrate_scores(self, scores, first):
         from .._validation import read_proba
@@ -195,9 +193,11 @@ class Calibration:
         kind = self.options.score_kind
         absent = self.options.absent
         flip = self.codes == [0]  # the one column is of the first class
-        given = scores if len(self.codes) == 1 else scores[:, np.argsort(self.codes)]
+        ordered_scores = (
+            scores if len(self.codes) == 1 else scores[:, np.argsort(self.codes)]
+        )
         proba = read_proba(
-            -given if flip and kind == "logits" else given,
+            -ordered_scores if flip and kind == "logits" else ordered_scores,
             kind=kind,
             tolerance=self.options.sum_tolerance,
             absent=absent,
@@ -205,33 +205,35 @@ class Calibration:
         )
         if flip and kind == "proba":
             proba = proba[:, ::-1]
-        found = np.asarray(self.map.predict_proba(proba))[:, self.codes]
-        return found if absent is None else np.where(np.isnan(scores), np.nan, found)
+        calibrated = np.asarray(self.map.predict_proba(proba))[:, self.codes]
+        if absent is None:
+            return calibrated
+        return np.where(np.isnan(scores), np.nan, calibrated)
 
 
-def _match_columns_to_classes(found, names, options):
+def _match_columns_to_classes(exported_map, names, options):
     """Return the class of the map that each column stands for."""
     import pandas as pd
 
     from .._validation import find_columns
 
-    k = len(found.classes_)
-    known = ", ".join(label_names(found))
+    k = len(exported_map.classes_)
+    class_names = ", ".join(label_names(exported_map))
     if len(names) != k and (k != 2 or len(names) != 1):
         raise invalid_option(
             expected=(
                 f"{'one or ' if k == 2 else ''}{k} columns in --prob, for the classes "
-                f"{known} of the map"
+                f"{class_names} of the map"
             ),
             got=f"{len(names)}",
             hint="Name one column per class",
         )
     classes, positive = match_named_classes(
-        options, pd.Series(found.classes_), len(names)
+        options, pd.Series(exported_map.classes_), len(names)
     )
-    labels = found.classes_.tolist()
+    labels = exported_map.classes_.tolist()
     places = find_columns(
-        [*names], labels, None if classes else found._get_fitted_names()
+        [*names], labels, None if classes else exported_map._get_fitted_names()
     )
     if places is not None:
         codes = np.argsort(places).tolist()
@@ -241,7 +243,7 @@ def _match_columns_to_classes(found, names, options):
         codes = [labels.index(label) for label in classes]
     else:
         raise invalid_option(
-            expected=f"the classes of the map, {known}, in --classes",
+            expected=f"the classes of the map, {class_names}, in --classes",
             got=f"{make_printable(', '.join(map(str, classes)))}",
             hint="Name them in the order of the columns",
         )

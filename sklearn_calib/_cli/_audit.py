@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from .._files.opened import json_text
+from .._files.input_files import read_json_text
 from .._show import make_printable, quote_text
 from ..exceptions import add_error_context
 from ._console import Screen, show_progress
 from ._messages import invalid_option
 from ._options import parse_any_number, suggest_plain_number
 from ._outputs import check_outputs
-from ._prediction_batches import load_rows, name_files
+from ._prediction_batches import describe_files, load_rows
 from ._remote import local_files
 from ._request import Request, parse_names
 from ._result import collect_report_settings, emit_report, parse_conditions
-from ._tables import remark_on_identifiers
+from ._tables import print_identifier_note
 
 EXAMPLES = (
     "sklearn-calib audit predictions.csv --label outcome --prob p",
@@ -30,7 +30,7 @@ EXAMPLES = (
 )
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "audit",
@@ -111,7 +111,7 @@ def run_audit(options: Request) -> int:
     options.grades = _read_grades(options.grades)
     with local_files(options) as files:
         check_outputs(options, files)
-        remark_on_identifiers(files, options)
+        print_identifier_note(files, options)
         if find_options_needing_all_rows(options):
             check_options_needing_all_rows(files, options)
         elif should_summarize_files(files, options):
@@ -125,7 +125,7 @@ def _report_rows(files, options, conditions):
     from ..report import calibration_report
 
     rows = load_rows(files, options)
-    with add_error_context(source=name_files(files)):
+    with add_error_context(source=describe_files(files)):
         screen = Screen()
         with show_progress("measuring") as advance:
             report = calibration_report(
@@ -137,7 +137,7 @@ def _report_rows(files, options, conditions):
                 by=rows.groups,
                 features=rows.features,
                 grades=options.grades,
-                groups=rows.together,
+                groups=rows.cluster,
                 soft_labels=bool(options.soft_labels),
                 name=make_printable(options.name or ", ".join(rows.names)),
                 normalize=options.normalize,
@@ -198,20 +198,20 @@ def add_grades(group: Any) -> None:
     )
 
 
-def _read_grades(given):
+def _read_grades(grades_option):
     """Return the grades of an option: edges, or a file of them; None without one."""
-    if given is None:
+    if grades_option is None:
         return None
     from ..groups import to_grades
 
-    if not os.path.exists(given):
-        return to_grades([_parse_edge(text) for text in parse_names([given])])
+    if not os.path.exists(grades_option):
+        return to_grades([_parse_edge(text) for text in parse_names([grades_option])])
     try:
-        content = json.loads(json_text(given))
+        content = json.loads(read_json_text(grades_option))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no JSON"
         raise invalid_option(
-            expected=f"grades in {quote_text(given, 200)}",
+            expected=f"grades in {quote_text(grades_option, 200)}",
             got=make_printable(reason, 200),
             hint='Write for instance {"edges": [0.02, 0.05], "names": ["A", "B", "C"]}',
         ) from error

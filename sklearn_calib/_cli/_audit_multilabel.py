@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files.columns import Block, label_column
+from .._files.columns import TableBlock, read_label_column
 from .._files.tables import is_unpacked_size_above
 from .._show import get_sections, make_printable, quote_text
 from ..exceptions import add_error_context
@@ -14,9 +14,9 @@ from ._messages import invalid_option
 from ._outputs import check_outputs, write_report, write_results
 from ._prediction_batches import (
     PredictionBatch,
+    describe_files,
     get_weights_and_clusters,
     join_batches,
-    name_files,
 )
 from ._remote import local_files
 from ._request import Request, check_column_roles_differ, parse_columns
@@ -38,7 +38,7 @@ EXAMPLES = (
 )
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "audit-multilabel",
@@ -58,7 +58,11 @@ def add_to(commands: Any) -> None:
         ("--prob", "the probability of each label, in the same order"),
     ):
         columns.add_argument(
-            option, action="append", required=True, metavar="COLUMN,...", help=text
+            option,
+            action="append",
+            required=True,
+            metavar="COLUMN,...",
+            help=text,
         )
     columns.add_shared_options("--weight")
     columns.add_scale(marks=False)
@@ -92,7 +96,7 @@ def _report_labels(files, options, conditions):
     settings = collect_report_settings(files, options, conditions)
     name = make_printable(options.name or f"{len(rows.names)} labels")
     with (
-        add_error_context(source=name_files(files)),
+        add_error_context(source=describe_files(files)),
         show_progress("measuring") as advance,
     ):
         report = multilabel_report(
@@ -105,7 +109,7 @@ def _report_labels(files, options, conditions):
             **settings,
         )
     screen.show_sections(*get_sections(report))
-    page: Any = None
+    page = None
     if not options.no_page:
         page = write_report(report, options.out, f"Calibration of {report.name}")
     written = write_results(options, report.to_dict, report.to_markdown)
@@ -122,13 +126,13 @@ def _get_mean_fields(report, measure):
     """Return the fields of the mean of a measure over the labels."""
     if measure == "accuracy":
         return {"value": report.accuracy}
-    one = next(one for one in report.averages if one.measure == measure)
+    average = next(average for average in report.averages if average.measure == measure)
     ends = {
-        "low": one.macro_low,
-        "high": one.macro_high,
-        "null_mean": one.null_mean,
+        "low": average.macro_low,
+        "high": average.macro_high,
+        "null_mean": average.null_mean,
     }
-    return {"value": one.macro, **ends}
+    return {"value": average.macro, **ends}
 
 
 def _read_rows(files, options):
@@ -136,18 +140,18 @@ def _read_rows(files, options):
     weight = [*filter(None, [options.weight])]
 
     def pick_columns(file, present):
-        labels, columns = _find_columns(options, present)
+        labels, columns = _find_label_and_prob_columns(options, present)
         return [*dict.fromkeys([*labels, *columns, *weight])]
 
     def find_required(file, present):
-        return [*_find_columns(options, present)[1], *weight]
+        return [*_find_label_and_prob_columns(options, present)[1], *weight]
 
     tables = Tables(options).load_files(files, pick_columns, find_required)
     return join_batches([_make_batch(table, options) for table in tables])
 
 
 def _make_batch(table, options):
-    labels, columns = _find_columns(options, list(table.columns))
+    labels, columns = _find_label_and_prob_columns(options, list(table.columns))
     truth = np.column_stack([_parse_labels(table, name) for name in labels])
     scores = np.column_stack(
         [get_probability(table, name, options) for name in columns]
@@ -157,10 +161,11 @@ def _make_batch(table, options):
     )
 
 
-def _find_columns(options, present):
+def _find_label_and_prob_columns(options, present):
     """Return the columns of the labels, and those of their probabilities."""
     labels, columns = (
-        parse_columns(given, present) for given in (options.label, options.prob)
+        parse_columns(option_values, present)
+        for option_values in (options.label, options.prob)
     )
     if len(labels) != len(columns):
         raise invalid_option(
@@ -175,9 +180,9 @@ def _find_columns(options, present):
     return labels, columns
 
 
-def _parse_labels(table: Block, name: str) -> Any:
+def _parse_labels(table: TableBlock, name: str) -> Any:
     """Return a column of labels as 0, 1 and NaN, which is an empty cell."""
-    column = label_column(table, name)
+    column = read_label_column(table, name)
     if column.dtype.kind in "fiub":
         return column.to_numpy(dtype=float, na_value=np.nan)
     words = column.map(lambda text: str(text).strip().lower(), na_action="ignore")

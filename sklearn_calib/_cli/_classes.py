@@ -14,7 +14,7 @@ from ._messages import invalid_option
 from ._request import Request, parse_names
 
 if TYPE_CHECKING:
-    from .._validation import Ranks
+    from .._validation import RankCounts
 
 
 def check_classes(classes: Any, n_columns: int, options: Request) -> None:
@@ -63,21 +63,23 @@ def match_named_classes(
         positive = _parse_label(options.positive, text, numeric)
         if positive not in text.values():
             labels_as_text = sorted({str(value) for value in text.values()})
-            known = ", ".join(make_printable(name, 40) for name in labels_as_text[:30])
+            label_list = ", ".join(
+                make_printable(name, 40) for name in labels_as_text[:30]
+            )
             hint = "Name both classes with --classes, since the table shows one of them alone"
             if len(labels_as_text) > 1:
                 hint = suggest_name(
                     options.positive, labels_as_text, "Name one of the labels"
                 )
             raise invalid_option(
-                expected=f"--positive among {known}",
+                expected=f"--positive among {label_list}",
                 got=quote_text(options.positive),
                 hint=hint,
             )
     return classes, positive
 
 
-def in_class_order(names: Sequence[str], classes: Any) -> list[str]:
+def sort_by_class_order(names: Sequence[str], classes: Any) -> list[str]:
     """Return names of columns in the order of the classes, if they are those of the classes."""
     from .._validation import reorder_columns
 
@@ -137,16 +139,18 @@ def find_class_order(
         return ClassOrder(get_soft_label_classes(options, label_names, n_columns))
     if options.prediction is not None:
         return ClassOrder(np.arange(2))
-    found = find_distinct_labels(
+    distinct_labels = find_distinct_labels(
         files,
         label=options.label,
         csv=options.csv_options,
         drop_missing=options.drop_missing,
         _enough=n_enough,
     )
-    named, positive = match_named_classes(options, pd.Series(found), n_columns)
-    given: Any = found if named is None else named
-    classes, _ = read_labels(given, classes=given)
+    named, positive = match_named_classes(
+        options, pd.Series(distinct_labels), n_columns
+    )
+    ordered_labels = distinct_labels if named is None else named
+    classes, _ = read_labels(ordered_labels, classes=ordered_labels)
     check_classes(classes, n_columns, options)
     return order_classes(classes, positive, n_columns)
 
@@ -215,34 +219,36 @@ def check_column_order(
     is_single = n_columns == 1
     if options.score_kind == "proba":
         proba = read_proba(scores, tolerance=1 - 1e-6)
-    found = None
+    better_order = None
     if not (is_single and soft):
-        found = find_column_order(labels, proba, sample_weight=weight, labels=classes)
-    if found is None and is_single:
+        better_order = find_column_order(
+            labels, proba, sample_weight=weight, labels=classes
+        )
+    if better_order is None and is_single:
         is_first = np.asarray(labels) == classes[0]
         ranks = count_ranked_pairs(np.asarray(proba)[:, -1], is_first)
-        error = find_falling_error(ranks, classes, options)
+        error = find_reversed_scores_error(ranks, classes, options)
         if error is not None:
             raise error
-    if found is None:
+    if better_order is None:
         return
-    fits = [str(label) for label in found.classes]
+    fits = [str(label) for label in better_order.classes]
     words = ["--positive", fits[1]] if is_single else ["--classes", ",".join(fits)]
-    way = f"Add {make_printable(shlex.join(words), 200)}, or --allow order"
+    remedy = f"Add {make_printable(shlex.join(words), 200)}, or --allow order"
     if soft:
-        way = "Name the columns of --label in that order, or add --allow order"
+        remedy = "Name the columns of --label in that order, or add --allow order"
     raise invalid_option(
         expected=f"columns in the order of the classes "
         f"{make_printable(', '.join(map(str, classes)))}",
         got=f"columns that fit {make_printable(', '.join(fits))}: accuracy "
-        f"{found.accuracy:.4f}, not "
-        f"{found.accuracy_as_given:.4f}",
-        hint=f"{way} where they are meant as they are",
+        f"{better_order.accuracy:.4f}, not "
+        f"{better_order.accuracy_as_given:.4f}",
+        hint=f"{remedy} where they are meant as they are",
     )
 
 
-def find_falling_error(
-    ranks: "Ranks", classes: Any, options: Request
+def find_reversed_scores_error(
+    ranks: "RankCounts", classes: Any, options: Request
 ) -> InvalidInputError | None:
     """Return what is wrong with a column that ranks the first class, if no class was named."""
     is_named = options.positive is not None or options.prediction is not None
@@ -253,10 +259,10 @@ def find_falling_error(
         make_printable(shlex.join(["--positive", label]), 200)
         for label in (first, second)
     )
-    way = f"Add {add}, or {keep}"
+    remedy = f"Add {add}, or {keep}"
     if options.soft_labels:
-        way = "Name the column of --prob that --label has the shares of"
-        way += (
+        remedy = "Name the column of --prob that --label has the shares of"
+        remedy += (
             ", or add --allow order"
             if options.any_order is not None
             else ", or leave it"
@@ -267,5 +273,5 @@ def find_falling_error(
             f"(AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the probability of "
             f"{quote_text(first)}"
         ),
-        hint=f"{way} where it is meant as it is",
+        hint=f"{remedy} where it is meant as it is",
     )

@@ -12,13 +12,13 @@ from ._drawn import check_scores_not_reversed, reject_empty_summary
 from ._options import make_integer_parser
 from ._outputs import check_outputs, write_json, write_report
 from ._pairs import Pairs, name_models
-from ._prediction_batches import PredictionBatch, join_batches
+from ._prediction_batches import join_batches
 from ._remote import local_files
 from ._request import Request
-from ._tables import remark_on_identifiers
+from ._tables import print_identifier_note
 
 if TYPE_CHECKING:
-    from ..inference import PairedDifference
+    pass
 
 EXAMPLES = (
     "sklearn-calib compare old.csv new.csv --label outcome --prob p",
@@ -34,7 +34,7 @@ _MAX_KEPT_ROWS = 100_000
 _SCALED_LOSS_NAME = "log_loss, temperature"
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "compare",
@@ -90,7 +90,7 @@ def run_compare(options: Request) -> int:
         check_outputs(options, files)
         if not options.soft_labels and len(files) == len(options.label_columns()) == 2:
             options.label, options.second_label = options.label
-        remark_on_identifiers(files, options)
+        print_identifier_note(files, options)
         return _compare_pairs(files, options)
 
 
@@ -100,19 +100,19 @@ def _compare_pairs(files, options):
     pairs = Pairs(name_models(files, options), options)
     names = [make_printable(model.name, 40) for model in pairs.models]
     with show_progress("comparing") as advance:
-        found, notes, summaries = _measure_differences(
+        difference_by_measure, notes, summaries = _measure_differences(
             pairs, options, lambda done: advance(int(1000 * done), 1000)
         )
-    pairs.tables.print_left_out(text_labels=False)
+    pairs.tables.print_dropped_rows(text_labels=False)
     screen = Screen()
     together = ""
     if options.group is not None:
         together = f", clusters by {make_printable(options.group, 40)}"
     subject = f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}"
     screen.print(subject)
-    differences = _show_differences(names, found, options.level)
+    differences = _show_measure_differences(names, difference_by_measure, options.level)
     screen.show_sections(differences)
-    sentences = _describe_verdict(names, found)
+    sentences = _describe_verdict(names, difference_by_measure)
     for sentence in [*sentences, *notes]:
         screen.print(sentence)
     page = None
@@ -127,14 +127,18 @@ def _compare_pairs(files, options):
             )
             sections += get_sections(report, drawn=True)
         numbered = [
-            f"{at} is {make_printable(one, 40)}" for at, one in enumerate(pairs.classes)
+            f"{position} is {make_printable(label, 40)}"
+            for position, label in enumerate(pairs.classes)
         ]
         shown = SectionPage(sections, f"{subject}: {join_truncated(numbered, 12)}")
         page = write_report(shown, options.out, f"{names[0]} and {names[1]}")
     if options.json is not None:
         numbers = {"models": names, "files": list(files), "n_samples": pairs.n_rows}
         numbers |= {"level": options.level, "verdict": sentences}
-        rows = [{**vars(each), "measure": name} for name, each in found.items()]
+        rows = [
+            {**vars(difference), "measure": name}
+            for name, difference in difference_by_measure.items()
+        ]
         write_json(numbers | {"differences": rows}, options.json)
     return screen.finish_output({"report": page, "numbers": options.json})
 
@@ -153,13 +157,13 @@ def _measure_differences(pairs, options, advance):
     from .._simplex_array import get_absent_mask
     from ..inference import PairedLosses, mark_correct_predictions, paired_difference
     from ..metrics import BrierLoss, LogLoss
-    from ..summary import CalibrationSummary, RowDraw, rows_to_draw
+    from ..summary import CalibrationSummary, RowReservoir, get_sample_size
 
     n_classes = len(pairs.classes)
     several = len(pairs.classes) > 2
     summaries = [CalibrationSummary(classes=np.arange(n_classes)) for _ in pairs.models]
     draws = [
-        RowDraw(n_classes, rows_to_draw(n_classes)) if several else None
+        RowReservoir(n_classes, get_sample_size(n_classes)) if several else None
         for _ in summaries
     ]
     # Measures that are means of one number per row, from its scores and its label.
@@ -170,7 +174,7 @@ def _measure_differences(pairs, options, advance):
     }
     losses = {name: PairedLosses() for name in functions}
     # clusters, or few rows: cells hide what is rare in them
-    kept: list[PredictionBatch] = []
+    kept = []
     single = len(pairs.models[0].columns) == 1 and not pairs.is_flipped
     for batch in pairs.iter_batches(lambda done: advance(done / 2)):
         codes = batch.labels
@@ -179,17 +183,19 @@ def _measure_differences(pairs, options, advance):
             values = np.asarray(proba)
             summary.update(codes, values[:, 1] if single else values, weight)
             if draw is not None:
-                own = (
+                predicted_class = (
                     np.where(get_absent_mask(proba), np.nan, values)
                     if options.absent
                     else values
                 )
-                draw.add(codes, own, values[np.arange(len(codes)), codes], weight)
+                draw.add(
+                    codes, predicted_class, values[np.arange(len(codes)), codes], weight
+                )
         for name, of_rows in functions.items():
             first, second = (of_rows(proba, codes) for proba in batch.scores)
-            losses[name].add(first, second, weight, batch.together)
+            losses[name].add(first, second, weight, batch.cluster)
         few = summaries[0].n_samples <= _MAX_KEPT_ROWS
-        if few or batch.together is not None:
+        if few or batch.cluster is not None:
             kept.append(batch)
     reject_empty_summary(summaries[0])
     if len(pairs.models[0].columns) == 1:
@@ -197,33 +203,55 @@ def _measure_differences(pairs, options, advance):
             check_scores_not_reversed(summary, options, pairs.classes)
     drawn = [None if draw is None else draw.get_sample() for draw in draws]
     _print_misordered_columns(pairs, drawn)
-    after = PairedLosses()
-    of_logits = LogLoss().compute_logit_losses
-    fitted = [_fit_temperature(*each) for each in zip(summaries, drawn, strict=True)]
+    fitted = [
+        _fit_temperature(*summary_and_sample)
+        for summary_and_sample in zip(summaries, drawn, strict=True)
+    ]
+    scaled_losses = _compute_scaled_losses(pairs, fitted, advance)
+    interval_options = {"level": options.level, "n_resamples": options.resamples}
+    by_summaries = options.group is None and not options.soft_labels
+    difference_by_measure = {}
+    for name in _COMPARED_MEASURES:
+        if name in losses:
+            difference = losses[name].difference(name, options.level)
+            if few:
+                difference = _set_gamma_interval(
+                    difference, kept, name, interval_options
+                )
+        elif by_summaries:
+            difference = paired_difference(None, *summaries, name, **interval_options)
+        else:
+            difference = _measure_row_difference(kept, name, interval_options)
+        difference_by_measure[name] = difference
+    notes = _describe_approximations(summaries, drawn)
+    difference_by_measure[_SCALED_LOSS_NAME] = scaled_losses.difference(
+        "log_loss", options.level
+    )
+    return difference_by_measure, notes, summaries
+
+
+def _compute_scaled_losses(pairs, fitted, advance):
+    """Return the log losses of all rows after the fitted temperatures of both models."""
+    from ..inference import PairedLosses
+    from ..metrics import LogLoss
+
+    scaled_losses = PairedLosses()
+    compute_losses = LogLoss().compute_logit_losses
     for batch in pairs.iter_batches(lambda done: advance(0.5 + done / 2)):
         first, second = (
-            of_logits(_compute_logits(scaling, proba), batch.labels)
+            compute_losses(_compute_logits(scaling, proba), batch.labels)
             for scaling, proba in zip(fitted, batch.scores, strict=True)
         )
-        after.add(first, second, batch.weight, batch.together)
-    given = {"level": options.level, "n_resamples": options.resamples}
-    found: dict[str, PairedDifference] = {}
-    for name in _COMPARED_MEASURES:
-        if name not in losses:
-            if options.group is None and not options.soft_labels:
-                found[name] = paired_difference(None, *summaries, name, **given)
-            else:
-                found[name] = _measure_row_difference(kept, name, given)
-            continue
-        found[name] = losses[name].difference(name, options.level)
-        if few:
-            of_rows = _measure_row_difference(kept, name, given)
-            if of_rows.method == "gamma":
-                ends = {"low": of_rows.low, "high": of_rows.high, "method": "gamma"}
-                found[name] = replace(found[name], **ends)
-    notes = _describe_approximations(summaries, drawn)
-    found[_SCALED_LOSS_NAME] = after.difference("log_loss", options.level)
-    return found, notes, summaries
+        scaled_losses.add(first, second, batch.weight, batch.cluster)
+    return scaled_losses
+
+
+def _set_gamma_interval(difference, kept, name, interval_options):
+    """Return a difference with the interval for few events, if the rows have few."""
+    of_rows = _measure_row_difference(kept, name, interval_options)
+    if of_rows.method != "gamma":
+        return difference
+    return replace(difference, low=of_rows.low, high=of_rows.high, method="gamma")
 
 
 def _print_misordered_columns(pairs, drawn):
@@ -234,38 +262,48 @@ def _print_misordered_columns(pairs, drawn):
         if rows is None:
             continue
         labels = np.arange(len(pairs.classes))
-        found = find_column_order(
+        better_order = find_column_order(
             rows.codes,
             np.nan_to_num(rows.scores),
             sample_weight=rows.weight,
             labels=labels,
         )
-        if found is not None:
-            given, fits = (
-                ", ".join(map(str, pairs.classes[at])) for at in (labels, found.classes)
+        if better_order is not None:
+            given_order, fitting_order = (
+                ", ".join(map(str, pairs.classes[order]))
+                for order in (labels, better_order.classes)
             )
             print_note(
-                f"{model.name}: expected columns in the order of the classes {given}, got columns "
-                f"that fit {fits}: accuracy {found.accuracy:.4f}, not "
-                f"{found.accuracy_as_given:.4f}. Name them in that order where this is not meant."
+                f"{model.name}: expected columns in the order of the classes "
+                f"{given_order}, got columns that fit {fitting_order}: accuracy "
+                f"{better_order.accuracy:.4f}, not {better_order.accuracy_as_given:.4f}. "
+                "Name them in that order where this is not meant."
             )
 
 
-def _measure_row_difference(kept, name, given):
+def _measure_row_difference(kept, name, interval_options):
     """Return the difference of a measure of rows that belong together, or that are few."""
     from ..inference import paired_difference
 
     models = range(len(kept[0].scores))
     rows = join_batches([batch._replace(scores=None) for batch in kept])
     first, second = (
-        np.concatenate([np.asarray(b.scores[m]) for b in kept]) for m in models
+        np.concatenate([np.asarray(batch.scores[model]) for batch in kept])
+        for model in models
     )
     more = {
         "labels": range(first.shape[1]),
         "sample_weight": rows.weight,
-        "groups": rows.together,
+        "groups": rows.cluster,
     }
-    return paired_difference(rows.labels, first, second, name, **more, **given)
+    return paired_difference(
+        rows.labels,
+        first,
+        second,
+        name,
+        **more,
+        **interval_options,
+    )
 
 
 def _fit_temperature(summary, drawn):
@@ -306,44 +344,44 @@ def _describe_approximations(summaries, drawn):
     """Return what is not that of all rows, in sentences."""
     notes = []
     if not all(summary.exact for summary in summaries):
-        of = (
+        cells_owner = (
             "their probabilities" if drawn[0] is None else "their largest probabilities"
         )
         notes.append(
             "Losses and accuracy are those of all rows; the calibration error is that of "
-            f"{max(summary.n_cells for summary in summaries)} cells of {of}."
+            f"{max(summary.n_cells for summary in summaries)} cells of {cells_owner}."
         )
     if any(rows is not None and not rows.is_complete for rows in drawn):
         counts = [*dict.fromkeys(f"{rows.n_drawn:,}" for rows in drawn)]
-        each = " for each model" if len(counts) == 1 else ""
+        per_model = " for each model" if len(counts) == 1 else ""
         notes.append(
             f"The two temperatures are fitted to {' and '.join(counts)} of these "
-            f"{drawn[0].n_seen:,} rows{each}, which their own digits draw: the same ones in any "
-            "order; the losses after them are those of all rows."
+            f"{drawn[0].n_seen:,} rows{per_model}, which their own digits draw: "
+            "the same ones in any order; the losses after them are those of all rows."
         )
     return notes
 
 
-def _show_differences(names, found, level):
+def _show_measure_differences(names, difference_by_measure, level):
     header = ("measure", "first", "second", "change", f"{100 * level:.0f} % interval")
     lines = [
         (
             name.replace("_", " "),
-            f"{each.first:.4f}",
-            f"{each.second:.4f}",
-            f"{each.difference:+.4f}",
-            f"{each.low:+.4f} to {each.high:+.4f}",
+            f"{difference.first:.4f}",
+            f"{difference.second:.4f}",
+            f"{difference.difference:+.4f}",
+            f"{difference.low:+.4f} to {difference.high:+.4f}",
         )
-        for name, each in found.items()
+        for name, difference in difference_by_measure.items()
     ]
     title = f"first: {names[0]}, second: {names[1]}"
     return Section(tables=[Table(header, lines, title, "names")])
 
 
-def _describe_verdict(names, found):
+def _describe_verdict(names, difference_by_measure):
     """Return which model is better, in sentences."""
-    loss = found["log_loss"]
-    after = found[_SCALED_LOSS_NAME]
+    loss = difference_by_measure["log_loss"]
+    after = difference_by_measure[_SCALED_LOSS_NAME]
     better = _name_better_model(names, loss)
     recalibrated = _name_better_model(names, after)
     if better is None:

@@ -5,7 +5,7 @@ from typing import Any
 from ._request import Request
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "compile",
@@ -14,11 +14,11 @@ def add_to(commands: Any) -> None:
         "for instance when an image is built.",
         examples=("sklearn-calib compile",),
     )
-    parser.set_defaults(run=compile_now, modules=())
+    parser.set_defaults(run=run_compile, modules=())
 
 
-def compile_now(options: Request) -> None:
+def run_compile(options: Request) -> None:
     """Compile the kernels."""
-    from .._ahead import compile_kernels
+    from .._compile_kernels import compile_kernels
 
     compile_kernels()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..inference import PairedDifference
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "demo",
@@ -50,10 +50,18 @@ def run_demo(options: Request) -> int:
 
     X, y = getattr(datasets, f"load_{options.data}")(return_X_y=True)
     X, X_test, y, y_test = train_test_split(
-        X, y, test_size=0.4, stratify=y, random_state=0
+        X,
+        y,
+        test_size=0.4,
+        stratify=y,
+        random_state=0,
     )
     X, X_calib, y, y_calib = train_test_split(
-        X, y, test_size=0.5, stratify=y, random_state=0
+        X,
+        y,
+        test_size=0.5,
+        stratify=y,
+        random_state=0,
     )
     screen = Screen()
     screen.print(

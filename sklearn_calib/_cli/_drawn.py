@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.columns import Block
+from .._files.columns import TableBlock
 from .._show import make_printable
-from ._classes import check_column_order, find_falling_error
+from ._classes import check_column_order, find_reversed_scores_error
 from ._console import print_note
 from ._messages import invalid_option
 from ._prediction_batches import PredictionBatch
@@ -22,13 +22,19 @@ from ._tables import parse_ordered_columns, parse_texts
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
     from ..inference import PairedDifference
-    from ..summary import CalibrationSummary, CellSample, Draw, DrawnSample, HeldOut
+    from ..summary import (
+        CalibrationSummary,
+        CellSample,
+        DrawnSample,
+        DrawOptions,
+        HeldOut,
+    )
 
 # Features are tried on at most this many rows.
 MAX_SAMPLED_ROWS = 20_000
 
 
-def make_draw(options: Request, features: Sequence[str], rows: bool) -> "Draw":
+def make_draw(options: Request, features: Sequence[str], rows: bool) -> "DrawOptions":
     """Return what to draw beside a summary, and how to read the scores.
 
     Parameters
@@ -39,10 +45,10 @@ def make_draw(options: Request, features: Sequence[str], rows: bool) -> "Draw":
     rows : bool
         Whether rows are needed; else cells suffice.
     """
-    from ..summary import Draw
+    from ..summary import DrawOptions
 
     n_rows = None if rows else 0
-    return Draw(
+    return DrawOptions(
         MAX_SAMPLED_ROWS if features else n_rows,
         tuple(features),
         options.group,
@@ -83,11 +89,18 @@ def check_scores_not_reversed(
     summary: "CalibrationSummary", options: Request, classes: Any = None
 ) -> None:
     """Reject one column that falls with its class; of a saved summary it was named before."""
-    one = len(parse_columns(options.prob or (), ())) == 1 or classes is not None
-    known: Any = summary.classes if classes is None else classes
-    if not one or len(known) != 2 or options.label is None or not summary.n_samples:
+    is_single = len(parse_columns(options.prob or (), ())) == 1 or classes is not None
+    known_classes: Any = summary.classes if classes is None else classes
+    if (
+        not is_single
+        or len(known_classes) != 2
+        or options.label is None
+        or not summary.n_samples
+    ):
         return
-    error = find_falling_error(summary.samples()[0].backwards, known, options)
+    error = find_reversed_scores_error(
+        summary.samples()[0].backwards, known_classes, options
+    )
     if error is not None:
         if options.any_order is not None or not options.soft_labels:
             raise error
@@ -117,7 +130,7 @@ def compute_feature_gains(
     decimal = options.csv_options.get("decimal")
     for name in frame.columns:
         frame[name] = parse_texts(frame[name], decimal)
-    features = parse_ordered_columns(Block(frame, options.files[0], decimal))
+    features = parse_ordered_columns(TableBlock(frame, options.files[0], decimal))
     if not has_enough_rows_for_features(sample.predictions):
         return None
     return decompose_by_features(sample.predictions, features)
@@ -155,7 +168,7 @@ def describe_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> 
 def sample_soft_label_rows(
     drawn: "DrawnSample", names: list[str], options: Request
 ) -> PredictionBatch:
-    """Return drawn items of soft labels as rows, no more than `rows_to_draw` of them.
+    """Return drawn items of soft labels as rows, no more than `get_sample_size` of them.
 
     Parameters
     ----------
@@ -166,15 +179,15 @@ def sample_soft_label_rows(
     options : Namespace
     """
     from .._validation import read_proba
-    from ..summary import rows_to_draw
+    from ..summary import get_sample_size
 
     ends = np.cumsum(drawn.counts)
-    most = rows_to_draw(len(drawn.classes))
+    max_rows = get_sample_size(len(drawn.classes))
     place = np.arange(ends[-1])
-    if len(place) > most:  # items that are alike are counted: each is one of them
+    if len(place) > max_rows:  # items that are alike are counted: each is one of them
         # A fixed seed: the same rows give the same map.
         chosen = np.random.default_rng(0).choice(
-            len(place), most, replace=False, shuffle=False
+            len(place), max_rows, replace=False, shuffle=False
         )
         place = np.sort(chosen)
     rows = np.searchsorted(ends, place, side="right")
@@ -191,7 +204,7 @@ def sample_soft_label_rows(
         labels,
         scores,
         drawn.count_weight[rows],
-        together=together,
+        cluster=together,
         names=names,
         classes=drawn.classes,
     )
@@ -229,7 +242,7 @@ def compare_losses(
     half = ndtri((1 + level) / 2) * _estimate_mean_error(
         sample, held, moved, difference
     )
-    found = PairedDifference(
+    paired = PairedDifference(
         log_loss.spec.name,
         first=loss,
         second=loss + difference,
@@ -240,10 +253,10 @@ def compare_losses(
         method="normal",
     )
     if groups is not None:
-        found = compute_clustered_difference(
-            found, moved, held.predictions.weight, groups[held.rows]
+        paired = compute_clustered_difference(
+            paired, moved, held.predictions.weight, groups[held.rows]
         )
-    return double_difference_variance(found)
+    return double_difference_variance(paired)
 
 
 def _estimate_mean_error(sample, held, moved, mean):
@@ -261,24 +274,26 @@ def _estimate_mean_error(sample, held, moved, mean):
     stratum = stratum.ravel()
     # Two parts of the variance: that of all rows as a sample of the population, and
     # that of the drawn rows as a sample of their stratum.
-    own = np.bincount(stratum, weight * moved) / np.bincount(stratum, weight)
+    stratum_mean = np.bincount(stratum, weight * moved) / np.bincount(stratum, weight)
     n = np.bincount(stratum)[stratum]
-    apart = (moved - own[stratum]) ** 2 * n / np.maximum(n - 1, 1)
+    apart = (moved - stratum_mean[stratum]) ** 2 * n / np.maximum(n - 1, 1)
     variance = (
         held.squares / share @ (moved - mean) ** 2 + weight**2 * (1 - 1 / share) @ apart
     )
     return np.sqrt(variance) / weight.sum()
 
 
-def double_difference_variance(found: "PairedDifference") -> "PairedDifference":
+def double_difference_variance(difference: "PairedDifference") -> "PairedDifference":
     """Return the difference with twice the variance: each row is fitted to and judged."""
     # The half-width times the square root of 2.
-    half = (found.high - found.low) / np.sqrt(2)
-    return replace(found, low=found.difference - half, high=found.difference + half)
+    half = (difference.high - difference.low) / np.sqrt(2)
+    return replace(
+        difference, low=difference.difference - half, high=difference.difference + half
+    )
 
 
 def compute_clustered_difference(
-    found: "PairedDifference", moved: Any, weight: Any, groups: Any
+    difference: "PairedDifference", moved: Any, weight: Any, groups: Any
 ) -> "PairedDifference":
     """Return the difference with the interval of means of groups, whose rows are alike."""
     from scipy.stats import t
@@ -287,9 +302,13 @@ def compute_clustered_difference(
 
     _, groups = np.unique(groups, return_inverse=True)
     error = (
-        compute_clustered_sum_error(weight * (moved - found.difference), groups.ravel())
+        compute_clustered_sum_error(
+            weight * (moved - difference.difference), groups.ravel()
+        )
         / weight.sum()
     )
     # Student's law with one degree of freedom less than groups.
-    half = t.ppf((1 + found.level) / 2, groups.max()) * error
-    return replace(found, low=found.difference - half, high=found.difference + half)
+    half = t.ppf((1 + difference.level) / 2, groups.max()) * error
+    return replace(
+        difference, low=difference.difference - half, high=difference.difference + half
+    )

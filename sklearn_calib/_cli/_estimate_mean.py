@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.columns import Block, label_column, number_column, read_complete_column
+from .._files.columns import (
+    TableBlock,
+    read_complete_column,
+    read_label_column,
+    read_number_column,
+)
 from .._show import get_sections, quote_text, render_markdown
 from ._console import Screen, show_progress
 from ._messages import invalid_option
@@ -44,7 +49,7 @@ _COLUMN_HELP = {
 _COLUMN_ROLES = [option.removeprefix("--") for option in _COLUMN_HELP]
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "estimate-mean",
@@ -76,7 +81,7 @@ def add_to(commands: Any) -> None:
     )
     results = parser.add_argument_group("results")
     results.add_shared_options("--json", "--markdown")
-    parser.set_defaults(run=run_mean, level=0.95)
+    parser.set_defaults(run=run_estimate_mean, level=0.95)
 
 
 def _add_columns(group):
@@ -117,7 +122,7 @@ def _parse_width(text):
     return number
 
 
-def run_mean(options: Request) -> int:
+def run_estimate_mean(options: Request) -> int:
     """Print the means, and write them; returns the exit code."""
     _check_roles(options)
     with local_files(options) as files:
@@ -129,15 +134,15 @@ def run_mean(options: Request) -> int:
         first, *others = means
         gaps = {name: means[name].difference(means[first]) for name in others}
         plans = {
-            name: _compute_labels_needed(found, options.width)
-            for name, found in means.items()
+            name: _compute_labels_needed(estimate, options.width)
+            for name, estimate in means.items()
         }
     return _show_means(means, gaps, plans, options)
 
 
 def _check_roles(options):
     """Reject columns of two roles, and systems that cannot be compared item by item."""
-    roles: dict[str, str] = {}
+    roles = {}
     for role in _COLUMN_ROLES:
         name = getattr(options, role)
         if name is not None and roles.setdefault(name, role) != role:
@@ -173,14 +178,14 @@ def _load_columns(files: Sequence[str], options: Request) -> dict[str, Any]:
         files, lambda *_: [*names.values()], lambda *_: filled
     )
     verdicts = all(_is_text_column(table, options.score) for table in tables)
-    found = {}
+    column_by_role = {}
     for role, name in names.items():
         parts = [_get_column(table, role, name, verdicts, options) for table in tables]
-        found[role] = pd.concat(parts, ignore_index=True)
-    return found
+        column_by_role[role] = pd.concat(parts, ignore_index=True)
+    return column_by_role
 
 
-def _is_text_column(table: Block, name: str) -> bool:
+def _is_text_column(table: TableBlock, name: str) -> bool:
     """Return whether no value of a column is a number."""
     import pandas as pd
 
@@ -199,7 +204,7 @@ def _get_column(table, role, name, verdicts, options):
 
     if role == "label":
         changed = parse_ordered_column(table, name)
-        return label_column(
+        return read_label_column(
             table._replace(columns=table.columns.assign(**{name: changed})), name
         )
     if role in ("cluster", "system"):
@@ -207,12 +212,12 @@ def _get_column(table, role, name, verdicts, options):
     if role == "weight":
         is_labelled = table.columns[options.label].notna().to_numpy()
         values = np.full(len(is_labelled), np.nan)
-        values[is_labelled] = number_column(table.select_rows(is_labelled), name)
+        values[is_labelled] = read_number_column(table.select_rows(is_labelled), name)
         return pd.Series(values)
     if verdicts:
         filled = read_complete_column(table, name, "verdict").to_frame()
-        return label_column(table._replace(columns=filled), name)
-    numbers = number_column(table, name)
+        return read_label_column(table._replace(columns=filled), name)
+    numbers = read_number_column(table, name)
     if options.scale is not None:
         hint = (
             "Add --scale with the lowest and the highest score possible, such as --scale 1,10, or "
@@ -231,9 +236,9 @@ def _estimate_mean(rows, system, options) -> "CalibratedMean":
     is_labelled = rows["label"].notna().to_numpy() & chosen
     rest = chosen & ~is_labelled
     if not is_labelled.any():
-        of = "" if system is None else f" for the system {quote_text(system)}"
+        for_system = "" if system is None else f" for the system {quote_text(system)}"
         raise invalid_option(
-            expected=f"a label in some rows of column {quote_text(options.label)}{of}",
+            expected=f"a label in some rows of column {quote_text(options.label)}{for_system}",
             got="none",
             hint="Label some rows drawn at random",
         )
@@ -257,21 +262,21 @@ def _estimate_mean(rows, system, options) -> "CalibratedMean":
     )
 
 
-def _find_positive_class(given, labels):
+def _find_positive_class(positive, labels):
     """Return the class that was named, as the column has it."""
-    if given is None:
+    if positive is None:
         return None
     for label in set(labels.tolist()):
-        if given == str(label):
+        if positive == str(label):
             return label
     if labels.dtype.kind in "iuf":
         # Text that is not a number is rejected later, as an unknown label.
         with suppress(argparse.ArgumentTypeError):
-            return parse_any_number(given)
-    return given
+            return parse_any_number(positive)
+    return positive
 
 
-def _compute_labels_needed(found, width):
+def _compute_labels_needed(estimate, width):
     """Return labels that a width takes, with the scores and without.
 
     None if no number is enough.
@@ -281,7 +286,7 @@ def _compute_labels_needed(found, width):
     plan = {}
     for name, alone in (("labels", False), ("labels_alone", True)):
         try:
-            plan[name] = found.labels_needed(width, alone=alone)
+            plan[name] = estimate.labels_needed(width, alone=alone)
         except ValueError:
             plan[name] = None
     return {"width": width, **plan}
@@ -292,24 +297,24 @@ def _show_means(means, gaps, plans, options):
     titles = {name: name or "" for name in means}
     sections = [
         section._replace(name=titles[name], items=_describe_plan(plans[name]))
-        for name, found in means.items()
-        for section in get_sections(found)
+        for name, estimate in means.items()
+        for section in get_sections(estimate)
     ]
     sections += [
         section._replace(name=f"{name} less {first}")
-        for name, found in gaps.items()
-        for section in get_sections(found)
+        for name, estimate in gaps.items()
+        for section in get_sections(estimate)
     ]
     screen = Screen()
     screen.show_sections(*sections)
     content = {
         "means": [
-            {"system": name, **found.to_dict(), "plan": plans[name]}
-            for name, found in means.items()
+            {"system": name, **estimate.to_dict(), "plan": plans[name]}
+            for name, estimate in means.items()
         ],
         "differences": [
-            {"system": name, "less": first, **found.to_dict()}
-            for name, found in gaps.items()
+            {"system": name, "less": first, **estimate.to_dict()}
+            for name, estimate in gaps.items()
         ],
     }
     return screen.finish_output(

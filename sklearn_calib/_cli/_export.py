@@ -29,7 +29,7 @@ _TARGETS_BY_OPTION = {
 }
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "export",
@@ -100,10 +100,10 @@ def run_export(options: Request) -> int:
         raise invalid_option(
             expected="a file for the ONNX model", got="none", hint="Name it with --out"
         )
-    found = load_map(options.map, edited=options.edited)
+    exported_map = load_map(options.map, edited=options.edited)
     if options.out is not None:
         check_writable(options.out, [options.map])
-    content = _write_code(found, options)
+    content = _write_code(exported_map, options)
     usage = ""
     # Several columns give a query, and a large map in a table several statements.
     is_expression = options.to == "sql" and len(_parse_sql_columns(options)) == 1
@@ -130,20 +130,20 @@ def _parse_sql_columns(options):
     return parse_names(options.prob) if options.prob else ["p"]
 
 
-def _write_code(found: "ExportedMap", options: Request) -> bytes:
+def _write_code(exported_map: "ExportedMap", options: Request) -> bytes:
     from ..export import to_code, to_onnx, to_sql
 
     if options.to == "onnx":
         dtype: Any = "float32" if options.float32 else "float64"
-        return to_onnx(found, dtype=dtype).SerializeToString()
+        return to_onnx(exported_map, dtype=dtype).SerializeToString()
     if options.to != "sql":
         language: Any = {"js": "javascript"}.get(options.to, options.to)
-        return to_code(found, language, options.name or "calibrate").encode()
+        return to_code(exported_map, language, options.name or "calibrate").encode()
     columns: Any = _parse_sql_columns(options)
-    if len(columns) == 1 and len(found.classes_) == 2:
+    if len(columns) == 1 and len(exported_map.classes_) == 2:
         columns = columns[0]
     sql = to_sql(
-        found,
+        exported_map,
         columns,
         dialect=options.dialect or "ansi",
         into=options.into or "calibrated",

@@ -22,10 +22,10 @@ from ._drawn import (
 from ._messages import EXIT_FINDING, invalid_option
 from ._options import parse_any_number
 from ._outputs import check_writable, write_text
-from ._prediction_batches import expand_soft_labels, load_rows, name_files
+from ._prediction_batches import describe_files, expand_soft_labels, load_rows
 from ._remote import local_files
 from ._request import Request, parse_names
-from ._tables import remark_on_identifiers
+from ._tables import print_identifier_note
 
 if TYPE_CHECKING:
     from ..inference import PairedDifference
@@ -48,7 +48,7 @@ _MAX_UNPOOLED_ROWS = 200_000
 _MAX_SUMMARY_CELLS = 4096
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "fit",
@@ -122,7 +122,7 @@ def run_fit(options: Request) -> int:
     method = get_recalibrator(options.recalibrator)
     with local_files(options) as files:
         check_writable(options.out, [*files, *options.files])
-        remark_on_identifiers(files, options)
+        print_identifier_note(files, options)
         if options.soft_labels:
             _check_soft_label_support(method, options)
             if options.scale is None and should_summarize_files(
@@ -146,7 +146,7 @@ def run_fit(options: Request) -> int:
         several = _needs_unpooled_rows(len(rows.names), options)
         if not whole and (several or len(rows.labels) > _MAX_UNPOOLED_ROWS):
             return _fit_large(files, options)
-        with add_error_context(source=name_files(files)):
+        with add_error_context(source=describe_files(files)):
             return _fit_rows(rows, options, (len(rows.labels), len(rows.labels)))
 
 
@@ -173,16 +173,16 @@ def _fit_rows(
     proba = rows.scores
     if options.score_kind == "proba":
         proba = read_proba(proba, tolerance=options.sum_tolerance)
-    given = {
+    fit_options = {
         "sample_weight": rows.weight,
         "classes": rows.classes,
-        "groups": rows.together,
+        "groups": rows.cluster,
     }
 
     def judge_fit():
         # Clusters and several classes need their rows.
-        if len(rows.classes) > 2 or rows.together is not None:
-            return _cross_validate_rows(options.recalibrator, proba, rows, given)
+        if len(rows.classes) > 2 or rows.cluster is not None:
+            return _cross_validate_rows(options.recalibrator, proba, rows, fit_options)
         canonical_weight(rows.weight, len(proba))  # a summary takes all 0
         cells = CalibrationSummary(classes=rows.classes)  # as `audit` has them
         cells.update(rows.labels, np.asarray(proba), rows.weight)
@@ -190,7 +190,7 @@ def _fit_rows(
 
     def learn_map():
         method = get_recalibrator(options.recalibrator)
-        return fit_recalibrator(method, proba, rows.labels, **given)
+        return fit_recalibrator(method, proba, rows.labels, **fit_options)
 
     of_class = np.unique(rows.labels, return_counts=True)[1]
     return _judge_and_write(
@@ -199,7 +199,7 @@ def _fit_rows(
         judge_fit,
         learn_map,
         options,
-        rows.together,
+        rows.cluster,
     )
 
 
@@ -239,7 +239,13 @@ def _fit_to_drawn_rows(summary: Any, options: Request) -> int:
             folds = sample.split_into_folds(_N_FOLDS, groups)
             held = sample.recalibrate_held_out(options.recalibrator, folds, groups)
         loss = summary.totals.log_loss / summary.weight
-        return compare_losses(sample, held, loss, _GAIN_CONFIDENCE_LEVEL, groups)
+        return compare_losses(
+            sample,
+            held,
+            loss,
+            _GAIN_CONFIDENCE_LEVEL,
+            groups,
+        )
 
     def learn_map():
         return fit_recalibrator(
@@ -284,7 +290,13 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
     counts = coarse.samples()[0].counts.sum(axis=0)
     cross_validate = partial(_cross_validate_cells, options.recalibrator, summary)
     learned = partial(coarse.fit, options.recalibrator)
-    return _judge_and_write(description, counts, cross_validate, learned, options)
+    return _judge_and_write(
+        description,
+        counts,
+        cross_validate,
+        learned,
+        options,
+    )
 
 
 def _judge_and_write(description, counts, judge, fit, options, groups=None):
@@ -327,10 +339,14 @@ def _list_read_columns(options):
         "group": options.group,
         "prediction": options.prediction,
     }
-    found = {"label": options.label_columns()} if options.label else {}
-    found |= {role: [name] for role, name in roles.items() if name is not None}
+    columns_by_role = {"label": options.label_columns()} if options.label else {}
+    columns_by_role |= {
+        role: [name] for role, name in roles.items() if name is not None
+    }
     return (
-        found | ({"scores": parse_names(options.prob)} if options.prob else {}) or None
+        columns_by_role
+        | ({"scores": parse_names(options.prob)} if options.prob else {})
+        or None
     )
 
 
@@ -389,10 +405,10 @@ def _cross_validate_cells(method, summary):
     )
 
 
-def _cross_validate_rows(method, proba, rows, given):
+def _cross_validate_rows(method, proba, rows, fit_options):
     """Return what `compare_losses` returns, of rows in memory in their own order.
 
-    `given` are the arguments of a fit to them.
+    `fit_options` are the arguments of a fit to them.
     """
     from .._validation import canonical_weight, read_labels, read_proba
     from ..inference import paired_difference
@@ -400,8 +416,14 @@ def _cross_validate_rows(method, proba, rows, given):
     from ..recalibrators import cross_fitted_proba, encode_groups
 
     with show_progress("judging"):
-        after = cross_fitted_proba(method, proba, rows.labels, cv=_N_FOLDS, **given)
-    found = paired_difference(
+        after = cross_fitted_proba(
+            method,
+            proba,
+            rows.labels,
+            cv=_N_FOLDS,
+            **fit_options,
+        )
+    difference = paired_difference(
         rows.labels,
         proba,
         after,
@@ -409,16 +431,16 @@ def _cross_validate_rows(method, proba, rows, given):
         sample_weight=rows.weight,
         labels=rows.classes,
     )
-    if rows.together is not None:
+    if rows.cluster is not None:
         codes = read_labels(rows.labels, classes=rows.classes)[1]
         of_rows = LogLoss().compute_row_losses
         n = len(codes)
         moved = of_rows(after, codes) - of_rows(read_proba(proba), codes)
         weight = canonical_weight(rows.weight, n)
-        found = compute_clustered_difference(
-            found, moved, weight, encode_groups(rows.together, n)
+        difference = compute_clustered_difference(
+            difference, moved, weight, encode_groups(rows.cluster, n)
         )
-    return double_difference_variance(found)
+    return double_difference_variance(difference)
 
 
 def describe_gain(method: str, gain: "PairedDifference") -> list[str]:

@@ -5,14 +5,14 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from .._argument_checks import import_optional
-from .._files.columns import Block
-from .._files.tables import column_names, is_unpacked_size_above
+from .._files.columns import TableBlock
+from .._files.tables import is_unpacked_size_above, read_column_names
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError
 from ..groups import audit_pairs, group_calibration, partition_values
 from ..summary import count_values, is_summary_file, summarize, summarize_groups
-from ._classes import check_column_order, find_class_order, in_class_order
+from ._classes import check_column_order, find_class_order, sort_by_class_order
 from ._console import Screen, show_progress
 from ._drawn import (
     check_scores_not_reversed,
@@ -24,23 +24,23 @@ from ._drawn import (
 )
 from ._messages import invalid_option
 from ._outputs import translate_write_errors
-from ._request import Request, parse_columns, spell_option
+from ._request import Request, format_option_name, parse_columns
 from ._result import Condition, collect_report_settings, emit_report
 from ._tables import parse_ordered_column, parse_texts
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
-    from ..summary import CalibrationSummary, Draw
+    from ..summary import CalibrationSummary, DrawOptions
     from ._prediction_batches import PredictionBatch
 
-_GROUP_AUDIT_OPTIONS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE_LEVEL}
+_GROUP_AUDIT_OPTIONS = {"depth": 2, "level": 1 - SIGNIFICANCE_LEVEL}
 
 
 def audit_groups(
     files: list[str],
     by: Sequence[str],
     plan: dict[str, Any],
-    draw: "Draw",
+    draw: "DrawOptions",
     *,
     n_jobs: int | None = None,
 ) -> "tuple[CalibrationSummary, GroupCalibration | None]":
@@ -56,11 +56,11 @@ def audit_groups(
         The columns.
     plan : dict
         Further arguments of `summarize`.
-    draw : Draw
+    draw : DrawOptions
         What to draw beside the summary.
     n_jobs : int, optional
     """
-    reading: dict[str, Any] = {"n_jobs": n_jobs, "csv": plan["csv"]}
+    reading = {"n_jobs": n_jobs, "csv": plan["csv"]}
     with show_progress("reading groups") as advance:
         # the label, which is in the files, is read with columns that only folders name
         values = count_values(files, [*by, plan["label"]], progress=advance, **reading)
@@ -78,29 +78,39 @@ def audit_groups(
         partitions.append(partition)
     with show_progress("reading") as advance:
         columns = [*values.values()]
-        found = summarize_groups(
-            files, columns, progress=advance, draw=draw, **plan | reading
+        grouped = summarize_groups(
+            files,
+            columns,
+            progress=advance,
+            draw=draw,
+            **plan | reading,
         )
     partitions = [
-        one._replace(codes=codes)
-        for one, codes in zip(partitions, found.groups, strict=True)
+        values_of_column._replace(codes=codes)
+        for values_of_column, codes in zip(partitions, grouped.groups, strict=True)
     ]
     audited = None
-    if found.summary.n_samples:
+    if grouped.summary.n_samples:
         audited = audit_pairs(
-            found.pairs, partitions, found.n_rows, found.summary, **_GROUP_AUDIT_OPTIONS
+            grouped.pairs,
+            partitions,
+            grouped.n_rows,
+            grouped.summary,
+            **_GROUP_AUDIT_OPTIONS,
         )
-    return found.summary, audited
+    return grouped.summary, audited
 
 
 def _audit_saved(files, by):
     """Return the summary of all rows, and the groups that the folders of saved summaries name."""
     with show_progress("reading") as advance:
-        found = summarize(files, by=[*by], progress=advance)
+        summary_by_group = summarize(files, by=[*by], progress=advance)
     groups = group_calibration(
-        found, groups=[make_printable(name) for name in by], **_GROUP_AUDIT_OPTIONS
+        summary_by_group,
+        groups=[make_printable(name) for name in by],
+        **_GROUP_AUDIT_OPTIONS,
     )
-    return sum(found.values()), groups
+    return sum(summary_by_group.values()), groups
 
 
 def _parse_values(values, column):
@@ -112,11 +122,11 @@ def _parse_values(values, column):
     listed = pd.Series(values, dtype=object)
     if column.as_text:
         listed = parse_texts(listed, column.decimal)
-    if not any(isinstance(one, str) for one in listed):
+    if not any(isinstance(value, str) for value in listed):
         return listed.to_numpy(dtype=object)
     frame = pd.DataFrame({column.name: listed})
     return parse_ordered_column(
-        Block(frame, "", column.decimal), column.name
+        TableBlock(frame, "", column.decimal), column.name
     ).to_numpy()
 
 
@@ -159,7 +169,7 @@ def find_options_needing_all_rows(
 ) -> list[str]:
     """Return which options were given that need all rows at once."""
     return [
-        spell_option(name)
+        format_option_name(name)
         for name in names
         if getattr(options, name) not in (None, False)
     ]
@@ -204,7 +214,9 @@ def _find_roles(file, options):
     def pick_columns(present):
         return [*options.label_columns(present), *parse_columns(options.prob, present)]
 
-    return options.find_roles(column_names(file, pick_columns, **options.csv_options))
+    return options.find_roles(
+        read_column_names(file, pick_columns, **options.csv_options)
+    )
 
 
 def audit_large(
@@ -272,7 +284,7 @@ def _summarize_rows(files, table, options, rows, all_labels):
     roles = _find_roles(table, options)
     draw = make_draw(options, roles.features, rows or len(roles.scores) > 2)
     order = _find_classes(files, options, roles, all_labels)
-    columns = in_class_order(roles.scores, order.classes)
+    columns = sort_by_class_order(roles.scores, order.classes)
     plan = {
         "label": roles.labels if options.soft_labels else options.label,
         "prob": columns,
@@ -289,7 +301,11 @@ def _summarize_rows(files, table, options, rows, all_labels):
             return audit_groups(files, roles.groups, plan, draw, n_jobs=n_jobs)
         with show_progress("reading") as advance:
             return summarize(
-                files, n_jobs=n_jobs, progress=advance, _draw=draw, **plan
+                files,
+                n_jobs=n_jobs,
+                progress=advance,
+                _draw=draw,
+                **plan,
             ), None
 
     summary, groups = _run_on_dask_workers(options.dask, read_files)
@@ -306,11 +322,21 @@ def draw_soft_label_items(
     """
     _check_no_summaries(files, "--soft-labels")
     summary, _, columns = _summarize_rows(
-        [*files], files[0], options, rows=True, all_labels=True
+        [*files],
+        files[0],
+        options,
+        rows=True,
+        all_labels=True,
     )
     drawn = summary.drawn.get_sample(summary.classes)
     rows = sample_soft_label_rows(drawn, columns, options)
-    check_column_order(rows.labels, rows.scores, rows.classes, len(rows.names), options)
+    check_column_order(
+        rows.labels,
+        rows.scores,
+        rows.classes,
+        len(rows.names),
+        options,
+    )
     return rows, summary.n_samples
 
 
@@ -351,12 +377,12 @@ def _check_summary_options(summary, options):
                 got=f"summaries{more}",
                 hint="Leave it out, or give the rows",
             )
-    known = summary.positive_label
+    summary_positive = summary.positive_label
     if options.positive is not None and make_printable(
         options.positive
-    ) != make_printable(known):
+    ) != make_printable(summary_positive):
         raise invalid_option(
-            expected=f"--positive {quote_text(known)}, as the summaries have it",
+            expected=f"--positive {quote_text(summary_positive)}, as the summaries have it",
             got=quote_text(options.positive),
             hint="Leave it out, or give the rows",
         )

@@ -43,9 +43,9 @@ def load_map(file: str, *, edited: bool = False) -> "ExportedMap":
         ) from error
 
 
-def check_score_kind(found: "ExportedMap", kind: str, file: str) -> None:
+def check_score_kind(exported_map: "ExportedMap", kind: str, file: str) -> None:
     """Reject scores of another kind than those that the map was written for."""
-    wanted = found.document["input"]
+    wanted = exported_map.document["input"]
     if kind == wanted:
         return
     hint = "Add --scale logits" if wanted == "logits" else "Leave --scale logits out"
@@ -57,6 +57,6 @@ def check_score_kind(found: "ExportedMap", kind: str, file: str) -> None:
     )
 
 
-def label_names(found: "ExportedMap") -> list[Any]:
+def label_names(exported_map: "ExportedMap") -> list[Any]:
     """Return the labels of a map, as the command line names them."""
-    return [make_printable(label, 40) for label in found.classes_.tolist()]
+    return [make_printable(label, 40) for label in exported_map.classes_.tolist()]

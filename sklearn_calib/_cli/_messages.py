@@ -148,7 +148,7 @@ def _translate_text(text, argument, hints):
     for topic, (pattern, option) in _HINT_BY_TOPIC.items():
         text = re.sub(pattern, hints.get(topic, option), text)
     text = _ASSIGNMENT_PATTERN.sub(_translate_assignment, text)
-    text = _ARGUMENT_NAME_PATTERN.sub(lambda found: OPTION_BY_ARGUMENT[found[1]], text)
+    text = _ARGUMENT_NAME_PATTERN.sub(lambda match: OPTION_BY_ARGUMENT[match[1]], text)
     if argument in OPTION_BY_ARGUMENT:  # the words that also are English ones
         text = re.sub(
             rf"(?<![\w-]){argument}\b", OPTION_BY_ARGUMENT[argument], text, count=1
@@ -156,11 +156,11 @@ def _translate_text(text, argument, hints):
     return text
 
 
-def _translate_assignment(found):
-    name = found[1]
-    value = found[2]
-    if found[0] in _OPTION_BY_ASSIGNMENT:
-        return _OPTION_BY_ASSIGNMENT[found[0]]
+def _translate_assignment(match):
+    name = match[1]
+    value = match[2]
+    if match[0] in _OPTION_BY_ASSIGNMENT:
+        return _OPTION_BY_ASSIGNMENT[match[0]]
     option = OPTION_BY_ARGUMENT[name]
     if value is None or value in ("True", "False"):
         return option

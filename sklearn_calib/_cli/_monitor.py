@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._files.atomic import lock_file
 from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._files.columns import EMPTY_TABLE_HINT
-from .._files.opened import json_text, open_decompressed
-from .._files.tables import is_unpacked_size_above, table_blocks
-from .._files.whole import lock_file
+from .._files.input_files import open_decompressed, read_json_text
+from .._files.tables import is_unpacked_size_above, iter_table_blocks
 from .._show import make_printable, quote_text
 from ..exceptions import CalibrationWarning, InvalidInputError
 from ._classes import check_column_order
 from ._console import Output, print_note
 from ._messages import EXIT_FINDING, EXIT_SUCCESS, MISSING_LABEL_HINTS, invalid_option
-from ._options import make_number_parser, parse_share
+from ._options import make_number_parser, parse_fraction
 from ._outputs import (
     check_writable,
     is_device_or_pipe,
@@ -29,10 +29,10 @@ from ._outputs import (
     write_text,
 )
 from ._prediction_batches import (
-    MixedTimes,
+    MixedTimesError,
     PredictionBatches,
+    describe_files,
     join_batches,
-    name_files,
 )
 from ._remote import local_files
 from ._request import Request
@@ -46,7 +46,7 @@ _COLUMN_ORDER_ROWS = 2**17
 # A state stores the checksums of this many files.
 _MAX_STORED_CHECKSUMS = 400
 # Unordered tables of at least this size get a note.
-_MIN_REPORTED_BYTES = 2**23
+_MIN_UNORDERED_NOTE_BYTES = 2**23
 EXAMPLES = (
     "sklearn-calib monitor week.csv --label outcome --prob p --state state.json",
     "sklearn-calib monitor today.csv --label outcome --prob p --time day --state state.json "
@@ -55,7 +55,7 @@ EXAMPLES = (
 )
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "monitor",
@@ -105,7 +105,7 @@ def add_to(commands: Any) -> None:
     )
     work.add_argument(
         "--alpha",
-        type=parse_share,
+        type=parse_fraction,
         metavar="A",
         help="while the probabilities are calibrated, the test ever raises a false "
         "alarm with probability at most A (default: 0.05)",
@@ -150,41 +150,47 @@ def run_monitor(options: Request) -> int:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])
         # its errors are raised before the table is read
-        known = _load_state(options)
+        old_monitor = _load_state(options)
         files = [file for file in files if _has_rows(file, options)]
         if not files:
             return EXIT_SUCCESS
-        batches = PredictionBatches(files, options, _find_known(known))
+        batches = PredictionBatches(files, options, _get_known_classes(old_monitor))
         with _lock_state(options):
             now = _load_state(options, again=True)
             # another process has been there
-            if not np.array_equal(_find_known(now), _find_known(known)):
-                batches = PredictionBatches(files, options, _find_known(now))
+            if not np.array_equal(
+                _get_known_classes(now), _get_known_classes(old_monitor)
+            ):
+                batches = PredictionBatches(files, options, _get_known_classes(now))
             checksums = _collect_checksums(files, options)
-            found = _update_monitor(batches, options)
-            batches.print_left_out()
+            new_monitor = _update_monitor(batches, options)
+            batches.print_dropped_rows()
             if options.state is not None:
-                state = found.state_dict()
+                state = new_monitor.state_dict()
                 if checksums:
                     state["files"] = checksums
                     state[CHECKSUM_KEY] = compute_checksum(state)
                 text = json.dumps(state, allow_nan=False)
                 write_text(f"{text}\n", options.state, "--state")
     output = Output()
-    if found.alarm_ or not options.quiet:
-        output.print(make_printable(f"{name_files(options.files)}: {found}", None))
-    return output.finish_output({}, EXIT_FINDING if found.alarm_ else EXIT_SUCCESS)
+    if new_monitor.alarm_ or not options.quiet:
+        output.print(
+            make_printable(f"{describe_files(options.files)}: {new_monitor}", None)
+        )
+    return output.finish_output(
+        {}, EXIT_FINDING if new_monitor.alarm_ else EXIT_SUCCESS
+    )
 
 
 def _has_rows(file, options):
     """Return whether a file has rows; print a note if it has none."""
     try:
-        next(table_blocks(file, options.pick_columns, **options.csv_options))
+        next(iter_table_blocks(file, options.pick_columns, **options.csv_options))
     except InvalidInputError as error:
         if error.hint != EMPTY_TABLE_HINT:
             raise
         if not options.quiet:
-            print_note(f"{name_files([file])} has no rows: there is nothing to add")
+            print_note(f"{describe_files([file])} has no rows: there is nothing to add")
         return False
     return True
 
@@ -194,25 +200,25 @@ def _collect_checksums(files, options):
 
     With ``--time`` rows that come again are rejected by their times.
     """
-    known = []
+    checksums = []
     if options.state is not None and os.path.exists(options.state):
-        known = json.loads(json_text(options.state)).get("files", [])
+        checksums = json.loads(read_json_text(options.state)).get("files", [])
     for file in files if options.time is None else ():
         digest = sha256()
         with open_decompressed(file) as stream:
             while piece := stream.read(2**20):
                 digest.update(piece)
-        found = digest.hexdigest()[:16]
-        if found in known and not options.repeated:
+        checksum = digest.hexdigest()[:16]
+        if checksum in checksums and not options.repeated:
             raise invalid_option(
                 expected="files that were not read before",
-                got=f"{name_files([file])}, which has the same content as one of them",
+                got=f"{describe_files([file])}, which has the same content as one of them",
                 hint=(
                     "Name a file of new rows, or add --allow repeated if the same rows came again"
                 ),
             )
-        known.append(found)
-    return known[-_MAX_STORED_CHECKSUMS:]
+        checksums.append(checksum)
+    return checksums[-_MAX_STORED_CHECKSUMS:]
 
 
 def _check_state(state, files):
@@ -257,13 +263,13 @@ def _lock_state(options: Request) -> Iterator[None]:
 
 def _collect_settings(options):
     """Return the given settings of the monitor; the rest has defaults."""
-    given = {
+    settings = {
         "alarm": options.alarm,
         "average_run_length": options.run_length,
         "alpha": options.alpha,
         "multiclass": None if options.classwise is None else "classwise",
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _load_state(
@@ -279,7 +285,7 @@ def _load_state(
         return None
     name = quote_text(options.state, 200)
     try:
-        content = json.loads(json_text(options.state))
+        content = json.loads(read_json_text(options.state))
     except (OSError, ValueError) as error:
         reason = make_printable(getattr(error, "strerror", None) or error, 100)
         raise invalid_option(
@@ -291,22 +297,22 @@ def _load_state(
         with warnings.catch_warnings():
             if again:
                 warnings.simplefilter("ignore", CalibrationWarning)
-            found = CalibrationMonitor.from_state_dict(content)
+            monitor = CalibrationMonitor.from_state_dict(content)
     except InvalidInputError as error:
         error.set_fields(source=name, remark="The file is as it was.")
         raise
     for setting, value in _collect_settings(options).items():
-        if (own := getattr(found, setting)) != value:
+        if (stored_value := getattr(monitor, setting)) != value:
             described = setting.replace("average_run_length", "run length")
             raise invalid_option(
-                expected=f"the {described} {own} of the monitor in {name}",
+                expected=f"the {described} {stored_value} of the monitor in {name}",
                 got=f"{value}",
                 hint="Leave the option out, or take another --state",
             )
-    return found
+    return monitor
 
 
-def _find_known(monitor):
+def _get_known_classes(monitor):
     """Return the classes of a monitor, or None."""
     return None if monitor is None else monitor.classes_
 
@@ -321,9 +327,9 @@ def _update_monitor(
     tables = _check_first_rows_column_order(batches, options)
     try:
         return _add_rows(batches.iter_batches(tables), batches, options)
-    except (MixedTimes, _Backwards):
+    except (MixedTimesError, _Backwards):
         pass
-    if is_unpacked_size_above(batches.files, _MIN_REPORTED_BYTES):
+    if is_unpacked_size_above(batches.files, _MIN_UNORDERED_NOTE_BYTES):
         print_note(
             f"the rows are not in the order of {quote_text(options.time)}: to be put in it, all of "
             "them are held in memory. Give a sorted table, or a day at a time, where they are too "
@@ -357,13 +363,17 @@ def _check_first_rows_column_order(batches, options):
     n_columns = len(batches.names)
     try:
         check_column_order(
-            rows.labels, rows.scores, batches.classes, n_columns, options
+            rows.labels,
+            rows.scores,
+            batches.classes,
+            n_columns,
+            options,
         )
     except InvalidInputError as error:
         if _load_state(options, again=True) is None:
-            error.set_fields(source=name_files(options.files))
+            error.set_fields(source=describe_files(options.files))
             raise
-        print_note(f"{name_files(options.files)}: {error}")
+        print_note(f"{describe_files(options.files)}: {error}")
     return _iter_and_free(first, tables)
 
 
@@ -381,11 +391,11 @@ class _Backwards(Exception):
 def _add_rows(rows, batches, options):
     from ..monitoring import TIME_ORDER_HINT, CalibrationMonitor, continue_batch
 
-    found = _load_state(options, again=True) or CalibrationMonitor(
+    monitor = _load_state(options, again=True) or CalibrationMonitor(
         classes=batches.classes, **_collect_settings(options)
     )
     soft = bool(options.soft_labels)
-    update = partial(found.update, only_later=True)
+    update = partial(monitor.update, only_later=True)
     began = False
     for batch in rows:
         time = None if batch.time is None else batch.time.to_numpy()
@@ -394,9 +404,9 @@ def _add_rows(rows, batches, options):
         except InvalidInputError as error:
             if began and error.hint == TIME_ORDER_HINT:  # it runs backwards
                 raise _Backwards from error
-            error.set_fields(source=name_files(batches.files))
+            error.set_fields(source=describe_files(batches.files))
             raise
         began = True
         # Further tables may begin at the time at which the one before ended.
-        update = partial(continue_batch, found)
-    return found
+        update = partial(continue_batch, monitor)
+    return monitor

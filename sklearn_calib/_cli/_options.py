@@ -22,7 +22,9 @@ class _Help(argparse.RawDescriptionHelpFormatter):
     def add_usage(
         self, usage: Any, actions: Any, groups: Any, prefix: Any = None
     ) -> None:
-        needed = [one for one in actions if one.required or not one.option_strings]
+        needed = [
+            action for action in actions if action.required or not action.option_strings
+        ]
         super().add_usage(usage, needed, [], prefix)
 
     def _format_action(self, action: argparse.Action) -> str:
@@ -35,19 +37,23 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         return text.partition("\n")[2]
 
 
-class _Once(argparse.Action):
+class _StoreOnceOrListAction(argparse.Action):
     """A text; all of them as a list if the option is given several times."""
 
     def __call__(
         self, parser: Any, namespace: Any, values: Any, option: Any = None
     ) -> None:
-        known = getattr(namespace, self.dest)
-        if isinstance(known, str):
-            known = [known]
-        setattr(namespace, self.dest, values if known is None else [*known, values])
+        earlier_values = getattr(namespace, self.dest)
+        if isinstance(earlier_values, str):
+            earlier_values = [earlier_values]
+        setattr(
+            namespace,
+            self.dest,
+            values if earlier_values is None else [*earlier_values, values],
+        )
 
 
-class _Meaning(argparse.Action):
+class _SetAttributesAction(argparse.Action):
     """An option whose words set the attributes in `means`; the words themselves are kept, too."""
 
     def __init__(
@@ -213,7 +219,7 @@ class Options(argparse._ActionsContainer):
         self.add_argument(
             "--out",
             dest="pages",
-            action=_Meaning,
+            action=_SetAttributesAction,
             means=lambda word: {"out": word, "no_page": word == "none"},
             metavar="FILE",
             help="the page to write, or none (default: report.html)",
@@ -233,7 +239,7 @@ class Options(argparse._ActionsContainer):
         what = {name.replace("_", "-"): text for name, text in texts.items()}
         self.add_argument(
             "--allow",
-            action=_Meaning,
+            action=_SetAttributesAction,
             means=lambda word: {_ATTRIBUTE_BY_ALLOWED_WORD[word]: True},
             choices=(*what,),
             metavar="WORD",
@@ -246,7 +252,7 @@ class Options(argparse._ActionsContainer):
         texts = "; ".join(f"{word}: {_MISSING_CHOICES[word][2]}" for word in words)
         self.add_argument(
             "--missing",
-            action=_Meaning,
+            action=_SetAttributesAction,
             means=lambda word: dict([_MISSING_CHOICES[word][:2]]),
             choices=words,
             metavar="WORD",
@@ -262,19 +268,23 @@ class Options(argparse._ActionsContainer):
             kinds["LOW,HIGH"] = "marks from LOW (0 %%) to HIGH (100 %%), such as 0,10"
 
         def parse_meaning(word):
-            found: dict[str, Any] = {"percent": False, "logits": False, "scale": None}
+            attributes: dict[str, Any] = {
+                "percent": False,
+                "logits": False,
+                "scale": None,
+            }
             if word in ("percent", "logits") and word in kinds:
-                return found | {word: True}
+                return attributes | {word: True}
             if not marks:
                 raise argparse.ArgumentTypeError(
                     f"expected percent, got {quote_text(word)}"
                 )
-            return found | {"scale": parse_scale_ends(word)}
+            return attributes | {"scale": parse_scale_ends(word)}
 
         self.add_argument(
             "--scale",
             dest="numbers",
-            action=_Meaning,
+            action=_SetAttributesAction,
             means=parse_meaning,
             metavar="KIND",
             help="kind of the numbers in --prob, if they are not probabilities: "
@@ -306,7 +316,7 @@ class Options(argparse._ActionsContainer):
             group.add_argument(
                 "--tolerance",
                 dest="sums",
-                action=_Meaning,
+                action=_SetAttributesAction,
                 means=_parse_tolerance,
                 metavar="T",
                 help="divide rows of probabilities by their sums, without a message, if the "
@@ -316,7 +326,7 @@ class Options(argparse._ActionsContainer):
         group.add_argument(
             "--read",
             dest="form",
-            action=_Meaning,
+            action=_SetAttributesAction,
             means=_parse_csv_option,
             metavar="WHAT=HOW",
             help="format of a csv file, if it is not detected: sep=; or sep=tab, "
@@ -353,17 +363,19 @@ class Parser(Options, argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does; the error about an unknown option names the nearest one."""
-        given = sys.argv[1:] if args is None else [*args]
-        found, extra = self.parse_known_args(given, namespace or Request())
+        arguments = sys.argv[1:] if args is None else [*args]
+        parsed, extra = self.parse_known_args(arguments, namespace or Request())
         if extra:
             unknown = next((text for text in extra if text.startswith("-")), extra[0])
-            options = self._list_options(given[0]) if unknown.startswith("--") else ()
+            options = (
+                self._list_options(arguments[0]) if unknown.startswith("--") else ()
+            )
             near = _suggest_option_or_command(unknown.partition("=")[0], options)
             hint = f" (do you mean {near}?)" if near else ""
             self.error(
                 f"unrecognized arguments: {make_printable(' '.join(extra), 200)}{hint}"
             )
-        return found
+        return parsed
 
     def _list_options(self, command):
         """Return all options of a command."""
@@ -386,18 +398,18 @@ class Parser(Options, argparse.ArgumentParser):
             raise
 
 
-def _suggest_option_or_command(word, known):
+def _suggest_option_or_command(word, known_words):
     """Return what a word of other tools means here, else the nearest name, or None."""
     meant = _MEANING_BY_FOREIGN_WORD.get(str(word).replace("_", "-"))
-    if meant is not None and meant.split()[0] in known:
+    if meant is not None and meant.split()[0] in known_words:
         return meant
-    return find_nearest_name(word, known)
+    return find_nearest_name(word, known_words)
 
 
 def parse_scale_ends(text: str) -> tuple[float, float]:
     """Return a type of argparse: two numbers, the lower one first."""
     try:
-        low, high = (float(part) for part in text.split(","))
+        low, high = (float(number) for number in text.split(","))
     except ValueError:
         low = high = 0.0
     if not -float("inf") < low < high < float("inf"):
@@ -429,11 +441,11 @@ def _parse_csv_option(word):
     return {name: parse_names([value]) if name == "header" else value}
 
 
-def make_integer_parser(least: int) -> Any:
-    """Return a type of argparse: whole numbers from `least`."""
-    rule = f"a whole number from {least}"
+def make_integer_parser(minimum: int) -> Any:
+    """Return a type of argparse: whole numbers from `minimum`."""
+    rule = f"a whole number from {minimum}"
     return make_number_parser(
-        rule, lambda n: n >= least, lambda text: int(text) if text.isdigit() else -1
+        rule, lambda n: n >= minimum, lambda text: int(text) if text.isdigit() else -1
     )
 
 
@@ -463,12 +475,12 @@ def suggest_plain_number(text: str) -> str | None:
 
     None for other texts.
     """
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"\s*([+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?)\s*(%?)\s*", text
     )
-    if found is None or not (found[2] or "," in found[1]):
+    if match is None or not (match[2] or "," in match[1]):
         return None
-    number = float(found[1].replace(",", ".")) / (100 if found[2] else 1)
+    number = float(match[1].replace(",", ".")) / (100 if match[2] else 1)
     return f"Write {number:.15g} for {text.strip()}"
 
 
@@ -484,14 +496,14 @@ def parse_any_number(text: str) -> float:
 
 
 #: A type of argparse.
-parse_share = make_number_parser(
+parse_fraction = make_number_parser(
     "a number between 0 and 1", lambda number: 0 < number < 1, hint=suggest_plain_number
 )
 
 _SHARED_OPTIONS: dict[str, dict[str, Any]] = {
     "map": {"metavar": "MAP", "help": "the map, as fit wrote it"},
     "--label": {
-        "action": _Once,
+        "action": _StoreOnceOrListAction,
         "metavar": "COLUMN",
         "help": "column of the true labels: numbers, text or booleans; with "
         "--soft-labels, several columns can be named as in --prob",
@@ -510,7 +522,7 @@ _SHARED_OPTIONS: dict[str, dict[str, Any]] = {
         "help": "resamples per interval (default: 200, fewer for many rows)",
     },
     "--level": {
-        "type": parse_share,
+        "type": parse_fraction,
         "default": 0.9,
         "metavar": "L",
         "help": "level of the intervals, between 0 and 1 (default: %(default)s)",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .._files.whole import write_whole
+from .._files.atomic import write_atomically
 from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError
 from ._console import show_progress
@@ -61,11 +61,11 @@ def _is_same_file(out, file):
 def check_outputs(options: Request, files: Sequence[str]) -> None:
     """Reject early outputs that cannot be written, that are inputs, or that are one file."""
     names = ("out", "json", "markdown", "save")
-    given = {f"--{name}": getattr(options, name) for name in names}
+    output_by_option = {f"--{name}": getattr(options, name) for name in names}
     if options.no_page:
-        del given["--out"]
+        del output_by_option["--out"]
     places: dict[str, str] = {}
-    for option, out in given.items():
+    for option, out in output_by_option.items():
         if out is None:
             continue
         if out == "-":
@@ -105,7 +105,7 @@ def translate_write_errors(out: str, option: str = "--out") -> Iterator[None]:
 def write_text(text: str | bytes, out: str, option: str) -> None:
     """Write a text whole or not at all."""
     with translate_write_errors(out, option):
-        write_whole(out, text)
+        write_atomically(out, text)
 
 
 def write_json(content: dict[str, Any], out: str) -> None:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._files.columns import Block
+from .._files.columns import TableBlock
 from .._files.tables import check_columns, load_table
 from .._show import make_printable, quote_text
-from ._classes import find_class_order, in_class_order
+from ._classes import find_class_order, sort_by_class_order
 from ._messages import invalid_option
 from ._prediction_batches import (
     PredictionBatch,
@@ -21,8 +21,8 @@ from ._request import Request, check_column_roles_differ, parse_columns
 from ._tables import (
     Tables,
     check_known,
+    check_labels_offered_by_rows,
     check_right_and_wrong_present,
-    check_there,
     encode_labels,
     get_correctness,
     get_scores,
@@ -69,7 +69,11 @@ def name_models(files: Sequence[str], options: Request) -> list[PairedModel]:
             hint="Name two columns or two files, or call them by --name",
         )
     places = zip(
-        called, (*files, *files)[:2], (named * 2)[:2], (True, False), strict=True
+        called,
+        (*files, *files)[:2],
+        (named * 2)[:2],
+        (True, False),
+        strict=True,
     )
     return [PairedModel(*place, []) for place in places]
 
@@ -99,8 +103,8 @@ class Pairs:
         self.n_rows = 0
         self.one_file = models[0].file == models[1].file
         self.tables = Tables(options)
-        self._tables: list[Block] | None = None
-        self.labels: list[str] = []  # the columns of the labels
+        self._tables = None
+        self.labels = []  # the columns of the labels
         if options.id is not None and not self.one_file:
             self._tables = self._match_tables()
             self.labels = options.label_columns(list(self._tables[0].columns))
@@ -128,7 +132,7 @@ class Pairs:
         self.n_rows = 0
         self.tables.reset_counts()
         options = self.options
-        differing = _Differing(options)
+        differing = _LabelDifferences(options)
         kinds: frozenset[str] = frozenset()
         for tables in self._align_tables():
             if options.second_label is not None:
@@ -139,16 +143,16 @@ class Pairs:
             kept = self.tables.drop_incomplete_rows(*tables)
             votes = None
             if options.soft_labels:
-                found = self._get_shares(kept, differing)
-                kinds |= found.kinds
-                labels = found.shares
-                votes = found.number
+                label_votes = self._get_shares(kept, differing)
+                kinds |= label_votes.kinds
+                labels = label_votes.shares
+                votes = label_votes.number
             else:
                 labels = self._encode_labels(kept, differing)
             if kept[0].n_rows and not differing.n_rows:
                 batch = self._make_batch(kept, labels, votes)
                 if options.soft_labels:
-                    batch = batch._replace(weight=batch.weigh_votes())
+                    batch = batch._replace(weight=batch.multiply_votes_by_weight())
                     if batch.weight is not None and not batch.weight.any():
                         batch = None
                     else:
@@ -156,7 +160,7 @@ class Pairs:
                 if batch is not None:
                     yield batch
             self.n_rows += kept[0].n_rows
-            advance(min(table.share for table in tables))
+            advance(min(table.read_fraction for table in tables))
         # Only if all rows are counted: files of other lengths are reported first.
         differing.raise_if_different()
         check_votes(kinds)
@@ -167,23 +171,23 @@ class Pairs:
         scores = []
         for model, table in zip(self.models, tables, strict=True):
             proba = get_scores(
-                table, in_class_order(model.columns, self.classes), options
+                table, sort_by_class_order(model.columns, self.classes), options
             )
             if self.is_flipped:
                 proba = np.asarray(proba)[:, ::-1]
             if not options.soft_labels:
-                check_there(labels, proba, table)
+                check_labels_offered_by_rows(labels, proba, table)
             scores.append(proba)
         beside = get_weights_and_clusters(tables[0], options, "cluster")
         if options.group is not None:
-            beside["together"] = beside["together"].astype(str).to_numpy()
+            beside["cluster"] = beside["cluster"].astype(str).to_numpy()
         return PredictionBatch(labels, scores, votes=votes, **beside)
 
     # -- tables -----------------------------------------------------------------------------------
 
     def _pick_columns(self, models, present):
         """Return all columns that are read; of each model the names of its own are kept."""
-        found: list[str] = []
+        columns = []
         options = self.options
         for model in models:
             model.columns[:] = parse_columns([model.prob], present)
@@ -192,16 +196,16 @@ class Pairs:
             if second is not None:
                 labels = [second]
             check_column_roles_differ(labels, model.columns)
-            found += model.columns
+            columns += model.columns
             if second is not None or model.needs_label or {*labels} <= {*present}:
-                found += labels
+                columns += labels
             if model.needs_label:
-                found += filter(
+                columns += filter(
                     None, (options.weight, options.group, options.prediction)
                 )
         if options.id is not None and not self.one_file:
-            found.append(options.id)
-        return [*dict.fromkeys(found)]
+            columns.append(options.id)
+        return [*dict.fromkeys(columns)]
 
     def _stream_tables(self, models):
         whole = self.options.group is not None  # only all rows show which names are one
@@ -215,10 +219,10 @@ class Pairs:
             n = self._tables[0].n_rows
             for start in range(0, n, _BATCH_ROWS):
                 rows = slice(start, start + _BATCH_ROWS)
-                part = (table.select_rows(rows) for table in self._tables)
+                selected_tables = (table.select_rows(rows) for table in self._tables)
                 yield [
-                    table._replace(share=min(1.0, (start + _BATCH_ROWS) / n))
-                    for table in part
+                    table._replace(read_fraction=min(1.0, (start + _BATCH_ROWS) / n))
+                    for table in selected_tables
                 ]
         elif self.one_file:
             for table in self._stream_tables(self.models):
@@ -239,10 +243,10 @@ class Pairs:
             for model in self.models
         ]
         name = self.options.id
-        keys = [_build_key_index(table, name) for table in tables]
-        kinds = {each.dtype.kind for each in keys}
+        keys = [_index_rows_by_key(table, name) for table in tables]
+        kinds = {key_column.dtype.kind for key_column in keys}
         if "i" in kinds and len(kinds) > 1:  # text such as "17" in one of the files
-            keys = [each.astype(str) for each in keys]
+            keys = [key_column.astype(str) for key_column in keys]
         places = keys[1].get_indexer(keys[0])
         lost = np.flatnonzero(places < 0)
         if len(lost) or len(keys[0]) != len(keys[1]):
@@ -284,14 +288,14 @@ class Pairs:
 
     def _get_shares(self, tables, differing):
         """Return the shares of a block."""
-        found = get_shares(tables[0], self.labels)
+        first_votes = get_shares(tables[0], self.labels)
         if not self.one_file and {*self.labels} <= {*tables[1].columns}:
             second = get_shares(tables[1], self.labels).shares
-            same = np.isclose(found.shares, second, rtol=0, atol=1e-9)
+            same = np.isclose(first_votes.shares, second, rtol=0, atol=1e-9)
             differing.compare_labels(
                 tables, same.reshape(len(same), -1).all(axis=1), True
             )
-        return found
+        return first_votes
 
     def _encode_labels(self, tables, differing):
         """Return the places of the labels among the classes."""
@@ -310,7 +314,7 @@ class Pairs:
         return codes
 
 
-class _Differing:
+class _LabelDifferences:
     """Rows whose labels are not the same in both files."""
 
     def __init__(self, options: Request) -> None:
@@ -318,16 +322,18 @@ class _Differing:
         self.n_rows = 0
         self._first = ""
 
-    def compare_labels(self, tables: Sequence[Block], first: Any, second: Any) -> None:
+    def compare_labels(
+        self, tables: Sequence[TableBlock], first: Any, second: Any
+    ) -> None:
         """Compare the labels of a block."""
         places = np.flatnonzero(first != second)
         if len(places) and not self.n_rows:
             label = self.options.label_columns(list(tables[0].columns))[0]
             place = places[0]
-            one, two = (
+            first_label, second_label = (
                 quote_text(table.columns[label].iloc[place]) for table in tables
             )
-            self._first = f"{one} and {two} in row {tables[0].get_file_row(place)}"
+            self._first = f"{first_label} and {second_label} in row {tables[0].get_file_row(place)}"
         self.n_rows += len(places)
 
     def raise_if_different(self) -> None:
@@ -345,7 +351,7 @@ class _Differing:
             )
 
 
-def _build_key_index(table, name):
+def _index_rows_by_key(table, name):
     """Return the values that identify the rows, as an index."""
     import pandas as pd
 

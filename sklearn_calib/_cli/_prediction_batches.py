@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._files.columns import Block, number_column, read_complete_column
+from .._files.columns import TableBlock, read_complete_column, read_number_column
 from .._show import make_printable, redact_secrets
 from .._typing import AnyArray, FloatArray
 from ..exceptions import add_error_context
@@ -14,16 +14,16 @@ from ._classes import (
     check_column_order,
     find_class_order,
     get_soft_label_classes,
-    in_class_order,
     match_named_classes,
     order_classes,
+    sort_by_class_order,
 )
 from ._messages import invalid_option
 from ._request import Request, Roles
 from ._tables import (
     Tables,
+    check_labels_offered_by_rows,
     check_right_and_wrong_present,
-    check_there,
     find_codes,
     get_correctness,
     get_probability,
@@ -45,7 +45,7 @@ class PredictionBatch(NamedTuple):
         The numbers in the table, percentages as probabilities, or what `read_proba`
         made of them; of two models a list.
     weight, votes : ndarray of shape (n_rows,), or None
-    together : ndarray or None
+    cluster : ndarray or None
         The column of ``--cluster``.
     time : Series or None
     groups, features : DataFrame or None
@@ -60,7 +60,7 @@ class PredictionBatch(NamedTuple):
     scores: Any
     weight: FloatArray | None = None
     votes: FloatArray | None = None
-    together: Any = None
+    cluster: Any = None
     time: Any = None
     groups: Any = None
     features: Any = None
@@ -71,19 +71,23 @@ class PredictionBatch(NamedTuple):
 
     def select_rows(self, rows: slice) -> "PredictionBatch":
         """Return a copy of some rows, which does not hold the others."""
-        columns = {name: getattr(self, name) for name in _ROW_COLUMNS}
+        columns = {name: getattr(self, name) for name in _ROW_FIELDS}
         return self._replace(
-            **{name: c[rows].copy() for name, c in columns.items() if c is not None}
+            **{
+                name: column[rows].copy()
+                for name, column in columns.items()
+                if column is not None
+            }
         )
 
-    def weigh_votes(self) -> FloatArray | None:
+    def multiply_votes_by_weight(self) -> FloatArray | None:
         """Return the weights of rows which their votes weigh too."""
         if self.votes is None or (self.votes == 1).all():
             return self.weight
         return self.votes if self.weight is None else self.votes * self.weight
 
 
-_ROW_COLUMNS = PredictionBatch._fields[:8]
+_ROW_FIELDS = PredictionBatch._fields[:8]
 
 
 def join_batches(batches: Sequence[PredictionBatch]) -> PredictionBatch:
@@ -91,7 +95,7 @@ def join_batches(batches: Sequence[PredictionBatch]) -> PredictionBatch:
     if len(batches) == 1:
         return batches[0]
     columns = {
-        name: [getattr(batch, name) for batch in batches] for name in _ROW_COLUMNS
+        name: [getattr(batch, name) for batch in batches] for name in _ROW_FIELDS
     }
     joined = {name: _join_columns(pieces) for name, pieces in columns.items()}
     return batches[0]._replace(**joined)
@@ -113,7 +117,7 @@ def _join_columns(pieces):
 _MONITOR_ROWS = 256
 
 
-class MixedTimes(Exception):
+class MixedTimesError(Exception):
     """Blocks whose times are of several kinds: only all of them determine the kind."""
 
 
@@ -143,18 +147,18 @@ class PredictionBatches:
         self.names = roles.scores
         self.labels = roles.labels
         self.classes = self._find_classes(known_classes)
-        self.names = in_class_order(self.names, self.classes)
+        self.names = sort_by_class_order(self.names, self.classes)
 
     def iter_batches(
         self, tables: Iterable[PredictionBatch]
     ) -> Iterator[PredictionBatch]:
         """Yield the rows of `iter_tables` in batches of a multiple of 256 but for the last."""
-        left: PredictionBatch | None = None
+        left = None
         dtypes = set[Any]()
         for batch in tables:
             dtypes.add(None if batch.time is None else batch.time.dtype)
             if len(dtypes) > 1:
-                raise MixedTimes
+                raise MixedTimesError
             batch = batch if left is None else join_batches([left, batch])
             n = len(batch.labels) // _MONITOR_ROWS * _MONITOR_ROWS
             left = batch.select_rows(slice(n, None)) if n else batch
@@ -163,10 +167,10 @@ class PredictionBatches:
         if left is not None and len(left.labels):
             yield left
 
-    def print_left_out(self) -> None:
+    def print_dropped_rows(self) -> None:
         """Print which rows had holes, once all have been read."""
         names = any(isinstance(label, str) for label in self.classes.tolist())
-        self.tables.print_left_out(names)
+        self.tables.print_dropped_rows(names)
 
     def iter_tables(self, whole: bool = False) -> Iterator[PredictionBatch]:
         """Yield the rows of each block of the files, or of each file if `whole`."""
@@ -184,9 +188,9 @@ class PredictionBatches:
         check_votes(frozenset(kinds))
         self.tables.check_rows_kept()
 
-    def _make_batch(self, table: Block, kinds: set[str]) -> PredictionBatch:
+    def _make_batch(self, table: TableBlock, kinds: set[str]) -> PredictionBatch:
         options = self.options
-        proba: Any = get_scores(table, self.names, options)
+        proba = get_scores(table, self.names, options)
         if options.soft_labels:
             votes = get_shares(table, self.labels)
             labels = votes.shares
@@ -195,7 +199,7 @@ class PredictionBatches:
             labels = get_correctness(table, options, self.names).to_numpy()
         else:
             codes = find_codes(table, options.label, self.classes)
-            check_there(codes, proba, table)
+            check_labels_offered_by_rows(codes, proba, table)
             labels = self.classes[codes]
         # the largest probability is that of the options that are there
         if options.absent:
@@ -205,20 +209,20 @@ class PredictionBatches:
             when = read_complete_column(table, options.time, "time")
         return PredictionBatch(labels, proba, time=when)
 
-    def _find_classes(self, known):
+    def _find_classes(self, known_classes):
         """Return the classes in the order of the columns; known ones are read from no file."""
         options = self.options
         made = options.soft_labels or options.prediction
-        known_owner = None if known is None else str(known[-1])
+        known_owner = None if known_classes is None else str(known_classes[-1])
         as_before = options.classes is None and options.positive in (None, known_owner)
-        if known is not None and not made and as_before:
-            return known  # without a look at the labels: a new table may lack a class
+        if known_classes is not None and not made and as_before:
+            return known_classes  # without a look at the labels: a new table may lack a class
         order = find_class_order(self.files, len(self.names), options, self.labels)
         classes = order.column_classes
-        if known is not None and classes.tolist() != known.tolist():
-            own = ", ".join(map(str, known.tolist()))
+        if known_classes is not None and classes.tolist() != known_classes.tolist():
+            known_names = ", ".join(map(str, known_classes.tolist()))
             raise invalid_option(
-                expected=f"the classes {make_printable(own)} of the state, in this order",
+                expected=f"the classes {make_printable(known_names)} of the state, in this order",
                 got=f"{make_printable(', '.join(map(str, classes.tolist())))}",
                 hint="Leave --classes and --positive out",
             )
@@ -226,7 +230,7 @@ class PredictionBatches:
 
 
 def get_weights_and_clusters(
-    table: Block, options: Request, what: str = "group"
+    table: TableBlock, options: Request, what: str = "group"
 ) -> dict[str, Any]:
     """Return the weights and clusters of rows, which are None if none were named.
 
@@ -234,16 +238,16 @@ def get_weights_and_clusters(
     """
     weight = together = None
     if options.weight is not None:
-        weight = number_column(table, options.weight)
+        weight = read_number_column(table, options.weight)
     if options.group is not None:
         together = read_complete_column(table, options.group, what)
-    return {"weight": weight, "together": together}
+    return {"weight": weight, "cluster": together}
 
 
 # -- all rows in memory ----------------------------------------------------------------------
 
 
-def name_files(files: Sequence[str]) -> str:
+def describe_files(files: Sequence[str]) -> str:
     """Return what an error message calls some files."""
     return redact_secrets(files[0]) if len(files) == 1 else f"{len(files)} files"
 
@@ -285,7 +289,7 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
     if options.prediction is not None:
         check_right_and_wrong_present(rows.labels, tables[0], options)
     if options.soft_labels:
-        with add_error_context(source=name_files(files)):
+        with add_error_context(source=describe_files(files)):
             check_votes(kinds)
     return rows
 
@@ -333,7 +337,7 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
     named = positive = None
     if not options.soft_labels:
         named, positive = match_named_classes(options, rows.labels, n_columns)
-    with add_error_context(source=name_files(files)):
+    with add_error_context(source=describe_files(files)):
         if options.soft_labels:
             classes = get_soft_label_classes(options, rows.label_names, n_columns)
             labels = rows.labels
@@ -343,7 +347,7 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
             labels = classes[codes]
         names = [*rows.names]
         scores = reorder_columns(rows.scores, names, classes)
-        names = in_class_order(names, classes)
+        names = sort_by_class_order(names, classes)
         classes = order_classes(classes, positive, n_columns).column_classes
         if options.score_kind == "logits":
             scores = read_proba(scores, kind="logits", absent=absent)
@@ -355,7 +359,7 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
     return rows._replace(
         labels=labels,
         scores=scores,
-        weight=rows.weigh_votes(),
+        weight=rows.multiply_votes_by_weight(),
         names=names,
         classes=classes,
         positive=positive,
@@ -372,7 +376,7 @@ def expand_soft_labels(rows: PredictionBatch, first: int = 0) -> PredictionBatch
     n_items = len(rows.labels)
     soft = validate_soft_labels(rows.labels, rows.weight, rows.classes, n_rows=n_items)
     items = soft.items
-    together = first + items if rows.together is None else rows.together[items]
+    together = first + items if rows.cluster is None else rows.cluster[items]
     scores = rows.scores
     if isinstance(scores, list):  # of two models
         scores = [np.asarray(proba)[items] for proba in scores]
@@ -383,5 +387,5 @@ def expand_soft_labels(rows: PredictionBatch, first: int = 0) -> PredictionBatch
         scores=scores,
         weight=soft.weight,
         classes=soft.classes,
-        together=together,
+        cluster=together,
     )

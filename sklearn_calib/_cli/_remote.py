@@ -12,9 +12,9 @@ from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
 
 from .._argument_checks import import_optional
-from .._files.opened import ADDRESS_PATTERN, expand_paths, standard_input
+from .._files.atomic import DISK_FULL_ERRNOS, temporary_folder
+from .._files.input_files import ADDRESS_PATTERN, expand_paths, open_standard_input
 from .._files.rows import run_query
-from .._files.whole import DISK_FULL_ERRNOS, temporary_folder
 from .._show import (
     display_paths_as,
     format_error,
@@ -66,19 +66,21 @@ def local_files(options: Request, *, beside: bool = False) -> Iterator[list[str]
             sentence="The standard input is named twice", hint="Name a file"
         )
     for pattern in patterns:
-        _refuse_pipe(pattern)
-    here = "the standard input" if "-" in patterns else query and "the rows of a query"
-    if here and options.dask is not None:
+        _check_not_pipe(pattern)
+    read_once_source = (
+        "the standard input" if "-" in patterns else query and "the rows of a query"
+    )
+    if read_once_source and options.dask is not None:
         raise invalid_option(
             expected="files that the workers of --dask can read",
-            got=here,
+            got=read_once_source,
             hint="Name files, or leave --dask out",
         )
     with ExitStack() as stack:
         folder = ""
         if any(map(_is_remote_address, patterns)) or "-" in patterns:
             folder = stack.enter_context(temporary_folder())
-        found = [
+        local_patterns = [
             path
             for number, pattern in enumerate(patterns)
             for path in _fetch_pattern(
@@ -90,7 +92,7 @@ def local_files(options: Request, *, beside: bool = False) -> Iterator[list[str]
             place = os.path.join(folder, str(number), "")
             copies[place] = ""
         with display_paths_as(copies):
-            yield [path for _, path, _ in expand_paths(found)]
+            yield [path for _, path, _ in expand_paths(local_patterns)]
 
 
 def describe_source(patterns: Sequence[str], files: Sequence[str]) -> str:
@@ -105,7 +107,7 @@ def _is_remote_address(pattern):
     return ADDRESS_PATTERN.match(pattern) and urlsplit(pattern).scheme != "file"
 
 
-def _refuse_pipe(pattern):
+def _check_not_pipe(pattern):
     """Reject a named pipe, such as ``<(command)`` of a shell: files are read more than once."""
     is_pipe = False
     with suppress(OSError, ValueError):
@@ -126,7 +128,7 @@ def _fetch_pattern(pattern, folder, query):
         os.makedirs(folder)
         path = os.path.join(folder, _STANDARD_INPUT_NAME)
         with open(path, "wb") as file:
-            shutil.copyfileobj(standard_input(), file)
+            shutil.copyfileobj(open_standard_input(), file)
         return [path]
     if not ADDRESS_PATTERN.match(pattern):
         return [pattern]
@@ -171,11 +173,11 @@ def _save_query_rows(address, query, path):
         for piece in run_query(address, query):
             table = pa.Table.from_pandas(piece, preserve_index=False)
             if writer is None:
-                known = [
-                    f.with_type(pa.float64()) if f.type == pa.null() else f
-                    for f in table.schema
+                fields = [
+                    field.with_type(pa.float64()) if field.type == pa.null() else field
+                    for field in table.schema
                 ]
-                schema = pa.schema(known)
+                schema = pa.schema(fields)
                 writer = stack.enter_context(pa.OSFile(path, "wb"))
                 writer = stack.enter_context(pa.ipc.new_file(writer, schema))
             try:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .._files.columns import list_columns
+from .._files.columns import expand_numbered_columns
 from .._files.tables import CSV_OPTION_NAMES
 from .._show import quote_text
 from ._messages import invalid_option
@@ -101,8 +101,10 @@ class Request(argparse.Namespace):
         """Return the column of labels, or those of soft labels; `present` as in `parse_columns`."""
         if self.label is None:
             return []
-        given = [self.label] if isinstance(self.label, str) else self.label
-        return parse_columns(given, present) if self.soft_labels else given
+        named_columns = [self.label] if isinstance(self.label, str) else self.label
+        if self.soft_labels:
+            return parse_columns(named_columns, present)
+        return named_columns
 
     def find_roles(self, present: Sequence[str]) -> "Roles":
         """Return the columns that are named among those that are present; reject two roles."""
@@ -141,7 +143,7 @@ class Request(argparse.Namespace):
         return names
 
     def check_required_columns_named(
-        self, of: str = "the labels and of the probabilities"
+        self, columns_text: str = "the labels and of the probabilities"
     ) -> None:
         """Reject a table of which the label or the probabilities are not named."""
         if self.label is None or self.prob is None:
@@ -150,7 +152,7 @@ class Request(argparse.Namespace):
             )
             raise invalid_option(
                 sentence=(
-                    f"--label and --prob, the columns of {of}, are required; "
+                    f"--label and --prob, the columns of {columns_text}, are required; "
                     f"missing: {missing}"
                 ),
                 hint="Name it",
@@ -170,7 +172,7 @@ class Request(argparse.Namespace):
             if getattr(self, name):
                 raise invalid_option(
                     sentence=(
-                        f"{option} and {spell_option(name)} cannot be combined: the "
+                        f"{option} and {format_option_name(name)} cannot be combined: the "
                         "results would be wrong for "
                         "these rows"
                     ),
@@ -191,10 +193,10 @@ class Request(argparse.Namespace):
         }
         for option, others in beside.items():
             if getattr(self, option) is not None:
-                self.check_conflicting_options(spell_option(option), others)
+                self.check_conflicting_options(format_option_name(option), others)
 
 
-def spell_option(name: str) -> str:
+def format_option_name(name: str) -> str:
     """Return the option, with its word if it has words, that sets an attribute."""
     return f"--{_OPTION_BY_ATTRIBUTE.get(name, name.replace('_', '-'))}"
 
@@ -246,7 +248,7 @@ def parse_names(values: Iterable[str], present: Collection[str] = ()) -> list[st
             parts = next(csv.reader([value], skipinitialspace=True), [])
         except csv.Error:  # a line break inside
             parts = value.split(",")
-        names += [part.strip() for part in parts]
+        names += [name.strip() for name in parts]
     return names
 
 
@@ -256,7 +258,9 @@ def parse_columns(values: Iterable[str], present: Collection[str]) -> list[str]:
     That of a list, whose values are columns by place, stands for them all.
     """
     names = parse_names(values, present)
-    return [column for name in names for column in list_columns(name, present)]
+    return [
+        column for name in names for column in expand_numbered_columns(name, present)
+    ]
 
 
 def _parse_option_columns(option, values, present):
@@ -275,11 +279,11 @@ def check_column_roles_differ(
     labels: Sequence[str], columns: list[str], option: str = "--prob"
 ) -> None:
     """Raise an error for a column that has two roles."""
-    both = next((label for label in labels if label in columns), None)
-    if both is not None:
+    shared_column = next((label for label in labels if label in columns), None)
+    if shared_column is not None:
         raise invalid_option(
             expected="different columns for --label and --prob",
-            got=f"{both!r} for both",
+            got=f"{shared_column!r} for both",
             hint="Name the column of the probabilities with --prob",
         )
     if len(labels) > 1:

@@ -34,21 +34,23 @@ class Condition(NamedTuple):
     """``measure.field sign limit``; the limit is a number or the name of a field."""
 
     measure: str
-    field: str
+    bound: str
     sign: str
     limit: float | str
 
-    def check_fields(self, found: dict[str, Any]) -> tuple[bool, str]:
+    def evaluate_condition(self, value_by_field: dict[str, Any]) -> tuple[bool, str]:
         """Return whether it holds of the fields of its measure, and the finding in words."""
-        value = found[self.field]
-        limit = found[self.limit] if isinstance(self.limit, str) else self.limit
+        value = value_by_field[self.bound]
+        limit = (
+            value_by_field[self.limit] if isinstance(self.limit, str) else self.limit
+        )
         if math.isnan(value) or math.isnan(limit):
             raise invalid_option(
                 expected="numbers to compare",
                 got=f"{value} and {limit} for {self.measure}",
                 hint="Check the rows",
             )
-        name = self.measure if self.field == "value" else f"{self.measure}.{self.field}"
+        name = self.measure if self.bound == "value" else f"{self.measure}.{self.bound}"
         holds = bool(_COMPARISON_BY_SIGN[self.sign](value, limit))
         shown = (
             f"{self.limit} ({limit:.4g})"
@@ -77,12 +79,12 @@ def _parse_condition(text):
     measure, field, sign, limit = match.groups()
     from ..metrics import all_metrics
 
-    known = ["accuracy", *all_metrics()]
-    if measure not in known:
+    known_measures = ["accuracy", *all_metrics()]
+    if measure not in known_measures:
         raise invalid_option(
-            expected=f"in --fail-if one of {', '.join(known)}",
+            expected=f"in --fail-if one of {', '.join(known_measures)}",
             got=quote_text(measure),
-            hint=suggest_name(measure, known, "Name one of them"),
+            hint=suggest_name(measure, known_measures, "Name one of them"),
         )
     fields = ("value",) if measure == "accuracy" else _CONDITION_FIELDS
     if (field or "value") not in fields:
@@ -92,19 +94,19 @@ def _parse_condition(text):
             hint=suggest_name(field, fields, "Without an ending it is the value"),
         )
     if limit != "null_mean" or measure == "accuracy":
-        given = limit
+        limit_text = limit
         try:
             limit = float(limit)
         except ValueError:
             limit = math.nan
         if not math.isfinite(limit):
             hint = "Write one with a point, or null_mean for the limit of chance"
-            if find_nearest_name(given, ["null_mean"]):
+            if find_nearest_name(limit_text, ["null_mean"]):
                 hint = "Write null_mean for the limit of chance"
             raise invalid_option(
                 expected="a number at the end of --fail-if",
                 got=quote_text(text),
-                hint=suggest_plain_number(given) or hint,
+                hint=suggest_plain_number(limit_text) or hint,
             )
     return Condition(measure, field or "value", sign, limit)
 
@@ -114,7 +116,7 @@ def _list_measures(conditions):
     from ..metrics import all_metrics
 
     usual = [name for name, measure in all_metrics().items() if measure.spec.in_report]
-    more = {c.measure for c in conditions} - {"accuracy", *usual}
+    more = {condition.measure for condition in conditions} - {"accuracy", *usual}
     return [name for name in all_metrics() if name in {*usual, *more}] if more else None
 
 
@@ -175,12 +177,16 @@ def _collect_given_options(parser, options):
             words.append(name)
         elif value != action.default:
             many = value if isinstance(value, list) else [value]
-            known = [
-                each
-                for each in many
-                if action.choices is None or each in action.choices
+            option_values = [
+                option_value
+                for option_value in many
+                if action.choices is None or option_value in action.choices
             ]
-            words += [word for each in known for word in (name, str(each))]
+            words += [
+                word
+                for option_value in option_values
+                for word in (name, str(option_value))
+            ]
     return words
 
 
@@ -225,7 +231,9 @@ def emit_report(
             reason = "summaries of several classes hold no rows"
         screen.print(f"{reason} to say whether recalibration would help\n")
     after = (
-        _report_recalibrated(report, model, options) if options.recalibrate else None
+        _make_recalibrated_report(report, model, options)
+        if options.recalibrate
+        else None
     )
     if after is not None:
         screen.print("each row recalibrated by a fit that has not seen it:")
@@ -241,14 +249,18 @@ def emit_report(
 
     def get_text():
         return "\n".join(
-            each.to_markdown() for each in (report, after) if each is not None
+            shown_report.to_markdown()
+            for shown_report in (report, after)
+            if shown_report is not None
         )
 
     def get_fields(measure):
         if measure == "accuracy":
             return {"value": report.accuracy[model]}
         return next(
-            vars(r) for r in report.rows if (r.model, r.measure) == (model, measure)
+            vars(row)
+            for row in report.rows
+            if (row.model, row.measure) == (model, measure)
         )
 
     written = {
@@ -265,22 +277,22 @@ def judge_conditions(
     screen: Screen,
     conditions: Sequence[Condition],
     fields: Callable[[str], dict[str, Any]],
-    of: str = "",
+    prefix: str = "",
 ) -> int:
     """Print which conditions hold, given the fields of each measure; returns the exit code."""
     failed = []
     for condition in conditions:
-        holds, finding = condition.check_fields(fields(condition.measure))
+        holds, finding = condition.evaluate_condition(fields(condition.measure))
         if holds:
-            failed.append(f"{of}{finding}")
+            failed.append(f"{prefix}{finding}")
         else:
-            screen.print(f"passed: {of}{finding}")
+            screen.print(f"passed: {prefix}{finding}")
     for finding in failed:
         print_note(f"failed: {finding}")
     return EXIT_FINDING if failed else EXIT_SUCCESS
 
 
-def _report_recalibrated(report, model, options):
+def _make_recalibrated_report(report, model, options):
     """Return a report on the same rows, each recalibrated by a fit that has not seen it."""
     from ..report import calibration_report
 

@@ -22,7 +22,7 @@ EXAMPLES = (
 )
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "sample-size",
@@ -50,21 +50,21 @@ def add_to(commands: Any) -> None:
     work.add_shared_options("--level")
     results = parser.add_argument_group("results")
     results.add_shared_options("--json", "--markdown")
-    parser.set_defaults(run=run_plan)
+    parser.set_defaults(run=run_sample_size)
 
 
 def parse_errors(text: str) -> list[float]:
     """Return a type of argparse: mean errors between 0 and 0.5, separated by commas."""
-    found = [parse_any_number(part) for part in text.split(",")]
-    wrong = next((size for size in found if not 0 < size < 0.5), None)
+    errors = [parse_any_number(number_text) for number_text in text.split(",")]
+    wrong = next((size for size in errors if not 0 < size < 0.5), None)
     if wrong is not None:
         raise argparse.ArgumentTypeError(
             f"expected errors between 0 and 0.5, got {wrong:g}. Write 0.02 for 2 percentage points"
         )
-    return found
+    return errors
 
 
-def run_plan(options: Request) -> int:
+def run_sample_size(options: Request) -> int:
     """Print how many rows with labels serve a validation and a verdict; returns the exit code."""
     if options.prob is None:
         raise invalid_option(

@@ -15,11 +15,11 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from .._files.arrow import flatten_schema
-from .._files.columns import EMPTY_TABLE_HINT, Block, check_number_format
+from .._files.atomic import open_atomically
+from .._files.columns import EMPTY_TABLE_HINT, TableBlock, check_number_format
 from .._files.csv_text import allow_long_cells
-from .._files.opened import detect_format, open_decompressed
-from .._files.tables import CsvText, table_blocks, translate_read_errors
-from .._files.whole import whole_file
+from .._files.input_files import detect_format, open_decompressed
+from .._files.tables import CsvText, iter_table_blocks, translate_read_errors
 from .._show import make_printable, quote_text
 from .._typing import FloatArray, Progress
 from ._console import standard_output
@@ -39,7 +39,7 @@ _COMPRESSOR_BY_SUFFIX: dict[str, Callable[[BinaryIO], Any]] = {
 _SEPARATE_INPUTS_HINT = "Apply the map to them one after the other"
 
 #: From the columns that are named to numbers of shape (n_rows, n_new), NaN for none.
-Fill = Callable[[Block], FloatArray]
+NewColumnsFunction = Callable[[TableBlock], FloatArray]
 
 
 def get_format(out: str) -> str:
@@ -97,7 +97,7 @@ class CopiedTable:
         files: Sequence[str],
         names: Sequence[str],
         new: Sequence[str],
-        fill: Fill,
+        fill: NewColumnsFunction,
         options: Any,
     ) -> None:
         self.files = files
@@ -109,27 +109,25 @@ class CopiedTable:
         self.kind = kinds[0]
         for kind, file in zip(kinds, files, strict=True):
             if kind != self.kind:
-                shown = (
-                    f"{'JSON lines' if each == 'json' else each} {make_printable(name)}"
-                    for each, name in ((self.kind, files[0]), (kind, file))
-                )
+                first = _describe_format(self.kind, files[0])
+                second = _describe_format(kind, file)
                 raise invalid_option(
                     expected="files of one format",
-                    got=" and ".join(shown),
+                    got=f"{first} and {second}",
                     hint=_SEPARATE_INPUTS_HINT,
                 )
 
-    def iter_tables(self) -> Iterator[tuple[Block, float]]:
+    def iter_tables(self) -> Iterator[tuple[TableBlock, float]]:
         """Yield blocks, and how much has been read; reject files of other columns."""
         first = None
         for number, file in enumerate(self.files):
-            for table in table_blocks(
+            for table in iter_table_blocks(
                 file,
                 lambda present: self.names,
                 keep_columns=True,
                 **self.options.csv_options,
             ):
-                form = table.written
+                form = table.original
                 same = "the columns and types"
                 if isinstance(form, str):  # fields of JSON lines may differ
                     form = first
@@ -147,13 +145,19 @@ class CopiedTable:
                         got="others",
                         hint=_SEPARATE_INPUTS_HINT,
                     )
-                yield table, (number + table.share) / len(self.files)
+                yield table, (number + table.read_fraction) / len(self.files)
 
 
 def _get_kind(file):
     """Return the kind of a table, which `detect_format` names."""
     with translate_read_errors(file), open_decompressed(file) as stream:
         return detect_format(stream, file)
+
+
+def _describe_format(kind, file):
+    """Return the name of a format, and of a file in it."""
+    format_name = "JSON lines" if kind == "json" else kind
+    return f"{format_name} {make_printable(file)}"
 
 
 def append_columns(copied: CopiedTable, into: str, progress: Progress) -> int:
@@ -180,9 +184,9 @@ def append_columns(copied: CopiedTable, into: str, progress: Progress) -> int:
         )
     write = {"parquet": _write_parquet, "csv": _write_csv, "jsonl": _write_json}[into]
     if is_json:
-        write = _append_to_objects
+        write = _append_to_json_rows
     elif copied.kind == into == "csv":
-        write = _append_to_lines
+        write = _append_to_csv_rows
     total = 0
     with _open_output(out) as file, allow_long_cells():
         for n_rows, share in write(copied, file):
@@ -205,7 +209,7 @@ def _open_output(out: str) -> Iterator[BinaryIO]:
         return
     pack = _COMPRESSOR_BY_SUFFIX.get(os.path.splitext(out.lower())[1], nullcontext)
     try:
-        with whole_file(out) as file, pack(file) as packed:
+        with open_atomically(out) as file, pack(file) as packed:
             yield packed
     except BrokenPipeError:
         raise
@@ -282,8 +286,8 @@ def _iter_batches(copied, twice=False):
             cells = zip(_read_text_columns(table), schema.types, strict=True)
             columns = [column.cast(kind) for column, kind in cells]
         else:
-            columns = table.written.columns
-            schema = schema or table.written.schema
+            columns = table.original.columns
+            schema = schema or table.original.schema
         if extended is None:
             extended = _extend_schema(copied, schema, twice)
         new = [pa.array(column, from_pandas=True) for column in copied.fill(table).T]
@@ -354,7 +358,7 @@ def _infer_schema(copied):
     header = []
     for table, _ in copied.iter_tables():
         if not header:
-            header = table.written.header
+            header = table.original.header
             kinds = [[*_NUMBER_PATTERN_BY_TYPE] for _ in header]
             filled = [False] * len(header)
         for place, column in enumerate(_read_text_columns(table)):
@@ -374,11 +378,11 @@ def _infer_schema(copied):
     return pa.schema([*zip(header, map(pa.type_for_alias, types), strict=True)])
 
 
-def _read_text_columns(table: Block) -> list[Any]:
+def _read_text_columns(table: TableBlock) -> list[Any]:
     """Return all columns of a block of csv as text; empty cells are missing."""
     import pyarrow as pa
 
-    written: Any = table.written
+    written = table.original
     lines = _iter_records(written)[written.named :]
     width = len(written.header)
     rows = list(csv.reader(lines, delimiter=written.sep, skipinitialspace=True))
@@ -394,11 +398,11 @@ def _read_text_columns(table: Block) -> list[Any]:
 # -- text, whose rows stay as they are -------------------------------------------------------------
 
 
-def _append_to_objects(copied, file):
+def _append_to_json_rows(copied, file):
     """Copy JSON lines into JSON lines."""
     keys = [json.dumps(name, ensure_ascii=False) for name in copied.new]
     for table, share in copied.iter_tables():
-        lines = [line for line in table.written.split("\n") if line.strip(_WHITESPACE)]
+        lines = [line for line in table.original.split("\n") if line.strip(_WHITESPACE)]
         columns = [
             [f"{key}: {'null' if value != value else repr(value)}" for value in column]
             for key, column in zip(keys, copied.fill(table).T.tolist(), strict=True)
@@ -420,11 +424,13 @@ def _check_fields_are_new(lines, new, table):
     for name in new:
         spellings = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
         for place, line in enumerate(lines):
-            if any(each in line for each in spellings) and name in json.loads(line):
+            if any(spelling in line for spelling in spellings) and name in json.loads(
+                line
+            ):
                 raise invalid_option(
                     expected="a new name",
                     got=(
-                        f"{quote_text(name)}, which row {table.first + place} of "
+                        f"{quote_text(name)}, which row {table.first_row + place} of "
                         f"{make_printable(table.file)} "
                         "has"
                     ),
@@ -440,13 +446,13 @@ def _append_json_fields(line, fields):
     return f"{inside}{comma}{fields}}}{end}"
 
 
-def _append_to_lines(copied, file):
+def _append_to_csv_rows(copied, file):
     """Copy csv into csv."""
     comma = _has_decimal_commas(copied)
     text = None
     try:
         for table, share in copied.iter_tables():
-            written = table.written
+            written = table.original
             cells = _format_cells(copied.fill(table), comma, written.sep)
             lines = _iter_records(written)
             _check_block_row_count(lines[written.named :], table)
@@ -495,7 +501,7 @@ def _extend_row(written: CsvText, line: str, cells: str) -> str:
     if '"' in bare:
         count = len(next(csv.reader([line], delimiter=sep, skipinitialspace=True)))
     end = line[len(bare) :]
-    for _ in range(count - width):  # empty ones, or table_blocks had rejected them
+    for _ in range(count - width):  # empty ones, or iter_table_blocks had rejected them
         bare = bare[: bare.rindex(sep)]
     return f"{bare}{sep * (1 + max(0, width - count))}{cells}{end}"
 
@@ -531,13 +537,13 @@ def _has_decimal_commas(copied):
             return table.decimal == ","
         for name in copied.names:
             check_number_format(table, name)
-        marks = [table.forms.get((name, ",")) for name in copied.names]
+        marks = [table.number_formats.get((name, ",")) for name in copied.names]
         if any(mark is not None for mark in marks):
             return any(marks)
     return False
 
 
-def _check_block_row_count(rows: Sequence[Any], table: Block) -> None:
+def _check_block_row_count(rows: Sequence[Any], table: TableBlock) -> None:
     """Reject a block whose rows are not those that its text was divided into."""
     if len(rows) != table.n_rows:
         raise invalid_option(

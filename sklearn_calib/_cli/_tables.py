@@ -9,16 +9,16 @@ import numpy as np
 
 from .._files.columns import (
     MISSING_VALUE_HINT,
-    Block,
-    Coded,
+    EncodedColumn,
+    TableBlock,
     check_filled,
     is_written_in_percent,
-    label_column,
-    label_values,
-    number_column,
+    read_label_column,
+    read_label_values,
+    read_number_column,
 )
 from .._files.csv_text import ColumnSelector, infer_column_values
-from .._files.tables import column_names, load_table, table_blocks
+from .._files.tables import iter_table_blocks, load_table, read_column_names
 from .._show import format_row_numbers, make_printable, quote_for_shell, quote_text
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError, add_error_context
@@ -27,7 +27,7 @@ from ._messages import MISSING_TEXTS_HINT, invalid_option
 from ._request import Request, parse_names
 
 if TYPE_CHECKING:
-    from .._validation import Votes
+    from .._validation import LabelVotes
 
 
 class Tables:
@@ -54,14 +54,14 @@ class Tables:
 
     def list_columns(self, file: str, pick: ColumnSelector) -> list[str]:
         """Return all columns of a file."""
-        return column_names(file, pick, **self._form)
+        return read_column_names(file, pick, **self._form)
 
     def load_files(
         self,
         files: Sequence[str],
         pick: Callable[[str, Sequence[str]], list[str]],
         required: Callable[[str, Sequence[str]], list[str]] | None = None,
-    ) -> list[Block]:
+    ) -> list[TableBlock]:
         """Return some columns of files, each at once, and print which rows are left out.
 
         Parameters
@@ -80,12 +80,12 @@ class Tables:
                 columns = required(file, list(table.columns))
             kept += self.drop_incomplete_rows(table, columns=columns)
         self.check_rows_kept()
-        self.print_left_out()
+        self.print_dropped_rows()
         return kept
 
     def iter_blocks(
         self, file: str, pick: ColumnSelector, whole: bool
-    ) -> Iterator[Block]:
+    ) -> Iterator[TableBlock]:
         """Yield some columns in blocks, or as one if `whole`; labels that name classes are text.
 
         All rows are needed to find which predictions are right: these come as one
@@ -99,11 +99,11 @@ class Tables:
         if whole or predicted:
             yield load_table(file, pick, as_text=as_text, **self._form)
         else:
-            yield from table_blocks(file, pick, as_text=as_text, **self._form)
+            yield from iter_table_blocks(file, pick, as_text=as_text, **self._form)
 
     def drop_incomplete_rows(
-        self, *tables: Block, columns: Sequence[str] | None = None
-    ) -> list[Block]:
+        self, *tables: TableBlock, columns: Sequence[str] | None = None
+    ) -> list[TableBlock]:
         """Return tables of the same rows without those that miss a value, if these are left out.
 
         Of the first table it is looked for in some `columns`, by default in all.
@@ -137,7 +137,7 @@ class Tables:
                 hint="Check the files",
             )
 
-    def print_left_out(self, text_labels: bool = True) -> None:
+    def print_dropped_rows(self, text_labels: bool = True) -> None:
         """Print which rows missed a value, once all have been read.
 
         If there are `text_labels`, one that is missing may be called "None".
@@ -155,15 +155,15 @@ class Tables:
 _DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
-def get_shares(table: Block, names: Sequence[str]) -> "Votes":
+def get_shares(table: TableBlock, names: Sequence[str]) -> "LabelVotes":
     """Return the columns of labels as shares; one column has one dimension, and no votes."""
-    from .._validation import Votes, count_votes
+    from .._validation import LabelVotes, count_votes
 
     for name in names:
         read_filled_labels(table, name)
-    columns = [number_column(table, name) for name in names]
+    columns = [read_number_column(table, name) for name in names]
     if len(names) == 1:
-        return Votes(_check_shares(table, names[0], columns[0]), None, frozenset())
+        return LabelVotes(_check_shares(table, names[0], columns[0]), None, frozenset())
     with add_error_context(source=table.source_name, row=table.get_file_row):
         return count_votes(np.column_stack(columns))
 
@@ -183,7 +183,9 @@ def _check_shares(table, name, values):
     return values
 
 
-def check_there(codes: Any, proba: FloatArray, table: Block) -> None:
+def check_labels_offered_by_rows(
+    codes: Any, proba: FloatArray, table: TableBlock
+) -> None:
     """Reject labels that are an option which their row does not have."""
     from .._validation import check_same_length
 
@@ -199,7 +201,7 @@ def parse_texts(column: Any, decimal: str | None) -> Any:
     return column
 
 
-def parse_ordered_columns(table: Block) -> Any:
+def parse_ordered_columns(table: TableBlock) -> Any:
     """Return the frame with numbers and dates for texts that are such in all rows."""
     frame = table.columns.copy()
     for name in frame.columns:
@@ -208,7 +210,7 @@ def parse_ordered_columns(table: Block) -> Any:
     return frame
 
 
-def parse_ordered_column(table: Block, name: str) -> Any:
+def parse_ordered_column(table: TableBlock, name: str) -> Any:
     """Return a column, whose text becomes dates or numbers where all of it is."""
     import pandas as pd
 
@@ -224,7 +226,7 @@ def parse_ordered_column(table: Block, name: str) -> Any:
             return column
     if table.decimal != "." and any("," in cell for cell in cells):
         try:
-            numbers = number_column(
+            numbers = read_number_column(
                 table._replace(columns=table.columns[present]), name
             )
         except InvalidInputError:  # it is text
@@ -233,10 +235,10 @@ def parse_ordered_column(table: Block, name: str) -> Any:
     return column
 
 
-def get_probability(table: Block, name: str, options: Request) -> FloatArray:
+def get_probability(table: TableBlock, name: str, options: Request) -> FloatArray:
     """Return a column of scores as numbers; percentages are divided by 100."""
     try:
-        numbers = number_column(table, name, holes=options.absent is not None)
+        numbers = read_number_column(table, name, holes=options.absent is not None)
     except InvalidInputError as error:
         several = len(parse_names(options.prob)) > 1 or name not in options.prob
         if several and MISSING_VALUE_HINT in error.hint:
@@ -255,7 +257,7 @@ def get_probability(table: Block, name: str, options: Request) -> FloatArray:
     return (numbers - low) / (high - low)
 
 
-def get_scores(table: Block, names: Sequence[str], options: Request) -> FloatArray:
+def get_scores(table: TableBlock, names: Sequence[str], options: Request) -> FloatArray:
     """Return the probabilities of a block of rows, checked."""
     from .._validation import read_proba
 
@@ -270,7 +272,11 @@ def get_scores(table: Block, names: Sequence[str], options: Request) -> FloatArr
 
 
 def check_scale(
-    table: Block, name: str, numbers: FloatArray, scale: tuple[float, float], hint: str
+    table: TableBlock,
+    name: str,
+    numbers: FloatArray,
+    scale: tuple[float, float],
+    hint: str,
 ) -> None:
     """Raise an error for numbers of a column that are outside of their scale."""
     low, high = scale
@@ -286,7 +292,7 @@ def check_scale(
         )
 
 
-def get_correctness(table: Block, options: Request, names: Sequence[str]) -> Any:
+def get_correctness(table: TableBlock, options: Request, names: Sequence[str]) -> Any:
     """Return whether the class of --prediction is that of --label: a Series of 1 and 0.
 
     `names` are the columns of scores.
@@ -303,8 +309,10 @@ def get_correctness(table: Block, options: Request, names: Sequence[str]) -> Any
         read_filled_labels(table, name)
         for name in (options.label, str(options.prediction))
     )
-    if not all(each.dtype.kind in "iuf" for each in (truth, predicted)):
-        truth, predicted = (each.map(str).str.strip() for each in (truth, predicted))
+    if not all(column.dtype.kind in "iuf" for column in (truth, predicted)):
+        truth, predicted = (
+            column.map(str).str.strip() for column in (truth, predicted)
+        )
     confidence = get_probability(table, names[0], options)
     _check_confidence(confidence, predicted, names[0])
     return truth.__class__((truth.to_numpy() == predicted.to_numpy()).astype(int))
@@ -343,7 +351,9 @@ def _check_confidence(confidence, answers, name):
     )
 
 
-def check_right_and_wrong_present(right: Any, table: Block, options: Request) -> None:
+def check_right_and_wrong_present(
+    right: Any, table: TableBlock, options: Request
+) -> None:
     """Reject predictions that are all right, or all wrong; `table` has the first of them."""
     if right.all() or not right.any():
         truth, predicted = (
@@ -360,39 +370,41 @@ def check_right_and_wrong_present(right: Any, table: Block, options: Request) ->
         )
 
 
-def read_filled_labels(table: Block, name: str) -> Any:
+def read_filled_labels(table: TableBlock, name: str) -> Any:
     """Return a column of labels without holes."""
     check_filled(table, name, "label")
-    return label_column(table, name)
+    return read_label_column(table, name)
 
 
-def encode_labels(table: Block, name: str, classes: AnyArray) -> IntArray:
+def encode_labels(table: TableBlock, name: str, classes: AnyArray) -> IntArray:
     """Return the places of the labels among the classes; -1 for others."""
-    names = any(isinstance(c, str) for c in classes.tolist())
-    labels = label_values(table, name, names)
-    if not isinstance(labels, Coded):
-        labels = Coded(*np.unique(labels, return_inverse=True))
-    known = {label: place for place, label in enumerate(classes.tolist())}
-    found = [known.get(label, -1) for label in labels.values.tolist()]
-    return np.array(found, dtype=np.intp)[labels.codes]
+    names = any(isinstance(label, str) for label in classes.tolist())
+    labels = read_label_values(table, name, names)
+    if not isinstance(labels, EncodedColumn):
+        labels = EncodedColumn(*np.unique(labels, return_inverse=True))
+    code_by_label = {label: place for place, label in enumerate(classes.tolist())}
+    codes_of_values = [code_by_label.get(label, -1) for label in labels.values.tolist()]
+    return np.array(codes_of_values, dtype=np.intp)[labels.codes]
 
 
-def find_codes(table: Block, name: str, classes: AnyArray) -> IntArray:
+def find_codes(table: TableBlock, name: str, classes: AnyArray) -> IntArray:
     """Return what `encode_labels` does; reject other labels."""
     codes = encode_labels(table, name, classes)
     check_known(table, name, codes, classes)
     return codes
 
 
-def check_known(table: Block, name: str, codes: IntArray, classes: AnyArray) -> None:
+def check_known(
+    table: TableBlock, name: str, codes: IntArray, classes: AnyArray
+) -> None:
     """Raise an error for labels of which `encode_labels` found no class."""
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         read_filled_labels(table, name)  # names missing ones
         value = quote_text(table.columns[name].iloc[unknown[0]])
-        known = make_printable(", ".join(map(str, classes.tolist())))
+        class_names = make_printable(", ".join(map(str, classes.tolist())))
         raise invalid_option(
-            expected=f"labels among {known} in column {quote_text(name)} of "
+            expected=f"labels among {class_names} in column {quote_text(name)} of "
             f"{make_printable(table.file)}",
             got=f"{value} in row {table.get_file_row(unknown[0])}",
             hint="Name all of them with --classes, or drop those rows",
@@ -405,21 +417,21 @@ _IDENTIFIER_NAME_PATTERN = re.compile(
     r"|prompt|query|question|session|subject|user)s?(?:[_\W]?(?:name|no|nr|number|key))?)"
 )
 # Identifiers are looked for in this many first rows.
-_SCANNED_ROWS = 200_000
+_N_SCANNED_ROWS = 200_000
 # Different values: with fewer, intervals by clusters are too wide.
 _MIN_DISTINCT_VALUES = 30
 _MIN_ROWS_PER_VALUE = 1.5
 
 
-def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
+def print_identifier_note(files: Sequence[str], options: Request) -> None:
     """Print which column may name clusters; files that cannot be read are reported later."""
     if options.group is not None or options.label is None or options.dask:
         return
     try:
-        found = _count_repeated_values(files[0], options)
+        repeated_columns = _count_repeated_values(files[0], options)
     except (InvalidInputError, ValueError, TypeError, OSError):
         return
-    for name, values, rows in found[:1]:
+    for name, values, rows in repeated_columns[:1]:
         print_note(
             f"{make_printable(name, 60)} has {values:,} different values in "
             f"{rows:,} rows. If rows with the "
@@ -446,15 +458,15 @@ def _find_identifier_columns(names, options):
 
 def _count_repeated_values(file, options):
     """Return columns with their numbers of values and rows, the most values first."""
-    present = column_names(file, options.label_columns, **options.csv_options)
+    present = read_column_names(file, options.label_columns, **options.csv_options)
     label = options.label_columns(present)
     names = _find_identifier_columns(
         [name for name in present if name not in label], options
     )
-    values: dict[str, set[Any]] = {name: set() for name in names}
+    values = {name: set() for name in names}
     rows = dict.fromkeys(names, 0)
     for table in (
-        table_blocks(file, lambda _: [*label, *names], **options.csv_options)
+        iter_table_blocks(file, lambda _: [*label, *names], **options.csv_options)
         if names
         else ()
     ):
@@ -462,14 +474,15 @@ def _count_repeated_values(file, options):
             column = table.columns[name].dropna()
             values[name].update(column.unique())
             rows[name] += len(column)
-        if max(rows.values()) >= _SCANNED_ROWS:
+        if max(rows.values()) >= _N_SCANNED_ROWS:
             break
-    found = [(name, len(values[name]), rows[name]) for name in names]
+    repeated_columns = [(name, len(values[name]), rows[name]) for name in names]
     return sorted(
         (
-            one
-            for one in found
-            if one[1] >= _MIN_DISTINCT_VALUES and one[2] >= _MIN_ROWS_PER_VALUE * one[1]
+            counted
+            for counted in repeated_columns
+            if counted[1] >= _MIN_DISTINCT_VALUES
+            and counted[2] >= _MIN_ROWS_PER_VALUE * counted[1]
         ),
-        key=lambda one: -one[1],
+        key=lambda counted: -counted[1],
     )

@@ -24,7 +24,7 @@ EXAMPLES = (
 _SQL_OPTIONS = ("prob", "names", "into")
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "threshold",
@@ -106,13 +106,13 @@ def run_threshold(options: Request) -> int:
         raise invalid_option(
             sentence=f"--sql and {got} cannot be combined", hint="Leave one out"
         )
-    found = load_map(options.map, edited=options.edited)
+    exported_map = load_map(options.map, edited=options.edited)
     if options.sql is not None:
-        content = f"{_write_sql(found, targets, options)}\n".encode()
+        content = f"{_write_sql(exported_map, targets, options)}\n".encode()
         with standard_output("SQL", "Lead it to a file") as stream:
             stream.write(content)
         return 0
-    return _show_thresholds(found, targets, options)
+    return _show_thresholds(exported_map, targets, options)
 
 
 def _parse_target(text):
@@ -133,13 +133,13 @@ def _parse_target(text):
 
 
 def _show_thresholds(
-    found: "ExportedMap", targets: list[float], options: Request
+    exported_map: "ExportedMap", targets: list[float], options: Request
 ) -> int:
     from ..recalibrators import make_thresholds_section
 
     if options.json is not None:
         check_writable(options.json, [options.map], "--json")
-    scale = found.document.get("scale")
+    scale = exported_map.document.get("scale")
     if scale is not None:
         raise invalid_option(
             expected=f"a map of probabilities or logits in {quote_text(options.map)}",
@@ -147,15 +147,20 @@ def _show_thresholds(
             hint="Make a column of probabilities of them and fit to that",
         )
     dtype: Any = "float32" if options.float32 else "float64"
-    thresholds = found.threshold(targets, input=options.scores, dtype=dtype)
+    thresholds = exported_map.threshold(targets, input=options.scores, dtype=dtype)
     screen = Screen()
     screen.show_sections(make_thresholds_section(thresholds))
     if options.json is not None:
-        write_json({"thresholds": [one.to_dict() for one in thresholds]}, options.json)
+        write_json(
+            {"thresholds": [threshold.to_dict() for threshold in thresholds]},
+            options.json,
+        )
     return screen.finish_output({"numbers": options.json})
 
 
-def _write_sql(found: "ExportedMap", targets: list[float], options: Request) -> str:
+def _write_sql(
+    exported_map: "ExportedMap", targets: list[float], options: Request
+) -> str:
     from ..export import to_sql
 
     edges = sorted(set(targets))
@@ -176,7 +181,7 @@ def _write_sql(found: "ExportedMap", targets: list[float], options: Request) -> 
             )
         bands = dict(zip(names, [0.0, *edges], strict=True))
     return to_sql(
-        found,
+        exported_map,
         options.prob or "p",
         dialect=options.sql,
         into=options.into or "band",

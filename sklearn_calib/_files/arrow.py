@@ -13,16 +13,16 @@ from .csv_text import (
     MAX_EXACT_INTEGER,
     ColumnSelector,
     check_columns,
-    invalid_skipping,
-    rows_below,
+    iter_rows_below_skipped,
+    skipped_too_many_error,
 )
-from .opened import import_pyarrow_module
+from .input_files import import_pyarrow_module
 
 # Bytes of a column of a parquet file that are read at a time.
 _READ_BUFFER_BYTES = 2**20
 
 
-def parquet_file(source: Any) -> Any:
+def open_parquet_file(source: Any) -> Any:
     """Return a stream as pyarrow's ParquetFile, which reads pages and not whole columns."""
     parquet = import_pyarrow_module("reads parquet", "pyarrow.parquet")
     # what is read ahead is kept until the file is closed: a price to pay for slow
@@ -65,9 +65,9 @@ class ArrowFile:
         self, batch_size: int, columns: Sequence[str] | None = None
     ) -> Iterator[tuple[Any, float]]:
         """Yield batches of at most so many rows of some columns, and how much has been read."""
-        found = self._open_reader(columns)
-        number = None if self._is_stream else found.num_record_batches
-        batches = found if number is None else map(found.get_batch, range(number))
+        reader = self._open_reader(columns)
+        number = None if self._is_stream else reader.num_record_batches
+        batches = reader if number is None else map(reader.get_batch, range(number))
         for place, batch in enumerate(batches, 1):
             for start in range(0, batch.num_rows, batch_size):
                 yield batch.slice(start, batch_size), place / (number or place)
@@ -95,7 +95,7 @@ def iter_batches(
         yield batch, done / total
 
 
-def _sign_indices(column):
+def _convert_to_signed_indices(column):
     """Return a column of categories whose indices are signed integers.
 
     Categories of polars have unsigned ones, which pyarrow 17 cannot convert to pandas.
@@ -116,7 +116,7 @@ def _sign_indices(column):
     return pa.chunked_array(chunks, type=kind)
 
 
-def arrow_frame(table: Any, *, nullable: bool = False) -> Any:
+def convert_arrow_to_pandas(table: Any, *, nullable: bool = False) -> Any:
     """Return an Arrow table as a pandas DataFrame.
 
     If columns may be `nullable`, whole numbers and booleans keep their type beside
@@ -129,7 +129,7 @@ def arrow_frame(table: Any, *, nullable: bool = False) -> Any:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if types.is_dictionary(column.type):
             if nullable:
-                column = _sign_indices(column)
+                column = _convert_to_signed_indices(column)
             else:
                 column = column.cast(column.type.value_type)
         columns[name] = column.to_pandas()
@@ -180,12 +180,12 @@ def reject_list_columns(needed: Iterable[str], schema: Any, file: str) -> None:
 _EXCEL_ERRORS = ("#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
 
 
-# rows by file, inside of `keep_workbook`
+# rows by file, inside of `cache_workbook`
 _rows_by_workbook: dict[tuple[str, int, int], Any] | None = None
 
 
 @contextmanager
-def keep_workbook() -> Iterator[None]:
+def cache_workbook() -> Iterator[None]:
     """Keep the last workbook, so that it is opened once if it is read several times."""
     global _rows_by_workbook
     _rows_by_workbook = {}
@@ -209,13 +209,13 @@ def load_workbook(
     below = _get_cached_sheet(stream, file)[skip_rows:]
     filled = list(filter(_is_filled, below))
     if not filled:
-        raise invalid_skipping(skip_rows, file)
+        raise skipped_too_many_error(skip_rows, file)
     header, *rows = filled
     names = ["" if cell is None else str(cell).strip() for cell in header]
     while names and not names[-1]:
         names.pop()
     needed = names if pick is None else list(dict.fromkeys(pick(names)))
-    check_columns(needed, names, file, below=rows_below(below, skip_rows))
+    check_columns(needed, names, file, below=iter_rows_below_skipped(below, skip_rows))
     columns = {}
     for name in needed:
         place = names.index(name)
@@ -256,10 +256,10 @@ def _open_sheet(stream, file):
         book.close()
     filled = [title for title, rows in sheets.items() if any(map(_is_filled, rows))]
     if len(filled) != 1:
-        known = ", ".join(quote_text(title, 40) for title in filled[:5]) or "none"
+        sheet_names = ", ".join(quote_text(title, 40) for title in filled[:5]) or "none"
         raise invalid_input(
             expected=f"one sheet with rows in {make_printable(file)}",
-            got=f"{len(filled)} sheets ({known})",
+            got=f"{len(filled)} sheets ({sheet_names})",
             hint="Save the one that is meant as a file of its own, or as csv",
         )
     return sheets[filled[0]]
@@ -276,7 +276,7 @@ def _is_filled(row):
     return any(cell is not None for cell in row)
 
 
-def workbook_in_arrow(stream: Any, file: str, skip_rows: int = 0) -> ArrowFile:
+def load_workbook_as_arrow(stream: Any, file: str, skip_rows: int = 0) -> ArrowFile:
     """Return all columns of the sheet; those of several kinds become text."""
     import pyarrow as pa
 

@@ -50,12 +50,12 @@ def _iter_json_pieces(value):
         yield "}"
     elif isinstance(value, list | tuple):
         yield "["
-        if all(type(one) is float for one in value):  # tables, which may be long
+        if all(type(item) is float for item in value):  # tables, which may be long
             yield ",".join(map(_format_number, value))
         else:
-            for number, one in enumerate(value):
+            for number, item in enumerate(value):
                 yield "," * bool(number)
-                yield from _iter_json_pieces(one)
+                yield from _iter_json_pieces(item)
         yield "]"
     elif isinstance(value, float):
         yield _format_number(value)

@@ -31,7 +31,7 @@ _NUMBER_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _ARROW_NUMBER_PATTERN = f"^{_NUMBER_PATTERN.pattern}$"
 
 
-class Block(NamedTuple):
+class TableBlock(NamedTuple):
     """Some columns of some rows of a table, and where they come from.
 
     Attributes
@@ -41,33 +41,33 @@ class Block(NamedTuple):
         Empty for data in memory.
     decimal : str or None
         "." or ","; None if both are possible.
-    first : int
+    first_row : int
         The row of the file that the block begins with.
-    forms : dict or None
+    number_formats : dict or None
         How numbers of each column are written; blocks of a file share it.
-    share : float
+    read_fraction : float
         How much of the file has been read, this block included.
-    rows : ndarray or None
-        Which rows these are, counted from `first`; None for all.
-    written : CsvText, str, RecordBatch or None
+    row_offsets : ndarray or None
+        Which rows these are, counted from `first_row`; None for all.
+    original : CsvText, str, RecordBatch or None
         How a block of a csv file, or of JSON lines, is written; all columns of other
         files, if they are kept.
-    of_csv : bool
+    is_csv : bool
         Whether columns that stay text are such as stand in the file.
-    group : int or None
+    row_group : int or None
         The row group of a parquet file.
     """
 
     columns: Any
     file: str = ""
     decimal: str | None = None
-    first: int = 0
-    forms: Any = None
-    share: float = 1.0
-    rows: Any = None
-    written: Any = None
-    of_csv: bool = False
-    group: int | None = None
+    first_row: int = 0
+    number_formats: Any = None
+    read_fraction: float = 1.0
+    row_offsets: Any = None
+    original: Any = None
+    is_csv: bool = False
+    row_group: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -77,18 +77,22 @@ class Block(NamedTuple):
     @property
     def source_name(self) -> str:
         """What messages call the place of the rows; empty for data in memory."""
-        group = "" if self.group is None else f", row group {self.group}"
+        group = "" if self.row_group is None else f", row group {self.row_group}"
         return f"{make_printable(self.file)}{group}" if self.file else ""
 
     def get_file_row(self, place: Any) -> int:
         """Return the row of the file that stands at a place of the block."""
-        return self.first + int(place if self.rows is None else self.rows[place])
+        return self.first_row + int(
+            place if self.row_offsets is None else self.row_offsets[place]
+        )
 
-    def select_rows(self, chosen: Any) -> "Block":
+    def select_rows(self, chosen: Any) -> "TableBlock":
         """Return some rows, by their places or a mask, which keep their rows of the file."""
-        rows = (np.arange(self.n_rows) if self.rows is None else self.rows)[chosen]
+        rows = (
+            np.arange(self.n_rows) if self.row_offsets is None else self.row_offsets
+        )[chosen]
         columns = self.columns.iloc[chosen].reset_index(drop=True)
-        return self._replace(columns=columns, rows=rows)
+        return self._replace(columns=columns, row_offsets=rows)
 
     def find_filled_rows(self, names: Collection[str]) -> AnyArray:
         """Return which rows miss no value of some columns."""
@@ -120,13 +124,13 @@ def join_frames(frames: Sequence[Any]) -> Any:
     return pd.concat(frames, ignore_index=True)
 
 
-def list_columns(name: str, present: Collection[str]) -> list[str]:
+def expand_numbered_columns(name: str, present: Collection[str]) -> list[str]:
     """Return the columns that hold the values of a list by their places, else the name alone."""
     numbered = takewhile(present.__contains__, (f"{name}.{place}" for place in count()))
     return ([] if name in present else [*numbered]) or [name]
 
 
-def check_filled(block: Block, name: str, what: str, missing: Any = None) -> None:
+def check_filled(block: TableBlock, name: str, what: str, missing: Any = None) -> None:
     """Reject a column where a value is missing; `missing` is the row, if that is known."""
     if missing is None:
         missing = block.columns[name].isna().to_numpy()
@@ -140,7 +144,7 @@ def check_filled(block: Block, name: str, what: str, missing: Any = None) -> Non
         )
 
 
-def read_complete_column(block: Block, name: str, what: str) -> Any:
+def read_complete_column(block: TableBlock, name: str, what: str) -> Any:
     """Return a column without holes, of times or groups."""
     check_filled(block, name, what)
     return block.columns[name]
@@ -149,7 +153,9 @@ def read_complete_column(block: Block, name: str, what: str) -> Any:
 # -- numbers --------------------------------------------------------------------------------------
 
 
-def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
+def read_number_values(
+    block: TableBlock, name: str, *, holes: bool = False
+) -> AnyArray:
     """Return a column of numbers of the type that they have.
 
     Infinity is left to the caller.
@@ -163,22 +169,22 @@ def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
         numbers = (
             column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
         )
-        if block.of_csv:
+        if block.is_csv:
             check_number_format(block, name)
     else:
         numbers = _parse_numbers(column, block.decimal)
         wrong = np.isnan(numbers) & column.notna().to_numpy()
         if wrong.any():
-            raise _invalid_text(block, name, int(wrong.argmax()))
+            raise _invalid_text_error(block, name, int(wrong.argmax()))
         check_number_format(block, name)
     if numbers.dtype.kind == "f" and not holes:
         check_filled(block, name, "number", np.isnan(numbers))
     return numbers
 
 
-def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
+def read_number_column(block: TableBlock, name: str, *, holes: bool = False) -> Any:
     """Return a column as finite float64 numbers; with `holes` NaN if a cell is empty."""
-    numbers = np.asarray(number_values(block, name, holes=holes), dtype=np.float64)
+    numbers = np.asarray(read_number_values(block, name, holes=holes), dtype=float)
     endless = np.flatnonzero(np.isinf(numbers))
     if len(endless):
         places = block.describe_rows(endless)
@@ -193,31 +199,31 @@ def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
     return numbers
 
 
-def is_written_in_percent(block: Block, name: str) -> bool:
+def is_written_in_percent(block: TableBlock, name: str) -> bool:
     """Return whether the numbers of a column, once they are read, are written with %."""
-    if block.forms is None:
+    if block.number_formats is None:
         return _ends_with_percent(block.columns[name])
-    return bool(block.forms.get((name, "%")))
+    return bool(block.number_formats.get((name, "%")))
 
 
-def check_number_format(block: Block, name: str) -> None:
+def check_number_format(block: TableBlock, name: str) -> None:
     """Reject a block of a file whose numbers are written otherwise than those above."""
     column = block.columns[name]
     filled = column.dropna()
-    if block.forms is None or not len(filled):
+    if block.number_formats is None or not len(filled):
         return
     kind = filled.dtype.kind
     texts = None if kind in "fiub" else filled.astype(str).str
-    found = {"%": texts is not None and _ends_with_percent(filled)}
+    has_mark_by_format = {"%": texts is not None and _ends_with_percent(filled)}
     if block.decimal is None:  # the numbers show it, but for whole ones
         comma = texts is not None and texts.contains(",").any()
         pointed = texts is not None and texts.contains(".", regex=False).any()
         if comma or pointed or (kind == "f" and (filled % 1 != 0).any()):
-            found[","] = bool(comma)
-    for mark, has_mark in found.items():
-        if block.forms.setdefault((name, mark), has_mark) != has_mark:
+            has_mark_by_format[","] = bool(comma)
+    for mark, has_mark in has_mark_by_format.items():
+        if block.number_formats.setdefault((name, mark), has_mark) != has_mark:
             row = int(column.notna().to_numpy().argmax())
-            raise _invalid_text(
+            raise _invalid_text_error(
                 block,
                 name,
                 row,
@@ -232,7 +238,9 @@ def _parse_numbers(column, decimal):
     values = column.astype(object).to_numpy()
     in_percent = _ends_with_percent(column)
     if decimal is None:
-        decimal = "," if any("," in v for v in values if isinstance(v, str)) else "."
+        decimal = (
+            "," if any("," in text for text in values if isinstance(text, str)) else "."
+        )
 
     def parse_number(value):
         if isinstance(value, str):
@@ -245,10 +253,10 @@ def _parse_numbers(column, decimal):
             if not _NUMBER_PATTERN.fullmatch(text):
                 return np.nan
             return float(text) / 100 if in_percent else float(text)
-        known = isinstance(value, Real | Decimal) and not (
+        is_plain_number = isinstance(value, Real | Decimal) and not (
             isinstance(value, bool) or in_percent
         )
-        return float(value) if known else np.nan
+        return float(value) if is_plain_number else np.nan
 
     return np.array([parse_number(value) for value in values])
 
@@ -297,7 +305,7 @@ def _ends_with_percent(column):
     return len(texts) > 0 and bool(texts.str.strip().str.endswith("%").all())
 
 
-def _invalid_text(block, name, row, hint=None):
+def _invalid_text_error(block, name, row, hint=None):
     value = block.columns[name].iloc[row]
     if hint is None:
         hint = "Clean the column first."
@@ -323,7 +331,7 @@ def _invalid_text(block, name, row, hint=None):
 # -- labels and groups ----------------------------------------------------------------------------
 
 
-class Coded:
+class EncodedColumn:
     """Values of rows as the different ones and the place of each row's among them.
 
     Text is compared once for each value then, not once for each row.
@@ -337,8 +345,8 @@ class Coded:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def __getitem__(self, rows: Any) -> "Coded":
-        return Coded(self.values, self.codes[rows])
+    def __getitem__(self, rows: Any) -> "EncodedColumn":
+        return EncodedColumn(self.values, self.codes[rows])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         return np.asarray(self.values[self.codes], dtype=dtype)
@@ -350,14 +358,12 @@ def parse_texts(texts: Collection[str], decimal: str | None = None) -> dict[str,
     Numbers if all of them are numbers, booleans if all are booleans, else the texts
     themselves: as if the column had been read at once.
     """
-    return (
-        dict(zip(texts, infer_cell_values(texts, decimal).tolist(), strict=True))
-        if texts
-        else {}
-    )
+    if texts:
+        return dict(zip(texts, infer_cell_values(texts, decimal).tolist(), strict=True))
+    return {}
 
 
-def label_column(block: Block, name: str) -> Any:
+def read_label_column(block: TableBlock, name: str) -> Any:
     """Return a column of labels as a Series: numbers, booleans or text.
 
     Dates and the like become text.
@@ -369,14 +375,14 @@ def label_column(block: Block, name: str) -> Any:
 
 
 def _as_text(value):
-    return (
-        value.decode(errors="backslashreplace")
-        if isinstance(value, bytes)
-        else str(value)
-    )
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    return str(value)
 
 
-def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
+def read_label_values(
+    block: TableBlock, name: str, names: bool
+) -> AnyArray | EncodedColumn:
     """Return a column of labels; anything but numbers and booleans by its different values.
 
     The text of a csv file becomes numbers or booleans unless the classes are `names`.
@@ -387,9 +393,9 @@ def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
         check_filled(block, name, "label")
         return column.to_numpy()
     labels = encode_column(block, name, "label")
-    if block.of_csv and not names:
+    if block.is_csv and not names:
         typed = parse_texts(labels.values.tolist(), block.decimal)
-        labels = Coded(make_array([*typed.values()]), labels.codes)
+        labels = EncodedColumn(make_array([*typed.values()]), labels.codes)
         _check_booleans(block, name, labels)
     return labels
 
@@ -398,8 +404,8 @@ def _check_booleans(block, name, labels):
     """Reject True below a block of numbers, which is equal to 1 and would count as that."""
     boolean = labels.values.dtype.kind == "b"
     if (
-        block.forms is not None
-        and block.forms.setdefault((name, "boolean"), boolean) != boolean
+        block.number_formats is not None
+        and block.number_formats.setdefault((name, "boolean"), boolean) != boolean
     ):
         raise invalid_input(
             expected=(
@@ -411,7 +417,9 @@ def _check_booleans(block, name, labels):
         )
 
 
-def encode_column(block: Block, name: str, what: str | None = "value") -> Coded:
+def encode_column(
+    block: TableBlock, name: str, what: str | None = "value"
+) -> EncodedColumn:
     """Return a column by its different values.
 
     Missing ones are rejected, as a missing `what`; if that is None, they are None.
@@ -419,15 +427,15 @@ def encode_column(block: Block, name: str, what: str | None = "value") -> Coded:
     values, codes = _factorize_column(block.columns[name])
     holes = codes < 0
     if not holes.any():
-        return Coded(make_array(values), codes)
+        return EncodedColumn(make_array(values), codes)
     if what is not None:
         check_filled(block, name, what, holes)  # rejects
     holed = np.empty(len(values) + 1, dtype=object)
     holed[:-1] = values
-    return Coded(holed, np.where(holes, len(values), codes))
+    return EncodedColumn(holed, np.where(holes, len(values), codes))
 
 
-def raw_column(column: Any) -> AnyArray | tuple[list[Any], AnyArray]:
+def get_raw_values_or_codes(column: Any) -> AnyArray | tuple[list[Any], AnyArray]:
     """Return numbers or dates as an array, any other column as its values and their places.
 
     Missing values are NaN or NaT, or at place -1.
@@ -445,10 +453,10 @@ def _factorize_column(column):
     import pandas as pd
 
     codes, values = pd.factorize(column)
-    return _without_missing(values.tolist(), codes)
+    return _drop_missing_values(values.tolist(), codes)
 
 
-def _without_missing(values, codes):
+def _drop_missing_values(values, codes):
     """Return values without missing ones, whose rows have the place -1."""
     from .._validation import is_missing
 

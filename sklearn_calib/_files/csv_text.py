@@ -26,18 +26,16 @@ _MAX_TITLE_LINES = 30
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-def exact_numbers() -> dict[str, Any]:
+def get_exact_number_options() -> dict[str, Any]:
     """Return what `pandas.read_csv` needs to read every number as it was written.
 
     Version 3 needs none.
     """
     import pandas as pd
 
-    return (
-        {}
-        if int(pd.__version__.split(".")[0]) >= 3
-        else {"float_precision": "round_trip"}
-    )
+    if int(pd.__version__.split(".")[0]) >= 3:
+        return {}
+    return {"float_precision": "round_trip"}
 
 
 def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
@@ -91,24 +89,28 @@ def detect_separator(
                 got=quote_text(sep),
                 hint="Use , ; | or tab",
             )
-        return sep, _first_line(text, sep) if header is None else [*header]
-    found = [(sep, _first_line(text, sep)) for sep in _SEPARATOR_NAMES]
+        return sep, _read_first_line(text, sep) if header is None else [*header]
+    cells_by_separator = [
+        (sep, _read_first_line(text, sep)) for sep in _SEPARATOR_NAMES
+    ]
     if header is not None:
-        for candidate, cells in reversed(found):  # a comma may be the decimal mark
+        for candidate, cells in reversed(
+            cells_by_separator
+        ):  # a comma may be the decimal mark
             if len(cells) == len(header):
                 return candidate, [*header]
-        most = max(found, key=lambda candidate: len(candidate[1]))
+        longest = max(cells_by_separator, key=lambda candidate: len(candidate[1]))
         raise invalid_input(
             expected=(
                 f"{len(header)} cells in the first line, as many as the names that were given"
             ),
-            got=f"{len(most[1])}",
+            got=f"{len(longest[1])}",
             hint="Name every column",
         )
-    for candidate in found:
+    for candidate in cells_by_separator:
         if set(pick(candidate[1])) <= set(candidate[1]):
             return candidate
-    return max(found, key=lambda candidate: len(candidate[1]))
+    return max(cells_by_separator, key=lambda candidate: len(candidate[1]))
 
 
 def separate_title(text: str, n_lines: int, file: str) -> tuple[str, str]:
@@ -116,11 +118,11 @@ def separate_title(text: str, n_lines: int, file: str) -> tuple[str, str]:
     mark = "\n" if "\n" in text else "\r"
     *above, rest = text.split(mark, n_lines)
     if len(above) < n_lines or not rest:
-        raise invalid_skipping(n_lines, file)
+        raise skipped_too_many_error(n_lines, file)
     return text[: len(text) - len(rest)], rest
 
 
-def invalid_skipping(n_rows: int, file: str) -> InvalidInputError:
+def skipped_too_many_error(n_rows: int, file: str) -> InvalidInputError:
     """Return the error to raise if no rows are left below those that are skipped."""
     return invalid_input(
         expected=f"more than {n_rows} rows in {make_printable(file)}",
@@ -129,7 +131,9 @@ def invalid_skipping(n_rows: int, file: str) -> InvalidInputError:
     )
 
 
-def rows_below(rows: Sequence[Any], skipped: int) -> Iterator[tuple[int, Any]]:
+def iter_rows_below_skipped(
+    rows: Sequence[Any], skipped: int
+) -> Iterator[tuple[int, Any]]:
     """Return the number of rows above each of some, and the row; the first is left out."""
     return islice(enumerate(rows, skipped), 1, _MAX_TITLE_LINES)
 
@@ -156,8 +160,8 @@ def check_columns(
                 got=f"{count} columns of that name",
                 hint="Rename them",
             )
-        known = ", ".join(make_printable(other, 40) for other in present[:30])
-        known += f", ... ({len(present)} columns)" if len(present) > 30 else ""
+        present_names = ", ".join(make_printable(other, 40) for other in present[:30])
+        present_names += f", ... ({len(present)} columns)" if len(present) > 30 else ""
         inside = next(
             (other for other in present if str(other).startswith(f"{name}.")), None
         )
@@ -183,7 +187,7 @@ def check_columns(
                 break
         raise invalid_input(
             expected=f"a column {quote_text(name)} in {make_printable(file)}",
-            got=known,
+            got=present_names,
             hint=hint,
         )
 
@@ -195,7 +199,7 @@ def _looks_like_data(cells):
     )
 
 
-def _first_line(text, sep):
+def _read_first_line(text, sep):
     lines = csv.reader(
         io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True
     )
@@ -222,7 +226,7 @@ def allow_long_cells() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def row_blocks(
+def iter_text_blocks(
     stream: Any, encoding: str, sep: str | None, size: int, file: str, title: str = ""
 ) -> Iterator[str]:
     """Yield the text of a binary stream in parts that end where a row ends, of some `size` bytes.
@@ -311,19 +315,19 @@ def _find_quotes(letters, sep):
     return quotes if np.isin(beside, [*f'{sep}"\r\n'.encode()]).all() else None
 
 
-def quote_without_end(error: ValueError, file: str, above: int) -> Exception:
+def convert_unclosed_quote_error(error: ValueError, file: str, above: int) -> Exception:
     """Return the message of pandas on a quote without an end, with the rows of the file.
 
     Else the error.
     """
-    found = re.search(r"EOF inside string starting at row (\d+)", str(error))
-    if found is None:
+    match = re.search(r"EOF inside string starting at row (\d+)", str(error))
+    if match is None:
         return error
     return invalid_input(
         expected=f"quotes in pairs in {make_printable(file)}",
         got="a quote that is not closed",
         hint="Close it, or write it twice if it belongs to the text",
-        row=above + int(found[1]),
+        row=above + int(match[1]),
     )
 
 
@@ -364,7 +368,7 @@ MAX_EXACT_INTEGER = 2**53  # whole numbers below are floats without a loss
 # characters of numbers, and below of booleans
 _NUMBER_CHARACTERS = r"0-9+\-.,\s\vEeIiNnFfTtYy"
 # A column is first checked for fractions in this many rows.
-_FRACTION_CHECK_ROWS = 1000
+_N_FRACTIONAL_PART_CHECK_ROWS = 1000
 _TEXT_PATTERN = rf"[^{_NUMBER_CHARACTERS}AaRrUuLlSs]"
 _SPACE_BYTE, _NEWLINE_BYTE = np.frombuffer(b" \n", np.uint8)
 
@@ -406,14 +410,14 @@ class CsvParser:
         """
         import pandas as pd
 
-        columns = self._by_arrow(text, named)
+        columns = self._read_with_arrow(text, named)
         if columns is None:
-            return self._by_pandas(text, named)
+            return self._read_with_pandas(text, named)
         return pd.DataFrame(columns), None
 
     # -- by pyarrow -------------------------------------------------------------------------------
 
-    def _by_arrow(self, text, named):
+    def _read_with_arrow(self, text, named):
         """Return columns by place.
 
         None if pyarrow is not there or may split otherwise than pandas.
@@ -428,7 +432,7 @@ class CsvParser:
             unclear = {
                 place
                 for place in self.places
-                if not _agrees_with_pandas(table[str(place)])
+                if not _has_pandas_type_and_values(table[str(place)])
             }
             if unclear:
                 self._unclear |= unclear
@@ -492,11 +496,9 @@ class CsvParser:
             return None
         if not (outside & (first == ord(self.sep))).any():
             return data
-        return (
-            None
-            if len(quotes)
-            else re.sub(rb"(?<=[%b]) +" % self.sep.encode(), b"", data)
-        )
+        if len(quotes):
+            return None
+        return re.sub(rb"(?<=[%b]) +" % self.sep.encode(), b"", data)
 
     def _decode_column(self, column, place):
         import pandas as pd
@@ -516,7 +518,7 @@ class CsvParser:
 
     # -- by pandas --------------------------------------------------------------------------------
 
-    def _by_pandas(self, text, named):
+    def _read_with_pandas(self, text, named):
         frame, extra = self._split_by_pandas(text, named, self.as_text)
         lossy = {place for place in frame if _has_rounded_integers(frame[place])}
         if lossy:
@@ -532,7 +534,7 @@ class CsvParser:
             "header": 0,
             "dtype": dict.fromkeys(as_text, str),
             **_PANDAS_READ_OPTIONS,
-            **exact_numbers(),
+            **get_exact_number_options(),
         }
         beyond = self.width
         if not named:
@@ -561,7 +563,7 @@ class CsvParser:
                 ), None
 
 
-_PANDAS_READ_OPTIONS: dict[str, Any] = {
+_PANDAS_READ_OPTIONS = {
     "index_col": False,
     "skipinitialspace": True,
     "low_memory": False,
@@ -570,7 +572,7 @@ _PANDAS_READ_OPTIONS: dict[str, Any] = {
 }
 
 
-def _agrees_with_pandas(column):
+def _has_pandas_type_and_values(column):
     """Return whether a column that pyarrow gave a type has it, and these values, for pandas too."""
     import pyarrow.compute as pc
     from pyarrow import types
@@ -584,7 +586,7 @@ def _agrees_with_pandas(column):
         if not (largest < MAX_EXACT_INTEGER and is_finite):
             return False
         return (
-            _has_fraction(column[:_FRACTION_CHECK_ROWS])
+            _has_fraction(column[:_N_FRACTIONAL_PART_CHECK_ROWS])
             or column.null_count > 0
             or _has_fraction(column)
         )
@@ -619,7 +621,7 @@ def infer_cell_values(
         [text] for text in [*texts, *[""] * hole]
     )
     lines.seek(0)
-    found = pd.read_csv(
+    inferred = pd.read_csv(
         lines,
         header=None,
         names=["value"],
@@ -627,13 +629,11 @@ def infer_cell_values(
         keep_default_na=False,
         na_values=[""] if hole else [],
         skip_blank_lines=False,
-        **exact_numbers(),
+        **get_exact_number_options(),
     )["value"]
-    return (
-        pd.Series([*texts, None], dtype=object)
-        if _has_rounded_integers(found)
-        else found
-    )
+    if _has_rounded_integers(inferred):
+        return pd.Series([*texts, None], dtype=object)
+    return inferred
 
 
 def _has_rounded_integers(column):

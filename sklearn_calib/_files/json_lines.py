@@ -23,8 +23,8 @@ from .csv_text import (
     check_columns,
     compute_read_fraction,
     detect_encoding,
+    iter_text_blocks,
     read_head,
-    row_blocks,
 )
 
 # The columns are found in the lines of this many first bytes.
@@ -40,11 +40,11 @@ _MULTILINE_OBJECT_HINT = (
 )
 
 
-class _Twice(Exception):
+class _DuplicateFieldError(Exception):
     """A field that an object has twice."""
 
 
-def json_frames(
+def iter_json_frames(
     stream: Any,
     file: str,
     pick: ColumnSelector,
@@ -88,7 +88,7 @@ def json_frames(
     reader = _Reader(file, unit)
     above = 0
     needed = reader.choose_columns(begun, pick, cut=len(head) >= _HEAD_BYTES)
-    for text in row_blocks(source, encoding, None, size, file):
+    for text in iter_text_blocks(source, encoding, None, size, file):
         frame = reader.read_frame(text, above, needed)
         yield frame, compute_read_fraction(stream), text
         above += text.count("\n")
@@ -140,10 +140,12 @@ class _Reader:
             ) from error
         place = dict(zip(names, paths, strict=True))
         self.paths = {name: place[name] for name in needed}
-        self.parts = {part for path in self.paths.values() for part in path}
+        self.parts = {step for path in self.paths.values() for step in path}
         for name in needed:
             types = {type(_get_at_path(row, self.paths[name])) for row in rows}
-            kinds = {_KIND_NAME_BY_TYPE.get(each) for each in types} - {None}
+            kinds = {_KIND_NAME_BY_TYPE.get(value_type) for value_type in types} - {
+                None
+            }
             if len(kinds) == 1:
                 self.kinds[name] = kinds.pop()
             if types <= {int, type(None)}:
@@ -154,14 +156,14 @@ class _Reader:
         """Return the columns of a block of lines that begins below `above` others."""
         import pandas as pd
 
-        columns = self._by_arrow(text)
+        columns = self._read_with_arrow(text)
         if columns is None:
-            columns = self._by_python(text, above)
+            columns = self._read_with_python(text, above)
         return pd.DataFrame({name: columns[name] for name in needed})
 
     # -- by pyarrow -------------------------------------------------------------------------------
 
-    def _by_arrow(self, text):
+    def _read_with_arrow(self, text):
         """Return columns by name.
 
         None if pyarrow is not there, or cannot vouch for the block.
@@ -190,11 +192,11 @@ class _Reader:
             return None  # pyarrow's own errors are kinds of these
 
     def _build_schema(self, pa):
-        tree: dict[Any, Any] = {}
+        tree = {}
         for name, path in self.paths.items():
             node = tree
-            for part in path[:-1]:
-                node = node.setdefault(part, {})
+            for step in path[:-1]:
+                node = node.setdefault(step, {})
             kind = {"number": pa.float64(), "text": pa.string(), "boolean": pa.bool_()}
             whole = name in self.whole
             node[path[-1]] = pa.int64() if whole else kind[self.kinds[name]]
@@ -202,17 +204,17 @@ class _Reader:
         def build_type(node):
             if not isinstance(node, dict):
                 return node
-            if all(isinstance(part, str) for part in node):
+            if all(isinstance(step, str) for step in node):
                 return pa.struct(
-                    [(part, build_type(below)) for part, below in node.items()]
+                    [(step, build_type(below)) for step, below in node.items()]
                 )
-            found = {*map(build_type, node.values())}
-            if found == {pa.int64(), pa.float64()}:
+            value_types = {*map(build_type, node.values())}
+            if value_types == {pa.int64(), pa.float64()}:
                 return pa.list_(pa.float64())
-            [below] = found  # values of one type, or a ValueError
+            [below] = value_types  # values of one type, or a ValueError
             return pa.list_(below)
 
-        return pa.schema([(part, build_type(node)) for part, node in tree.items()])
+        return pa.schema([(step, build_type(node)) for step, node in tree.items()])
 
     def _decode_column(self, table, name):
         import pandas as pd
@@ -220,9 +222,9 @@ class _Reader:
 
         first, *rest = self.paths[name]
         column = table.column(first)
-        for part in rest:
-            take = pc.struct_field if isinstance(part, str) else pc.list_element
-            column = take(column, part)
+        for step in rest:
+            take = pc.struct_field if isinstance(step, str) else pc.list_element
+            column = take(column, step)
         kind = self.kinds[name]
         if kind == "text" or (
             column.null_count and (kind == "boolean" or name in self.whole)
@@ -232,7 +234,7 @@ class _Reader:
 
     # -- by Python --------------------------------------------------------------------------------
 
-    def _by_python(self, text, above):
+    def _read_with_python(self, text, above):
         rows = [*self._iter_objects(text, above)]
         return {name: self._get_values(rows, name) for name in self.paths}
 
@@ -246,7 +248,7 @@ class _Reader:
                 row, end = self.scan(line, 0)
                 if end != len(line):
                     raise json.JSONDecodeError("more behind it", line, end)
-            except _Twice as error:
+            except _DuplicateFieldError as error:
                 raise self._invalid_value(
                     "each field once in an object",
                     f"{quote_text(error)} twice",
@@ -267,13 +269,13 @@ class _Reader:
             yield number, row
 
     def _check_object(self, pairs):
-        found = dict(pairs)
-        if len(found) != len(pairs):
+        value_by_name = dict(pairs)
+        if len(value_by_name) != len(pairs):
             names = [name for name, _ in pairs]
-            for name in found:
+            for name in value_by_name:
                 if name in self.parts and names.count(name) > 1:
-                    raise _Twice(name)
-        return found
+                    raise _DuplicateFieldError(name)
+        return value_by_name
 
     def _get_values(self, rows, name):
         path = self.paths[name]
@@ -282,9 +284,13 @@ class _Reader:
             values = [None if value != value else value for value in values]  # NaN
             types = {*map(type, values)}
         types.discard(type(None))
-        kinds = {_KIND_NAME_BY_TYPE.get(each) for each in types}
-        known = self.kinds.get(name)
-        if kinds and kinds != {known} and (known or len(kinds) > 1 or None in kinds):
+        kinds = {_KIND_NAME_BY_TYPE.get(value_type) for value_type in types}
+        known_kind = self.kinds.get(name)
+        if (
+            kinds
+            and kinds != {known_kind}
+            and (known_kind or len(kinds) > 1 or None in kinds)
+        ):
             self._check_kind(rows, values, name)
         if kinds:
             [self.kinds[name]] = kinds
@@ -294,17 +300,19 @@ class _Reader:
 
     def _check_kind(self, rows, values, name):
         """Reject the first value that is of another kind than those above it."""
-        known = self.kinds.get(name)
+        known_kind = self.kinds.get(name)
         for (number, _), value in zip(rows, values, strict=True):
             kind = _KIND_NAME_BY_TYPE.get(type(value))
-            if value is None or (kind is not None and kind == (known := known or kind)):
+            if value is None or (
+                kind is not None and kind == (known_kind := known_kind or kind)
+            ):
                 continue
             named = f"of column {quote_text(name)}"
             if kind is None:
                 got = "a list" if isinstance(value, list) else "an object"
                 hint = (
                     "Its fields are columns, such as "
-                    f"{make_printable(name, 40)}.{_first_name(value)}"
+                    f"{make_printable(name, 40)}.{_get_first_name(value)}"
                 )
                 raise self._invalid_value(
                     f"one value in each row {named}", got, number, hint
@@ -313,9 +321,9 @@ class _Reader:
                 "number": "numbers",
                 "text": "text",
                 "boolean": "true or false",
-            }[known]
+            }[known_kind]
             hint = "Write all values of the column in one way"
-            if known == "number" and kind == "text":
+            if known_kind == "number" and kind == "text":
                 hint = "Write the number without quotes, and null where there is none"
             got = f"the {kind} {quote_text(json.dumps(value))}"
             raise self._invalid_value(
@@ -325,16 +333,16 @@ class _Reader:
 
     def _invalid_line(self, line, number, error):
         why = str(error).partition(":")[0]
-        part = line
+        excerpt = line
         if isinstance(error, json.JSONDecodeError):
             why = f"{error.msg.partition(' (')[0].lower()} at character {error.pos + 1}"
-            part = line[max(0, error.pos - 20) :]
+            excerpt = line[max(0, error.pos - 20) :]
         elif isinstance(error, StopIteration):
             why = f"no value at character {error.value + 1}"
-            part = line[max(0, error.value - 20) :]
+            excerpt = line[max(0, error.value - 20) :]
         return self._invalid_value(
             f"a JSON object in each {self.unit}",
-            f"{quote_text(part[:60], 40)} ({why})",
+            f"{quote_text(excerpt[:60], 40)} ({why})",
             number,
             f"Repair it, or leave it out. {_MULTILINE_OBJECT_HINT}",
         )
@@ -361,21 +369,19 @@ def _iter_paths(row):
 
 def _get_at_path(value, path):
     """Return the value at the end of a path; None if an object lacks it."""
-    for part in path:
-        if isinstance(part, str):
-            value = value.get(part) if isinstance(value, dict) else None
+    for step in path:
+        if isinstance(step, str):
+            value = value.get(step) if isinstance(value, dict) else None
         else:
-            is_present = isinstance(value, list) and part < len(value)
-            value = value[part] if is_present else None
+            is_present = isinstance(value, list) and step < len(value)
+            value = value[step] if is_present else None
     return value
 
 
-def _first_name(value):
-    return (
-        "0"
-        if isinstance(value, list)
-        else make_printable(next(iter(value), "name"), 40)
-    )
+def _get_first_name(value):
+    if isinstance(value, list):
+        return "0"
+    return make_printable(next(iter(value), "name"), 40)
 
 
 def _count_rows(text):
@@ -423,11 +429,11 @@ def _split_array(stream, encoding, file):
         ) from None
     except ValueError as error:  # also a number of more digits than Python takes
         wrong = getattr(error, "pos", 0)
-        part = whole[wrong : wrong + 40]
+        excerpt = whole[wrong : wrong + 40]
         line = whole.count("\n", 0, wrong) + 1
         raise invalid_input(
             expected=f"a list of JSON objects in {make_printable(file)}",
-            got=f"{quote_text(part, 40)} in line {line}",
+            got=f"{quote_text(excerpt, 40)} in line {line}",
             hint="Repair it there, or write one object in each line",
         ) from error
     lines = []

@@ -23,28 +23,31 @@ _SERVER_CURSOR_NAME = "sklearn_calib"
 _BACKTICK_DRIVERS = ("pymysql", "MySQLdb", "mysql", "mariadb", "google", "databricks")
 
 
-class Counting(NamedTuple):
+class RowCounting(NamedTuple):
     """That the database counts the rows of a query which are equal in some columns.
 
-    The numbers are a column `into`; `counts` is one of the query, if its rows are
+    The numbers are a column `count_column`; `weight_column` is one of the query, if its rows are
     numbers already.
     """
 
     columns: Sequence[str]
-    into: str
-    counts: str | None
+    count_column: str
+    weight_column: str | None
 
     def write_query(self, query: str, source: Any) -> str:
         """Return the query for the counts."""
         first, last = _get_quote_marks(source)
         *names, counts, into = (
             first + name.replace(last, 2 * last) + last
-            for name in (*self.columns, self.counts or "", self.into)
+            for name in (*self.columns, self.weight_column or "", self.count_column)
         )
-        number = f"SUM({counts})" if self.counts else "COUNT(*)"
-        given = ", ".join(names)
+        number = f"SUM({counts})" if self.weight_column else "COUNT(*)"
+        quoted_columns = ", ".join(names)
         inner = query.strip().rstrip(";")
-        return f"SELECT {given}, {number} AS {into} FROM (\n{inner}\n) counted GROUP BY {given}"
+        return (
+            f"SELECT {quoted_columns}, {number} AS {into} FROM (\n{inner}\n) counted "
+            f"GROUP BY {quoted_columns}"
+        )
 
 
 def _get_quote_marks(source):
@@ -57,7 +60,7 @@ def _get_quote_marks(source):
 
 
 def run_query(
-    source: Any, query: str, counting: Counting | None = None
+    source: Any, query: str, counting: RowCounting | None = None
 ) -> Iterator[Any]:
     """Yield the result of a query in pieces, or of counting its rows.
 
@@ -207,8 +210,10 @@ def _gather_tables(iterator, names):
         if not rows:
             yield first
         elif len(values) and np.ndim(values[0]):
-            given = first if isinstance(first, Mapping) else _name_values(first, names)
-            yield {name: np.asarray(column) for name, column in given.items()}
+            value_by_name = (
+                first if isinstance(first, Mapping) else _name_values(first, names)
+            )
+            yield {name: np.asarray(column) for name, column in value_by_name.items()}
         else:
             columns = (
                 [*first]

@@ -12,32 +12,32 @@ from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError, invalid_input
 from .arrow import (
     ArrowFile,
-    arrow_frame,
+    convert_arrow_to_pandas,
     flatten_records,
     flatten_schema,
     iter_batches,
     load_workbook,
-    parquet_file,
+    load_workbook_as_arrow,
+    open_parquet_file,
     reject_list_columns,
-    workbook_in_arrow,
 )
-from .columns import EMPTY_TABLE_HINT, Block, join_frames
+from .columns import EMPTY_TABLE_HINT, TableBlock, join_frames
 from .csv_text import (
     ColumnSelector,
     CsvParser,
     check_columns,
     compute_read_fraction,
+    convert_unclosed_quote_error,
     detect_encoding,
     detect_separator,
     infer_column_values,
-    quote_without_end,
+    iter_rows_below_skipped,
+    iter_text_blocks,
     read_head,
-    row_blocks,
-    rows_below,
     separate_title,
 )
-from .json_lines import json_frames
-from .opened import detect_format, open_decompressed
+from .input_files import detect_format, open_decompressed
+from .json_lines import iter_json_frames
 
 # The separator is looked for in this many first bytes.
 _HEAD_BYTES = 2**20
@@ -67,7 +67,7 @@ def load_table(
     *,
     as_text: Collection[str] = (),
     **form: Any,
-) -> Block:
+) -> TableBlock:
     """Return some columns of a file: csv, JSON lines, parquet, Arrow or a workbook.
 
     Parameters
@@ -87,17 +87,17 @@ def load_table(
         How many lines of a csv file, or rows of a sheet, stand above the table.
     """
     blocks = [
-        block._replace(written=None)
-        for block in table_blocks(file, pick, as_text=as_text, **form)
+        block._replace(original=None)
+        for block in iter_table_blocks(file, pick, as_text=as_text, **form)
     ]
     frames = [block.columns for block in blocks]
-    whole = blocks[0]._replace(columns=None, share=1.0)
+    whole = blocks[0]._replace(columns=None, read_fraction=1.0)
     mixed = []
-    if whole.of_csv:
+    if whole.is_csv:
         mixed = [
             name
             for name in frames[0]
-            if not _is_alike([frame[name] for frame in frames])
+            if not _have_same_type_in_pieces([frame[name] for frame in frames])
         ]
     if not mixed:
         return whole._replace(columns=join_frames(frames))
@@ -110,7 +110,7 @@ def load_table(
     return whole
 
 
-def table_blocks(
+def iter_table_blocks(
     file: str,
     pick: ColumnSelector,
     *,
@@ -121,7 +121,7 @@ def table_blocks(
     nullable: bool = False,
     keep_columns: bool = False,
     **form: Any,
-) -> Iterator[Block]:
+) -> Iterator[TableBlock]:
     """Yield what `load_table` reads in blocks of rows: memory does not grow with the file.
 
     Parameters
@@ -139,7 +139,7 @@ def table_blocks(
         Which ones of a parquet file are read, one after the other; None for each of
         them.
     nullable : bool, default=False
-        As in `arrow_frame`.
+        As in `convert_arrow_to_pandas`.
     keep_columns : bool, default=False
         Whether each block has all columns of a file whose columns have types, as they
         are. A parquet file without rows gives no block then.
@@ -168,7 +168,7 @@ def table_blocks(
             keep_columns,
         ):
             if table.n_rows:
-                yield table._replace(forms=forms)
+                yield table._replace(number_formats=forms)
             rows += table.n_rows
     # a row group may be empty, or a file among several
     may_be_empty = kind == "parquet" and (row_groups != () or keep_columns)
@@ -180,12 +180,12 @@ def table_blocks(
         )
 
 
-def column_names(file: str, pick: ColumnSelector, **form: Any) -> list[str]:
+def read_column_names(file: str, pick: ColumnSelector, **form: Any) -> list[str]:
     """Return the names of all columns of a file; parameters as in `load_table`."""
-    found: list[str] = []
+    column_names: list[str] = []
 
     def note_names(present):
-        found[:] = present
+        column_names[:] = present
         return pick(present)
 
     with translate_read_errors(file), open_decompressed(file) as stream:
@@ -194,12 +194,20 @@ def column_names(file: str, pick: ColumnSelector, **form: Any) -> list[str]:
             source = _open_typed_source(kind, stream, file)
             return list(flatten_schema(source.schema_arrow).names)
         next(
-            _iter_kind_blocks(kind, stream, file, note_names, form, _PROBED_BYTES), None
+            _iter_kind_blocks(
+                kind,
+                stream,
+                file,
+                note_names,
+                form,
+                _PROBED_BYTES,
+            ),
+            None,
         )
-    return found
+    return column_names
 
 
-def is_unpacked_size_above(files: Sequence[str], most: int) -> bool:
+def is_unpacked_size_above(files: Sequence[str], max_bytes: int) -> bool:
     """Return whether the rows of files take more than so many bytes: 8 for a typed cell.
 
     What is packed may be a thousand times as much.
@@ -208,19 +216,19 @@ def is_unpacked_size_above(files: Sequence[str], most: int) -> bool:
     for file in files:
         with translate_read_errors(file):
             total += max(
-                os.path.getsize(file), _count_unpacked_bytes(file, most - total)
+                os.path.getsize(file), _count_unpacked_bytes(file, max_bytes - total)
             )
-        if total > most:
+        if total > max_bytes:
             return True
     return False
 
 
-def _count_unpacked_bytes(file, most):
+def _count_unpacked_bytes(file, max_bytes):
     """Count bytes of the rows of a file; of text, none are counted beyond the first too many."""
     with open_decompressed(file) as stream:
         kind = detect_format(stream, file)
         if kind == "parquet":
-            metadata = parquet_file(stream).metadata
+            metadata = open_parquet_file(stream).metadata
             return 8 * metadata.num_rows * metadata.num_columns
         if kind == "arrow":
             source = ArrowFile(stream)
@@ -231,7 +239,7 @@ def _count_unpacked_bytes(file, most):
             )
             return 8 * rows * len(names)
         n_bytes = 0
-        while n_bytes <= most and (piece := stream.read(_HEAD_BYTES)):
+        while n_bytes <= max_bytes and (piece := stream.read(_HEAD_BYTES)):
             n_bytes += len(piece)
         return n_bytes
 
@@ -279,8 +287,8 @@ def _invalid_file(error, file):
 
 def _open_typed_source(kind, stream, file, skip_rows=0):
     if kind == "workbook":
-        return workbook_in_arrow(stream, file, skip_rows)
-    return ArrowFile(stream) if kind == "arrow" else parquet_file(stream)
+        return load_workbook_as_arrow(stream, file, skip_rows)
+    return ArrowFile(stream) if kind == "arrow" else open_parquet_file(stream)
 
 
 def _iter_kind_blocks(
@@ -295,19 +303,33 @@ def _iter_kind_blocks(
     nullable=False,
     keep=False,
 ):
-    """Yield the blocks of a file of a kind; the arguments are those of `table_blocks`."""
+    """Yield the blocks of a file of a kind; the arguments are those of `iter_table_blocks`."""
     if kind == "csv":
-        yield from _iter_csv_blocks(stream, file, pick, form, size, as_text)
+        yield from _iter_csv_blocks(
+            stream,
+            file,
+            pick,
+            form,
+            size,
+            as_text,
+        )
         return
     skip_rows = form.get("skip_rows") or 0
     if kind == "workbook" and not keep:
-        yield Block(load_workbook(stream, file, pick, skip_rows), file, ".")
+        yield TableBlock(load_workbook(stream, file, pick, skip_rows), file, ".")
         return
     if kind != "json":
         # numbers that are text may be written in any form
         decimal = "." if kind == "workbook" else form.get("decimal")
         source = _open_typed_source(kind, stream, file, skip_rows)
-        for block in _arrow_blocks(source, file, pick, row_groups, nullable, keep):
+        for block in _iter_arrow_blocks(
+            source,
+            file,
+            pick,
+            row_groups,
+            nullable,
+            keep,
+        ):
             yield block._replace(decimal=decimal)
         return
     if skip_rows:
@@ -318,14 +340,25 @@ def _iter_kind_blocks(
             hint="Leave such lines out of the file",
         )
     first = 0
-    for frame, share, text in json_frames(
-        stream, file, pick, form.get("encoding"), size
+    for frame, share, text in iter_json_frames(
+        stream,
+        file,
+        pick,
+        form.get("encoding"),
+        size,
     ):
-        yield Block(frame, file, ".", first, share=share, written=text)
+        yield TableBlock(
+            frame,
+            file,
+            ".",
+            first,
+            read_fraction=share,
+            original=text,
+        )
         first += len(frame)
 
 
-def _arrow_blocks(source, file, pick, row_groups, nullable, keep):
+def _iter_arrow_blocks(source, file, pick, row_groups, nullable, keep):
     import pyarrow as pa
 
     schema = flatten_schema(source.schema_arrow)
@@ -334,11 +367,23 @@ def _arrow_blocks(source, file, pick, row_groups, nullable, keep):
     reject_list_columns(needed, schema, file)
     for group, first in _find_row_groups(source, row_groups):
         read = None if keep else needed
-        for batch, share in iter_batches(source, _BATCH_ROWS, read, group, first):
+        for batch, share in iter_batches(
+            source,
+            _BATCH_ROWS,
+            read,
+            group,
+            first,
+        ):
             table = flatten_records(pa.Table.from_batches([batch])).select(needed)
-            frame = arrow_frame(table, nullable=nullable)
-            rest = {"group": group, "written": batch if keep else None}
-            yield Block(frame, file, first=first, share=share, **rest)
+            frame = convert_arrow_to_pandas(table, nullable=nullable)
+            yield TableBlock(
+                frame,
+                file,
+                first_row=first,
+                read_fraction=share,
+                row_group=group,
+                original=batch if keep else None,
+            )
             first += len(frame)
 
 
@@ -349,7 +394,7 @@ def _find_row_groups(source, wanted):
     numbers = range(source.num_row_groups)
     ends = accumulate(source.metadata.row_group(number).num_rows for number in numbers)
     starts = zip(numbers, chain([0], ends), strict=False)
-    return [one for one in starts if wanted is None or one[0] in wanted]
+    return [start for start in starts if wanted is None or start[0] in wanted]
 
 
 # -- csv ------------------------------------------------------------------------------------------
@@ -357,7 +402,7 @@ def _find_row_groups(source, wanted):
 
 def _iter_csv_blocks(stream, file, pick, form, size, as_text):
     decimal = form.get("decimal")
-    given = form.get("header")
+    given_header = form.get("header")
     skip_rows = form.get("skip_rows") or 0
     head = read_head(stream, _HEAD_BYTES)
     encoding = detect_encoding(head, file, form.get("encoding"))
@@ -365,61 +410,84 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
         encoding = "utf-8"
     text = codecs.getincrementaldecoder(encoding)().decode(head)
     title, text = separate_title(text, skip_rows, file)
-    sep, header = detect_separator(text, pick, form.get("sep"), given)
+    sep, header = detect_separator(text, pick, form.get("sep"), given_header)
     needed = pick(header)
     cells = [re.split(r"[,;\t|]", line) for line in text[:_PROBED_BYTES].splitlines()]
-    check_columns(needed, header, file, sep, rows_below(cells, skip_rows))
+    check_columns(
+        needed,
+        header,
+        file,
+        sep,
+        iter_rows_below_skipped(cells, skip_rows),
+    )
     places = sorted({header.index(name) for name in needed})
     texts = {header.index(name) for name in as_text if name in header}
     cells = CsvParser(len(header), places, sep, decimal or ".", texts)
     decimal = "." if decimal is None and sep == "," else decimal
     first = 0
-    for number, text in enumerate(row_blocks(stream, encoding, sep, size, file, title)):
-        named = number == 0 and given is None  # the line of names, if there is one
+    for number, text in enumerate(
+        iter_text_blocks(
+            stream,
+            encoding,
+            sep,
+            size,
+            file,
+            title,
+        )
+    ):
+        # The first line holds the names, unless they were given.
+        named = number == 0 and given_header is None
         try:
             frame, extra = cells.read_frame(text, named)
         except ValueError as error:
-            raise quote_without_end(error, file, first - 1) from error
-        if extra is not None and extra.notna().any():
-            row = first + extra.notna().to_numpy().argmax()
-            raise invalid_input(
-                expected=f"{len(header)} cells in each row of "
-                f"{make_printable(file)}, as many as names",
-                got=f"more in row {row}",
-                sentence=f"Row {row} of {make_printable(file)} has more cells than "
-                f"the {len(header)} names",
-                hint="Put cells that hold the separator into quotes",
-            )
-        # The last line of a block is empty or a whole row, unless the file is cut off.
-        last = text.rpartition("\n")[2]
-        if '"' not in last and 0 < last.count(sep) < len(header) - 1:
-            n_cells = last.count(sep) + 1
-            raise invalid_input(
-                expected=f"{len(header)} cells in each row of "
-                f"{make_printable(file)}, as many as names",
-                got=f"{n_cells}",
-                sentence=(
-                    f"The last row of {make_printable(file)}, "
-                    f"{first + len(frame) - 1}, has {n_cells} of "
-                    f"{len(header)} cells"
-                ),
-                hint=(
-                    "The file is cut off: export it again; or add a line break if its "
-                    "last line is complete"
-                ),
-            )
+            raise convert_unclosed_quote_error(error, file, first - 1) from error
+        _check_no_extra_cells(extra, len(header), file, first)
+        _check_last_row(
+            text.rpartition("\n")[2], sep, len(header), file, first + len(frame) - 1
+        )
         frame.columns = [header[place] for place in places]
         written = CsvText(text, sep, encoding, header, named)
         rest = {
-            "share": compute_read_fraction(stream),
-            "written": written,
-            "of_csv": True,
+            "read_fraction": compute_read_fraction(stream),
+            "original": written,
+            "is_csv": True,
         }
-        yield Block(frame, file, decimal, first, **rest)
+        yield TableBlock(frame, file, decimal, first, **rest)
         first += len(frame)
 
 
-def _is_alike(columns):
+def _check_no_extra_cells(extra, n_names, file, first):
+    """Reject rows with more cells than names; `extra` holds the first of these cells."""
+    if extra is None or not extra.notna().any():
+        return
+    row = first + extra.notna().to_numpy().argmax()
+    source = make_printable(file)
+    raise invalid_input(
+        expected=f"{n_names} cells in each row of {source}, as many as names",
+        got=f"more in row {row}",
+        sentence=f"Row {row} of {source} has more cells than the {n_names} names",
+        hint="Put cells that hold the separator into quotes",
+    )
+
+
+def _check_last_row(line, sep, n_names, file, row):
+    """Reject a last line with too few cells: it is empty or a whole row, or the file is cut off."""
+    n_cells = line.count(sep) + 1
+    if '"' in line or not 1 < n_cells < n_names:
+        return
+    source = make_printable(file)
+    raise invalid_input(
+        expected=f"{n_names} cells in each row of {source}, as many as names",
+        got=f"{n_cells}",
+        sentence=f"The last row of {source}, {row}, has {n_cells} of {n_names} cells",
+        hint=(
+            "The file is cut off: export it again; or add a line break if its "
+            "last line is complete"
+        ),
+    )
+
+
+def _have_same_type_in_pieces(columns):
     """Return whether pieces of a column are what they are in the whole."""
     from pandas.api.types import infer_dtype
 

@@ -57,19 +57,17 @@ def _render_section(section, level):
     )
     blocks += [render_html(section.parts, level + bool(section.title or section.name))]
     text = "\n".join(filter(None, blocks))
-    if section.folded:
-        summary = f"<summary>{escape_html(section.folded, None)}</summary>"
+    if section.fold_label:
+        summary = f"<summary>{escape_html(section.fold_label, None)}</summary>"
         text = f"<details>{summary}\n{text}\n</details>"
     heading = escape_html(section.title, None)
     if section.name:
         heading = f"<bdi>{escape_html(section.name, _MAX_HEADING_CHARACTERS)}</bdi>"
     if heading:
         text = f"<h{level}>{heading}</h{level}>\n{text}"
-    return (
-        f'<section class="{section.kind}">\n{text}\n</section>'
-        if section.kind
-        else text
-    )
+    if section.css_class:
+        return f'<section class="{section.css_class}">\n{text}\n</section>'
+    return text
 
 
 def render_html_table(table: Table) -> str:
@@ -79,22 +77,22 @@ def render_html_table(table: Table) -> str:
     shown once.
     """
     head = "".join(
-        _render_heading(name, place < table.names)
+        _render_heading(name, place < table.n_name_columns)
         for place, name in enumerate(table.header)
     )
     groups = [[row] for row in table.rows]
     between = ""
-    if table.names > 1:
+    if table.n_name_columns > 1:
         groups = [
             [*rows]
             for _, rows in groupby(table.rows, lambda row: get_cell_text(row[0]))
         ]
         between = "</tbody>\n<tbody>\n"
-    body = between.join(_render_rows(group, table.names) for group in groups)
+    body = between.join(_render_rows(group, table.n_name_columns) for group in groups)
     caption = (
         f"<caption>{escape_html(table.title, None)}</caption>" if table.title else ""
     )
-    kind = f"sklearn-calib {table.kind}".strip()
+    kind = f"sklearn-calib {table.css_class}".strip()
     return (
         f'<div class="wide"><table class="{kind}">{caption}<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}</tbody></table></div>"
@@ -146,8 +144,6 @@ def _allow_breaks(text):
 
 def _render_name(text):
     """Write a cell; long names of measures may break."""
-    return (
-        _allow_breaks(text)
-        if len(text) > MAX_UNBROKEN_LETTERS and text.isidentifier()
-        else text
-    )
+    if len(text) > MAX_UNBROKEN_LETTERS and text.isidentifier():
+        return _allow_breaks(text)
+    return text

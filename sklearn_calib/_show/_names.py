@@ -39,11 +39,9 @@ def format_error(error: BaseException, address: str) -> str:
     hidden, shown_words = (
         {*re.findall(r"\w+", f"{text} {unquote(text)}")} for text in (address, reason)
     )
-    return (
-        type(error).__name__
-        if shown_words & (hidden - {*re.findall(r"\w+", redact_secrets(address))})
-        else reason
-    )
+    if shown_words & (hidden - {*re.findall(r"\w+", redact_secrets(address))}):
+        return type(error).__name__
+    return reason
 
 
 @contextmanager
@@ -75,10 +73,10 @@ def make_printable(value: object, limit: int | None = 60) -> str:
     text = redact_secrets(text)
     if not text.isprintable():
         text = "".join(
-            c
-            if c.isprintable() or c == _EMOJI_JOINER
-            else c.encode("unicode_escape").decode()
-            for c in text
+            character
+            if character.isprintable() or character == _EMOJI_JOINER
+            else character.encode("unicode_escape").decode()
+            for character in text
         )
     if limit is not None and len(text) > limit:
         end = (limit - 3) // 2
@@ -102,7 +100,10 @@ def quote_for_shell(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return (
         "$'"
-        + "".join(c if c.isprintable() else _escape_bytes(c) for c in escaped)
+        + "".join(
+            character if character.isprintable() else _escape_bytes(character)
+            for character in escaped
+        )
         + "'"
     )
 
@@ -110,8 +111,10 @@ def quote_for_shell(text: str) -> str:
 def _escape_bytes(character):
     """Return the bytes of a character in a shell; undecodable ones keep their own."""
     of_name = "\udc80" <= character <= "\udcff"
-    found = character.encode("utf-8", "surrogateescape" if of_name else "surrogatepass")
-    return "".join(f"\\x{byte:02x}" for byte in found)
+    encoded = character.encode(
+        "utf-8", "surrogateescape" if of_name else "surrogatepass"
+    )
+    return "".join(f"\\x{byte:02x}" for byte in encoded)
 
 
 def format_row_numbers(rows: Sequence[int], n_rows: int | None = None) -> str:
@@ -128,10 +131,10 @@ def format_row_numbers(rows: Sequence[int], n_rows: int | None = None) -> str:
     return f"rows {', '.join(first[:-1])} and {first[-1]}"
 
 
-def join_truncated(texts: Sequence[str], most: int, mark: str = ", ") -> str:
+def join_truncated(texts: Sequence[str], max_texts: int, mark: str = ", ") -> str:
     """Join the first of several texts, and count the rest: ``'a', 'b' and 3 more``."""
-    more = len(texts) - most
-    shown = mark.join(texts[:most])
+    more = len(texts) - max_texts
+    shown = mark.join(texts[:max_texts])
     return f"{shown}{mark.strip(', ')} and {more} more" if more > 0 else shown
 
 

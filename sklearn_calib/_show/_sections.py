@@ -21,9 +21,9 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str | Cell]]
     title: str = ""
     # a class of the table in HTML: "names" may break, "unbroken" lines do not
-    kind: str = ""
-    names: int = 1  # columns that are names
-    spare: Sequence[int] = ()  # columns that a narrow terminal leaves out
+    css_class: str = ""
+    n_name_columns: int = 1  # columns that are names
+    hidden_if_narrow: Sequence[int] = ()  # columns that a narrow terminal leaves out
 
 
 class Section(NamedTuple):
@@ -42,14 +42,14 @@ class Section(NamedTuple):
     notes: Sequence[str] = ()  # small print
     code: str = ""
     parts: Sequence["Section"] = ()
-    kind: str = ""  # a class of the section in HTML
-    folded: str = ""  # in HTML, shown on request
+    css_class: str = ""  # a class of the section in HTML
+    fold_label: str = ""  # in HTML, shown on request
     # which of "html", "markdown", "text", "terminal" show it; all by default
-    only: str = ""
+    formats: str = ""
 
     def is_for(self, writer: str) -> bool:
         """Return whether a writer shows the section."""
-        return not self.only or writer in self.only.split()
+        return not self.formats or writer in self.formats.split()
 
 
 class Writer(NamedTuple):
@@ -65,7 +65,10 @@ class Writer(NamedTuple):
         """Iterate over blocks of lines that belong together."""
         for section in filter(lambda section: section.is_for(self.name), sections):
             blocks = [
-                [self.paragraph(make_printable(one, None)) for one in section.sentences]
+                [
+                    self.paragraph(make_printable(sentence, None))
+                    for sentence in section.sentences
+                ]
             ]
             blocks += [
                 [self.line(make_printable(item, None)) for item in section.items]

@@ -36,7 +36,7 @@ def render_lines(table: Table) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = [
         "  ".join(
-            cell.ljust(width) if place < table.names else cell.rjust(width)
+            cell.ljust(width) if place < table.n_name_columns else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in texts
@@ -114,12 +114,14 @@ def iter_terminal_renderables(
 
 def _render_tables(table, width):
     """Split a table with two columns of names, which would leave too little width for numbers."""
-    if table.names < 2:
+    if table.n_name_columns < 2:
         return _render_table(table, width)
     lines = []
     for first, rows in groupby(table.rows, lambda row: get_cell_text(row[0])):
         less = Table(table.header[1:], [row[1:] for row in rows], first)
-        less = less._replace(spare=[place - 1 for place in table.spare])
+        less = less._replace(
+            hidden_if_narrow=[place - 1 for place in table.hidden_if_narrow]
+        )
         lines += [*[""] * bool(lines), *_render_table(less, width)]
     return lines
 
@@ -145,7 +147,11 @@ def _render_table(table: Table, width: int) -> "list[RenderableType]":
                 head.plain, max(words, compute_width(cells or [head]) - 3)
             )
     if sum(map(compute_width, columns)) >= width:
-        columns = [column for n, column in enumerate(columns) if n not in table.spare]
+        columns = [
+            column
+            for n, column in enumerate(columns)
+            if n not in table.hidden_if_narrow
+        ]
     boxes = Boxes()
     for number, (head, *_) in enumerate(columns):
         boxes.add_column(head, justify="right" if number else "left", overflow="fold")

@@ -18,7 +18,7 @@ from ._arrays import (
 from ._column_order import (
     COLUMN_ORDER_HINT,
     MIN_PERMUTED_LEAD,
-    Ranks,
+    RankCounts,
     align_columns,
     are_ranked_well,
     check_column_owner,
@@ -75,8 +75,8 @@ from ._scores import (
     validate_proba,
 )
 from ._soft_labels import (
-    SoftRows,
-    Votes,
+    LabelVotes,
+    SoftLabelRows,
     check_votes,
     count_votes,
     validate_soft_labels,

@@ -106,9 +106,10 @@ def _read_object_numbers(raw, what):
     """Convert an array of Python objects to float64; missing values become NaN."""
     kinds = set(map(type, raw.flat))
     wrong = {
-        t
-        for t in kinds
-        if not issubclass(t, _NUMBER_TYPES) and t.__name__ not in _MISSING_TYPE_NAMES
+        cell_type
+        for cell_type in kinds
+        if not issubclass(cell_type, _NUMBER_TYPES)
+        and cell_type.__name__ not in _MISSING_TYPE_NAMES
     }
     if wrong:
         place = next(
@@ -122,7 +123,7 @@ def _read_object_numbers(raw, what):
         missing = np.reshape([is_missing(value) for value in raw.flat], raw.shape)
         raw = np.where(missing, np.nan, raw)
     try:
-        return raw.astype(np.float64)
+        return raw.astype(float)
     except (ValueError, OverflowError) as error:
         raise _invalid_numbers_error(
             what, f"a number that float64 cannot hold ({error})"
@@ -205,9 +206,9 @@ def to_object_array(values: object) -> object:
 
     Numpy would convert NaN beside text to text.
     """
-    return (
-        np.array(values, dtype=object) if isinstance(values, list | tuple) else values
-    )
+    if isinstance(values, list | tuple):
+        return np.array(values, dtype=object)
+    return values
 
 
 def to_numpy_dates(values: AnyArray) -> AnyArray:

@@ -21,7 +21,7 @@ from ._labels import has_unsorted_classes, read_labels
 from ._scores import add_first_class_column
 
 # Columns are taken for permuted if ranks this good have a smaller chance.
-_MAX_LOG_CHANCE = np.log(1e-9)
+_MAX_LOG_PERMUTATION_P_VALUE = np.log(1e-9)
 # Under the other order, the fraction of rows whose true class has the largest
 # probability must be higher by this much.
 MIN_PERMUTED_LEAD = 0.3
@@ -165,15 +165,22 @@ def check_same_index(*tables: Any, first: Any = None) -> Any:
             continue
         expected = "one index for labels, scores, weights and groups of the same rows"
         # An index of dates does not count rows.
-        numbers = [each for each in (index, first) if each.dtype.kind not in "mM"]
-        counted = any(np.array_equal(each, np.arange(len(index))) for each in numbers)
+        numbers = [
+            labels_array
+            for labels_array in (index, first)
+            if labels_array.dtype.kind not in "mM"
+        ]
+        counted = any(
+            np.array_equal(labels_array, np.arange(len(index)))
+            for labels_array in numbers
+        )
         if counted and not (len(index) - 1 in index and len(index) - 1 in first):
             # The counted rows have other labels, so they need not be compared one by
             # one.
             continue
-        own = index.tolist()
+        labels = index.tolist()
         others = first.tolist()
-        apart = {*own} ^ {*others}
+        apart = {*labels} ^ {*others}
         if not apart:
             warn_calibration(
                 expected=expected,
@@ -182,7 +189,7 @@ def check_same_index(*tables: Any, first: Any = None) -> Any:
             )
             break
         if not counted:
-            label = next(label for label in own + others if label in apart)
+            label = next(label for label in labels + others if label in apart)
             raise invalid_input(
                 expected=expected,
                 got=f"{label!r} in some only",
@@ -255,14 +262,14 @@ def orient_single_column(proba: FloatArray, scores: Any, positive: int) -> Float
     return take_columns(add_first_class_column(proba), np.array([1, 0]))
 
 
-def align_columns(proba: Any, known: AnyArray, classes: AnyArray) -> Any:
-    """Return columns of the classes `known` in the order of `classes`.
+def align_columns(proba: Any, proba_classes: AnyArray, classes: AnyArray) -> Any:
+    """Return columns of the classes `proba_classes` in the order of `classes`.
 
     Classes that are not known get probability 0.
     """
-    if np.array_equal(known, classes):
+    if np.array_equal(proba_classes, classes):
         return proba
-    _, places = read_labels(known, classes=classes)
+    _, places = read_labels(proba_classes, classes=classes)
     return place_columns(proba, places, len(classes))
 
 
@@ -285,25 +292,25 @@ def find_likely_order(
     k = proba.shape[1]
     table = np.bincount(codes * k + proba.argmax(axis=1), weight, k * k).reshape(k, k)
     # The assignment of columns to classes that predicts most rows correctly.
-    column = _assign_columns(table)
+    column = _assign_columns_to_classes(table)
     moved = np.flatnonzero(column != np.arange(k))
     rows = np.flatnonzero(np.isin(codes, moved))
     if not len(rows):
         return None
     scores = proba[rows]
-    mine = codes[rows]
+    row_codes = codes[rows]
     top = moved[scores[:, moved].argmax(axis=1)]
     # How many more rows the other order predicts correctly, as a fraction of these
     # rows.
     farther = np.average(
-        (top == column[mine]) * 1.0 - (top == mine),
+        (top == column[row_codes]) * 1.0 - (top == row_codes),
         weights=None if weight is None else weight[rows],
     )
     if farther < MIN_PERMUTED_LEAD:
         return None
     ranks = [
-        count_ranked_pairs(scores[:, column[column_class]], mine == column_class)
-        for column_class in moved[np.isin(moved, mine)]
+        count_ranked_pairs(scores[:, column[column_class]], row_codes == column_class)
+        for column_class in moved[np.isin(moved, row_codes)]
     ]
     return np.argsort(column) if are_ranked_well(ranks, k) else None
 
@@ -317,13 +324,13 @@ def describe_doubtful_order(
     proba: FloatArray,
     codes: IntArray,
     classes: AnyArray,
-    given: str,
+    order_argument: str,
     weight: FloatArray | None = None,
 ) -> tuple[str, str, str] | None:
     """Describe columns named in an order of their own that must have another one.
 
     Only an order that is not that of the sorted labels is doubted: who names it may
-    have meant the order of a scale, and the columns of scikit-learn are sorted. `given`
+    have meant the order of a scale, and the columns of scikit-learn are sorted. `order_argument`
     is the argument's name. Returns what is expected, what was got and the hint, as
     `warn_calibration` takes them.
     """
@@ -341,11 +348,11 @@ def describe_doubtful_order(
     right = table.argmax(axis=1)
     fits = [names[place] for place in places]
     return (
-        f"columns in the order of {given}={names[:20]}",
+        f"columns in the order of {order_argument}={names[:20]}",
         f"columns that fit {fits[:20]}: the largest probability is that of the true class in "
         f"{np.average(right == codes, weights=weight):.2f} of the rows as given, in "
         f"{np.average(places[right] == codes, weights=weight):.2f} in that order",
-        f"{given}= names the columns and does not move them: {COLUMN_ORDER_HINT}",
+        f"{order_argument}= names the columns and does not move them: {COLUMN_ORDER_HINT}",
     )
 
 
@@ -353,16 +360,22 @@ def warn_column_order(
     proba: FloatArray,
     codes: IntArray,
     classes: AnyArray,
-    given: str,
+    order_argument: str,
     weight: FloatArray | None = None,
 ) -> None:
     """Warn if `describe_doubtful_order` finds columns that must have another order."""
-    words = describe_doubtful_order(proba, codes, classes, given, weight)
+    words = describe_doubtful_order(
+        proba,
+        codes,
+        classes,
+        order_argument,
+        weight,
+    )
     if words is not None:
         warn_calibration(*words)
 
 
-def _assign_columns(table):
+def _assign_columns_to_classes(table):
     """Assign to each class the column of the most rows, its own in case of a tie."""
     k = len(table)
     if (table.argmax(axis=1) == np.arange(k)).all():
@@ -370,7 +383,7 @@ def _assign_columns(table):
     return linear_sum_assignment(table + 1e-6 * np.eye(k), maximize=True)[1]
 
 
-class Ranks(NamedTuple):
+class RankCounts(NamedTuple):
     """Pairs of a row of a class and one of another in this order, and the numbers of both."""
 
     pairs: float
@@ -393,14 +406,16 @@ class Ranks(NamedTuple):
         return bool(self.ones and self.others and self.z_score > _REVERSED_Z_SCORE)
 
 
-def count_ranked_pairs(score: AnyArray, hit: AnyArray) -> Ranks:
+def count_ranked_pairs(score: AnyArray, hit: AnyArray) -> RankCounts:
     """Count the pairs that a score ranks correctly; `hit` marks the rows of the class."""
     ones = float(hit.sum())
     others = float((~hit).sum())
-    return Ranks(stats.rankdata(score)[hit].sum() - ones * (ones + 1) / 2, ones, others)
+    return RankCounts(
+        stats.rankdata(score)[hit].sum() - ones * (ones + 1) / 2, ones, others
+    )
 
 
-def are_ranked_well(ranks: Sequence[Ranks], k: int) -> bool:
+def are_ranked_well(ranks: Sequence[RankCounts], k: int) -> bool:
     """Return whether all classes are ranked well, and together better than chance allows."""
     if not all(
         pair_ranks.others and pair_ranks.auc >= _MIN_PERMUTED_AUC
@@ -408,4 +423,4 @@ def are_ranked_well(ranks: Sequence[Ranks], k: int) -> bool:
     ):
         return False
     chance = stats.norm.logsf(np.mean([pair_ranks.z_score for pair_ranks in ranks]))
-    return bool(chance + gammaln(k + 1) < _MAX_LOG_CHANCE)
+    return bool(chance + gammaln(k + 1) < _MAX_LOG_PERMUTATION_P_VALUE)

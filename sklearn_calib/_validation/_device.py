@@ -148,40 +148,40 @@ class DeviceScores:
         for block in iter_row_blocks(self, size):
             # The array API standard requires slices within the bounds.
             place = slice(block.start, min(block.stop, len(self)))
-            part = xp.astype(self._load_rows(place), self.dtype, copy=False)
-            sure = self._normalise_rows(part)
+            raw_rows = xp.astype(self._load_rows(place), self.dtype, copy=False)
+            sure = self._normalise_rows(raw_rows)
             # The host checks the rows and words the error.
             if sure is None:
                 sure = self.check(self[place], kind=self.kind, first=place.start)
                 if self.kind == "logits":
-                    sure = part
+                    sure = raw_rows
                 else:
                     # The host has repaired the sums of the rows.
                     sure = np.array(sure[:, 1:] if self.shape[1] == 1 else sure)
                     sure = xp.asarray(sure, dtype=self.dtype, device=self.device)
             yield place, sure
 
-    def _normalise_rows(self, part):
+    def _normalise_rows(self, block):
         """Divide rows by their sums; return None if something may be wrong."""
         xp = self.xp
-        values = part.detach() if hasattr(part, "detach") else part
+        values = block.detach() if hasattr(block, "detach") else block
         lowest = float(xp.min(values))
         highest = float(xp.max(values))
         if self.kind == "logits":
-            return (
-                part if lowest >= -MAX_ABS_LOGIT and highest <= MAX_ABS_LOGIT else None
-            )
+            if lowest >= -MAX_ABS_LOGIT and highest <= MAX_ABS_LOGIT:
+                return block
+            return None
         # NaN also makes this condition true.
         if not (lowest >= 0.0 and highest <= 1.0):
             return None
         if self.shape[1] == 1:
-            return part
+            return block
         total = xp.sum(
             values, axis=1, keepdims=True, dtype=get_widest_float(xp, self.device)
         )
         if not float(xp.max(xp.abs(total - 1.0))) <= self._slack:
             return None
-        return part / xp.astype(total, self.dtype, copy=False)
+        return block / xp.astype(total, self.dtype, copy=False)
 
 
 def read_device_scores(
@@ -191,4 +191,6 @@ def read_device_scores(
     if isinstance(scores, DeviceScores):
         return scores
     xp = get_array_namespace(scores)
-    return None if xp is None else DeviceScores(scores, kind, xp, check, tolerance)
+    if xp is None:
+        return None
+    return DeviceScores(scores, kind, xp, check, tolerance)

@@ -30,21 +30,21 @@ class LabelScores(NamedTuple):
     pairs: list[FloatArray]
     # Whether the scores were a list of arrays with two columns, rather than one column
     # per label.
-    listed: bool
+    is_list: bool
 
-    def match_labels(self, scores: Any, *known: Any) -> "LabelScores":
+    def match_labels(self, scores: Any, *label_names: Any) -> "LabelScores":
         """Return them in the order of the names that the columns of `scores` have.
 
         Of several lists of names, or None, the first one that they have counts.
         """
-        places = find_columns(scores, *known)
+        places = find_columns(scores, *label_names)
         if places is None:
             return self
         return self._replace(pairs=[self.pairs[place] for place in places])
 
     def match_form(self, pairs: list[FloatArray]) -> FloatArray | list[FloatArray]:
         """Return other probabilities of the same labels in this form."""
-        if self.listed:
+        if self.is_list:
             return [np.asarray(pair) for pair in pairs]
         return np.column_stack([np.asarray(pair)[:, 1] for pair in pairs])
 
@@ -75,13 +75,13 @@ def read_label_scores(
 def _read_valid_label_scores(scores, n_labels):
     """Read scores of many labels: a table, or a list of tables with two columns."""
     listed = isinstance(scores, list | tuple) and any(
-        np.ndim(part) == 2 for part in scores
+        np.ndim(label_scores) == 2 for label_scores in scores
     )
     if listed:
         pairs = []
-        for number, part in enumerate(scores):
+        for number, label_scores in enumerate(scores):
             with add_error_context(source=f"label {number}"):
-                pairs.append(_read_label_proba(part))
+                pairs.append(_read_label_proba(label_scores))
         lengths = {len(pair) for pair in pairs}
         if len(lengths) > 1:
             raise invalid_input(
@@ -113,14 +113,14 @@ def _read_valid_label_scores(scores, n_labels):
     return LabelScores(pairs, listed)
 
 
-def _read_label_proba(part):
-    if np.ndim(part) != 2 or np.shape(part)[1] != 2:
+def _read_label_proba(label_scores):
+    if np.ndim(label_scores) != 2 or np.shape(label_scores)[1] != 2:
         raise invalid_input(
             expected="an array of shape (n_samples, 2)",
-            got=f"shape {np.shape(part)}",
+            got=f"shape {np.shape(label_scores)}",
             hint="A model that saw only one class of a label gives one column: add the other",
         )
-    return read_proba(part)
+    return read_proba(label_scores)
 
 
 def read_label_table(
@@ -140,7 +140,7 @@ def _check_label_table(table, n_samples, n_labels):
             got=f"shape {table.shape}",
             hint="Pass one column of 0 and 1 per label, and NaN if a label is unknown",
         )
-    table = table.astype(np.float64)
+    table = table.astype(float)
     wrong = ~np.isnan(table) & (table != 0) & (table != 1)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]

@@ -187,7 +187,7 @@ def check_column_labels(classes: AnyArray, n_columns: int) -> None:
         )
 
 
-_ENCODING_HINT = (
+_LABEL_ENCODING_HINT = (
     ". If one is text and the other its codes, encode y in the same way as the classes, for "
     "instance with transform or inverse_transform of the LabelEncoder that made the codes"
 )
@@ -196,9 +196,12 @@ _ENCODING_HINT = (
 def _find_positions(labels, wanted, codes):
     """Find the position of each label among the wanted classes."""
     # A dict compares labels as Python does, so 1 and 1.0 are the same label.
-    column_of = dict(zip(_to_keys(wanted, labels), range(len(wanted)), strict=True))
+    column_of = dict(
+        zip(_convert_to_dict_keys(wanted, labels), range(len(wanted)), strict=True)
+    )
     columns = np.array(
-        [column_of.get(key, -1) for key in _to_keys(labels, wanted)], dtype=np.intp
+        [column_of.get(key, -1) for key in _convert_to_dict_keys(labels, wanted)],
+        dtype=np.intp,
     )
     unknown = columns < 0
     if unknown.any():
@@ -207,7 +210,7 @@ def _find_positions(labels, wanted, codes):
         if len(wanted) and isinstance(label, str) != isinstance(
             wanted.tolist()[0], str
         ):
-            hint += _ENCODING_HINT
+            hint += _LABEL_ENCODING_HINT
         raise invalid_input(
             expected=f"labels among {wanted.tolist()}",
             got=repr(label),
@@ -217,7 +220,7 @@ def _find_positions(labels, wanted, codes):
     return columns
 
 
-def _to_keys(labels, others):
+def _convert_to_dict_keys(labels, others):
     """Return labels as keys of a dict: Python compares 1, 1.0 and Decimal(1) without rounding."""
     if labels.dtype.kind == others.dtype.kind:
         labels = labels.astype(np.result_type(labels, others))
@@ -313,7 +316,7 @@ def _find_unique(labels):
     try:
         return np.unique(labels, return_inverse=True)
     except TypeError:
-        kinds = sorted({type(v).__name__ for v in labels})
+        kinds = sorted({type(label).__name__ for label in labels})
         raise invalid_input(
             expected="labels of one type that can be sorted",
             got=" and ".join(kinds),
@@ -337,7 +340,7 @@ def _check_present(labels):
                     error=TypeError,
                 )
         missing = np.fromiter(
-            (is_missing(v) for v in labels), dtype=bool, count=len(labels)
+            (is_missing(label) for label in labels), dtype=bool, count=len(labels)
         )
     if missing.any():
         row = int(missing.argmax())

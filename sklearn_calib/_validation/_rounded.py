@@ -28,9 +28,9 @@ def get_sum_tolerance(dtype: np.dtype, n_columns: int) -> float:
     Softmax of a thousand classes in float16 is off by 1e-2: its normaliser has been
     rounded too.
     """
-    return (
-        get_half_tolerance(n_columns) if dtype == np.float16 else FLOAT32_SUM_TOLERANCE
-    )
+    if dtype == np.float16:
+        return get_half_tolerance(n_columns)
+    return FLOAT32_SUM_TOLERANCE
 
 
 def get_half_tolerance(n_columns: int) -> float:

@@ -1,7 +1,7 @@
 """Scores become rows on the simplex; of logits, rows of differences that are finite."""
 
 from collections.abc import Sized
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def canonical_proba(
     >>> canonical_proba([[0.5, 0.5, np.nan], [0.25, 0.25, 0.5]], absent="nan").tolist()
     [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]
     """
-    held: Any = None
+    held = None
     if absent is None and kind in ("proba", "logits"):
         with add_error_context("scores"):
             held = read_device_scores(scores, kind, read_proba, tolerance)
@@ -175,10 +175,15 @@ def read_proba(
                 hint="Mark such options with NaN",
             )
         return _read_masked_scores(
-            scores, kind, n_classes, tolerance, input_name, first
+            scores,
+            kind,
+            n_classes,
+            tolerance,
+            input_name,
+            first,
         )
     with add_error_context(input_name):
-        held: Any = read_device_scores(scores, kind, read_proba, tolerance)
+        held = read_device_scores(scores, kind, read_proba, tolerance)
         if held is not None:
             return _check_columns(held.to_numpy_proba(first), n_classes)
         if kind == "proba":
@@ -222,7 +227,7 @@ def _read_masked_scores(scores, kind, n_classes, tolerance, input_name, first):
         return _check_columns(scores, n_classes)
     with add_error_context(input_name):
         table = _read_numeric_table(scores)
-        nothing = np.isnan(table.astype(np.float64, copy=False))
+        nothing = np.isnan(table.astype(float, copy=False))
         if table.shape[1] == 1:
             raise invalid_input(
                 expected="several columns of scores with absent",
@@ -249,9 +254,13 @@ def _read_masked_scores(scores, kind, n_classes, tolerance, input_name, first):
             filler = float(lowest) - 800.0 - (float(highest) - float(lowest))
         else:
             filler = 0.0
-        table = np.where(nothing, filler, table.astype(np.float64, copy=False))
+        table = np.where(nothing, filler, table.astype(float, copy=False))
     proba = read_proba(
-        table, kind=kind, n_classes=n_classes, tolerance=tolerance, first=first
+        table,
+        kind=kind,
+        n_classes=n_classes,
+        tolerance=tolerance,
+        first=first,
     )
     if not nothing.any():
         return proba
@@ -275,7 +284,7 @@ def validate_proba(
         if held is not None:
             rows = held.to_numpy_proba(first)
             return rows[:, 1:] if held.shape[1] == 1 and held.kind == "proba" else rows
-        return _simplex_from_proba(_read_numeric_table(scores), tolerance, first)
+        return _check_and_normalise_proba(_read_numeric_table(scores), tolerance, first)
 
 
 def add_first_class_column(proba: FloatArray) -> FloatArray:
@@ -306,7 +315,7 @@ def _read_logit_table(scores, first=0):
     """Read logits as a table of float32 or float64, and raise an error for huge ones."""
     table = _read_numeric_table(scores)
     if table.dtype != np.float32:
-        table = table.astype(np.float64, copy=False)
+        table = table.astype(float, copy=False)
     hint = "For log-probabilities with -inf pass their exponentials with kind='proba'"
     lowest, highest = _get_finite_range(table, hint, first)
     largest = max(highest, -lowest)
@@ -327,14 +336,14 @@ def _get_finite_range(table, hint, first=0):
     lowest = np.inf
     highest = -np.inf
     for block in iter_row_blocks(table):
-        part = table[block]
-        low = float(part.min())
-        high = float(part.max())
+        block_values = table[block]
+        low = float(block_values.min())
+        high = float(block_values.max())
         if not (np.isfinite(low) and np.isfinite(high)):
-            row, column = np.argwhere(~np.isfinite(part))[0]
+            row, column = np.argwhere(~np.isfinite(block_values))[0]
             raise invalid_input(
                 expected="finite scores",
-                got=f"{part[row, column]}",
+                got=f"{block_values[row, column]}",
                 hint=hint,
                 row=first + block.start + row,
                 column=column,
@@ -380,13 +389,13 @@ def _read_numeric_table(scores: ArrayLike) -> AnyArray:
     return raw[:, None] if raw.ndim == 1 else raw
 
 
-def _simplex_from_proba(
+def _check_and_normalise_proba(
     raw: AnyArray, tolerance: float | None, first: int = 0
 ) -> FloatArray:
     """Check rows of probabilities, and repair rounding of their sums."""
     slack = get_sum_tolerance(raw.dtype, raw.shape[1])
     eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
-    table = raw.astype(np.float64, copy=False)
+    table = raw.astype(float, copy=False)
     hint = "Drop or repair those rows first"
     if table.shape[1] > 2:
         hint += "; where NaN is an option that the row does not have, pass what "
@@ -450,12 +459,12 @@ def check_same_length(codes: Sized, proba: Sized) -> None:
         )
     absent = get_absent_mask(proba) if isinstance(proba, SimplexArray) else None
     if absent is not None:
-        own = np.asarray(codes)
-        lost = np.flatnonzero(absent[np.arange(len(own)), own])
+        row_codes = np.asarray(codes)
+        lost = np.flatnonzero(absent[np.arange(len(row_codes)), row_codes])
         if len(lost):
             raise invalid_input(
                 expected="labels among the options of their rows",
-                got=f"option {own[lost[0]]}, whose probability is NaN,",
+                got=f"option {row_codes[lost[0]]}, whose probability is NaN,",
                 hint="Repair the label or the probabilities of such rows",
                 row=lost[0],
             )

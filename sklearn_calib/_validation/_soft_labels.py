@@ -22,7 +22,7 @@ _MAX_COUNT_ERROR_UNITS = 4
 _BFLOAT16_EPSILON = 2.0**-8
 
 
-class SoftRows(NamedTuple):
+class SoftLabelRows(NamedTuple):
     """The rows that soft labels stand for: one for each class that has a share of an item.
 
     They are not `Predictions` yet: the scores beside them may be features or come in
@@ -65,7 +65,7 @@ def validate_soft_labels(
     n_rows: int | None = None,
     scores: Any = None,
     input_name: str = "y_true",
-) -> SoftRows:
+) -> SoftLabelRows:
     """Read shares of classes, and make weighted rows with one label each of them.
 
     Parameters
@@ -87,7 +87,7 @@ def validate_soft_labels(
 
     Returns
     -------
-    rows : SoftRows
+    rows : SoftLabelRows
         Those of weight 0 are left out.
 
     Raises
@@ -134,10 +134,10 @@ def validate_soft_labels(
     # A row is repeated for each class with a positive share; copies of an item are
     # neighbours.
     items, codes = np.nonzero(mass)
-    return SoftRows(items, names, codes, mass[items, codes])
+    return SoftLabelRows(items, names, codes, mass[items, codes])
 
 
-class Votes(NamedTuple):
+class LabelVotes(NamedTuple):
     """Columns of a table, one per class, as shares and how many votes each row has.
 
     Attributes
@@ -155,7 +155,7 @@ class Votes(NamedTuple):
     kinds: frozenset[str]
 
 
-def count_votes(table: FloatArray) -> Votes:
+def count_votes(table: FloatArray) -> LabelVotes:
     """Read rows of shares, which sum to 1, or of counts of votes: whole numbers.
 
     A row of one 1 is both. Blocks of one table are judged together, by `check_votes`.
@@ -177,7 +177,7 @@ def count_votes(table: FloatArray) -> Votes:
     >>> votes.shares.tolist(), votes.number.tolist(), [*votes.kinds]
     ([[0.75, 0.25], [0.0, 1.0]], [4.0, 1.0], ['counts'])
     """
-    votes = np.asarray(table, dtype=np.float64)
+    votes = np.asarray(table, dtype=float)
     expected = "shares from 0 to 1, or whole numbers of votes, one column per class"
     wrong = ~(np.isfinite(votes) & (votes >= 0))
     if wrong.any():
@@ -218,7 +218,7 @@ def count_votes(table: FloatArray) -> Votes:
         "marks": many & (largest == 1),
     }
     kinds = frozenset(kind for kind, rows in texts.items() if rows.any())
-    return Votes(votes / total[:, None], np.where(whole, total, 1.0), kinds)
+    return LabelVotes(votes / total[:, None], np.where(whole, total, 1.0), kinds)
 
 
 def check_votes(kinds: frozenset[str]) -> None:
@@ -253,7 +253,7 @@ def _read_shares(y):
             got=f"shape {raw.shape}",
             hint="Pass the share of the second class, or one column per class",
         )
-    shares = raw.astype(np.float64)
+    shares = raw.astype(float)
     wrong = ~((shares >= 0) & (shares <= 1))
     if wrong.any():
         is_whole = (shares >= 0) & (shares == np.floor(shares))

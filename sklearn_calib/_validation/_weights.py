@@ -63,7 +63,7 @@ def canonical_weight(
     array([1., 2.])
     """
     weight = read_raw_weight(sample_weight, n_samples, keeps_unit=keeps_unit)
-    return weight if keeps_unit else _scale_weights(weight)
+    return weight if keeps_unit else _scale_to_safe_range(weight)
 
 
 def read_weight_and_unit(
@@ -77,16 +77,16 @@ def read_weight_and_unit(
     raw_weight = read_raw_weight(sample_weight, n_samples)
     largest = raw_weight.max()
     if _is_constant(raw_weight, largest) and not are_counts(raw_weight):
-        return (raw_weight > 0).astype(np.float64), float(largest)
-    weight = _scale_weights(raw_weight)
+        return (raw_weight > 0).astype(float), float(largest)
+    weight = _scale_to_safe_range(raw_weight)
     return weight, float(largest / weight.max())
 
 
 def _is_constant(weight, value):
     """Return whether all weights are zero or `value`; the first rows are checked first."""
     return all(
-        ((part == value) | (part == 0)).all()
-        for part in (weight[:N_PROBED_WEIGHTS], weight)
+        ((values == value) | (values == 0)).all()
+        for values in (weight[:N_PROBED_WEIGHTS], weight)
     )
 
 
@@ -106,7 +106,7 @@ def read_raw_weight(
             got=f"shape {weight.shape}",
             hint="Check the rows that the weights belong to",
         )
-    weight = weight.astype(np.float64)
+    weight = weight.astype(float)
     check_weights(weight, keeps_unit=keeps_unit)
     if not weight.any():
         raise invalid_input(
@@ -147,7 +147,7 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
         )
 
 
-def _scale_weights(weight):
+def _scale_to_safe_range(weight):
     """Scale weights by a power of two and raise the smallest, so that sums stay finite."""
     # The exponent satisfies 2^(exponent - 1) <= the largest weight < 2^exponent.
     exponent = int(np.frexp(weight.max())[1])
@@ -159,11 +159,9 @@ def _scale_weights(weight):
     if weight.min() >= MIN_RELATIVE_WEIGHT * weight.max():
         return weight
     light = (weight > 0) & (weight < MIN_RELATIVE_WEIGHT * weight.max())
-    return (
-        np.where(light, MIN_RELATIVE_WEIGHT * weight.max(), weight)
-        if light.any()
-        else weight
-    )
+    if light.any():
+        return np.where(light, MIN_RELATIVE_WEIGHT * weight.max(), weight)
+    return weight
 
 
 def get_rows_per_weight(weight: FloatArray) -> float:

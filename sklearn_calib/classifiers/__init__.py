@@ -7,7 +7,7 @@ them. Start reading with `CalibratedModel` in `_calibrated_model.py`.
 from ._angular import AngularCalibratedClassifier
 from ._base import (
     ESTIMATOR_CONSTRAINTS,
-    CalibratedClassifier,
+    BaseCalibratedClassifier,
     CalibratedPair as CalibratedPair,
 )
 from ._calibrated_model import CalibratedModel

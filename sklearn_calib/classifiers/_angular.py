@@ -21,10 +21,10 @@ from ..linear import (
     make_unsupported_weights_error,
     refine_fits,
 )
-from ._base import CalibratedClassifier, CalibratedPair
+from ._base import BaseCalibratedClassifier, CalibratedPair
 
 
-class AngularCalibratedClassifier(CalibratedClassifier):
+class AngularCalibratedClassifier(BaseCalibratedClassifier):
     """A linear classifier, calibrated from one fit without held-out rows (angular calibration).
 
     For two classes and about as many features as rows, or more: text, genomics,
@@ -198,12 +198,13 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                 y_encoded=np.argsort(columns)[context.y_encoded],
             )
             columns = context.all_columns
-            model, fits, own = context.read_linear_fits(estimator, columns)
+            model, fits, is_own_link = context.read_linear_fits(estimator, columns)
             fits = check_angle_assumptions(fits, model, new.assume_centered)
             # The formulas of the angle hold at the exact minimum of the objective.
-            [fit] = refine_fits(fits, model, own)
+            [fit] = refine_fits(fits, model, is_own_link)
+            # The inner product of equation 11, without the sign of equation 12.
             angle = estimate_angle_from_fit(fit, new.covariance)
-            link: dict[str, Any] = {
+            link = {
                 "link": new.link,
                 "link_slope": None if new.link_slope == "auto" else new.link_slope,
                 "link_intercept": None
@@ -225,7 +226,9 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             )
             new.calibrated_pairs_ = [CalibratedPair(estimator, recalibrator, columns)]
             new.cos_theta_ = recalibrator.cos_theta_
+            # Equation 13.
             new.theta_ = recalibrator.theta_
+            # Equation 2, solved for the inner product.
             new.inner_product_ = new.cos_theta_ * angle.norm
             new.link_params_ = {
                 "slope": recalibrator.link_slope_,

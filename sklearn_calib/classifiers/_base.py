@@ -56,7 +56,7 @@ def threshold_labels(proba: FloatArray | list[FloatArray]) -> IntArray:
     return (proba > 0.5).astype(np.intp)
 
 
-class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
+class BaseCalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
     """A classifier made of ``calibrated_pairs_``; subclasses fit them.
 
     Subclasses have the constructor arguments ``estimator``, ``recalibrator`` and
@@ -105,7 +105,11 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         n_classes = len(self.classes_)
         for estimator, recalibrator, columns in self.calibrated_pairs_:
             scores = compute_aligned_scores(
-                estimator, columns, n_classes, X, self.response_method
+                estimator,
+                columns,
+                n_classes,
+                X,
+                self.response_method,
             )
             yield recalibrator, scores
 

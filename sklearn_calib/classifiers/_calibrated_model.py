@@ -27,7 +27,7 @@ from ..linear import compute_leave_one_out_scores, refine_fits
 from ..recalibrators import find_duplicate_groups
 from ._base import (
     ESTIMATOR_CONSTRAINTS,
-    CalibratedClassifier,
+    BaseCalibratedClassifier,
     CalibratedPair,
     every_recalibrator_has,
 )
@@ -41,7 +41,7 @@ MIN_FOLD_ROWS = 10
 
 
 @suggest_argument_names
-class CalibratedModel(CalibratedClassifier):
+class CalibratedModel(BaseCalibratedClassifier):
     """A classifier whose probabilities are recalibrated on rows it was not trained on.
 
     Parameters
@@ -250,7 +250,7 @@ class CalibratedModel(CalibratedClassifier):
         """
         # A copy is fitted, whose attributes self takes over at the end.
         with atomic_fit(self) as new:
-            kind: type[FitContext] = FitContext
+            kind = FitContext
             if check_bool(soft_labels, "soft_labels"):
                 kind = SoftLabelContext
             elif is_label_table(y):
@@ -262,9 +262,9 @@ class CalibratedModel(CalibratedClassifier):
             ensemble = not is_frozen if new.ensemble == "auto" else new.ensemble
             if is_scalar_equal(new.cv, "alo"):
                 new._check_leave_one_out_options(context)
-                fits = new._fit_once(context, "fit", _fit_by_leave_one_out)
+                fits = new._fit_without_folds(context, "fit", _fit_by_leave_one_out)
             elif is_frozen and not ensemble:
-                fits = new._fit_once(context, "calibrate", _fit_to_frozen)
+                fits = new._fit_without_folds(context, "calibrate", _fit_to_frozen)
             else:
                 fits = new._fit_folds(context, ensemble)
             new.calibrated_pairs_ = [pair for pair, _ in fits]
@@ -326,10 +326,10 @@ class CalibratedModel(CalibratedClassifier):
         for pair, (method, scores) in zip(
             self.calibrated_pairs_, self._iter_scores(X), strict=True
         ):
-            part = copy.deepcopy(method).partial_fit(
+            updated = copy.deepcopy(method).partial_fit(
                 scores, self.classes_[codes], **options
             )
-            learned.append(pair._replace(recalibrator=part))
+            learned.append(pair._replace(recalibrator=updated))
         self.calibrated_pairs_ = learned
         return self
 
@@ -348,7 +348,7 @@ class CalibratedModel(CalibratedClassifier):
             tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
 
-    def _fit_once(self, context, task_name, fit_pair):
+    def _fit_without_folds(self, context, task_name, fit_pair):
         """Fit the one pair of all rows, without folds."""
         with report_fit(self, 1, context.X, context.y_encoded) as progress:
             (task,) = make_task_contexts(progress, 1, task_name)
@@ -371,12 +371,25 @@ class CalibratedModel(CalibratedClassifier):
         with report_fit(self, n_tasks, context.X, context.y_encoded) as progress:
             tasks = make_task_contexts(progress, n_tasks, "fold")
             fits = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_fold)(context, train, test, ensemble, task, self)
+                delayed(_fit_fold)(
+                    context,
+                    train,
+                    test,
+                    ensemble,
+                    task,
+                    self,
+                )
                 for (train, test), task in zip(folds, tasks, strict=False)
             )
             if ensemble:
                 return fits
-            with report_task(tasks[-1], self, None, context.X, context.y_encoded):
+            with report_task(
+                tasks[-1],
+                self,
+                None,
+                context.X,
+                context.y_encoded,
+            ):
                 estimator, columns = context.fit_estimator(context.all_rows)
                 held_out = context.stack_folds([fold for _, fold in fits])
                 return [_recalibrate_scores(context, estimator, columns, held_out)]

@@ -79,12 +79,10 @@ def _remove_rounding(proba):
     if table.dtype.kind != "f":
         return proba
     # A float16 sum would add its own rounding.
-    total = table.sum(axis=1, keepdims=True, dtype=np.float64)
-    return (
-        table / total
-        if np.abs(total - 1).max(initial=0) <= ROW_SUM_TOLERANCE
-        else proba
-    )
+    total = table.sum(axis=1, keepdims=True, dtype=float)
+    if np.abs(total - 1).max(initial=0) <= ROW_SUM_TOLERANCE:
+        return table / total
+    return proba
 
 
 def compute_aligned_scores(

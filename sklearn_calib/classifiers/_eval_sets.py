@@ -33,7 +33,7 @@ class LabelEncoding(NamedTuple):
     # The positions of the fit's classes among all classes.
     present: IntArray
     # Whether the labels are the numbers 0 .. number of classes - 1.
-    coded: bool
+    is_encoded: bool
 
 
 def encode_eval_labels(
@@ -76,7 +76,7 @@ def _encode_pairs(estimator, params, name, labelling):
         # CatBoost's Pool and the path of a file hold labels that cannot be encoded
         # here.
         if not _is_pair(pair):
-            if labelling.coded:
+            if labelling.is_encoded:
                 raise invalid_input(
                     expected=(
                         "eval_set as pairs (X, y), whose labels can be written as numbers"
@@ -86,7 +86,16 @@ def _encode_pairs(estimator, params, name, labelling):
                 )
             done.append(pair)
             continue
-        done.append(_encode_set(estimator, pair, params, name, number, labelling))
+        done.append(
+            _encode_set(
+                estimator,
+                pair,
+                params,
+                name,
+                number,
+                labelling,
+            )
+        )
     params[name] = done if isinstance(params[name], list | tuple) else done[0]
 
 
@@ -107,7 +116,16 @@ def _encode_separate_arrays(estimator, params, name, labelling):
     encoded = []
     for number, pair in enumerate(pairs):
         index = number if several else None
-        encoded.append(_encode_set(estimator, pair, params, name, index, labelling))
+        encoded.append(
+            _encode_set(
+                estimator,
+                pair,
+                params,
+                name,
+                index,
+                labelling,
+            )
+        )
     features, labels = zip(*encoded, strict=True)
     params[of_features], params[name] = (
         (features, labels) if several else (features[0], labels[0])
@@ -146,7 +164,7 @@ def _encode_set(estimator, pair, params, name, number, labelling):
             if params.get(key) is not None:
                 params[key] = _drop_rows(params[key], number, kept)
     # LightGBM 4.7 takes `eval_y` as codes.
-    if labelling.coded or own_name == "eval_y":
+    if labelling.is_encoded or own_name == "eval_y":
         return X, np.searchsorted(labelling.present, codes)
     return X, labelling.classes[codes]
 

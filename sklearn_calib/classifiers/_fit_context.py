@@ -301,7 +301,11 @@ class FitContext:
         if count_rows(X) == 0:
             return np.empty((0, n_classes))
         return compute_aligned_scores(
-            estimator, columns, n_classes, X, self.response_method
+            estimator,
+            columns,
+            n_classes,
+            X,
+            self.response_method,
         )
 
     def score_test_rows(
@@ -354,7 +358,14 @@ class FitContext:
             )
 
         weight = self.weight[rows]
-        warn_if_harmful(recalibrator, fit_part, scores, y_encoded, weight, self.classes)
+        warn_if_harmful(
+            recalibrator,
+            fit_part,
+            scores,
+            y_encoded,
+            weight,
+            self.classes,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -392,11 +403,21 @@ class SoftLabelContext(FitContext):
         # Each item becomes one row per class with a positive share, weighted by the
         # share: the loss of these rows is that of the shares.
         soft = validate_soft_labels(
-            y, sample_weight, classes, n_rows=count_rows(X), input_name="y"
+            y,
+            sample_weight,
+            classes,
+            n_rows=count_rows(X),
+            input_name="y",
         )
         params = check_method_params(X, params=fit_params, indices=soft.items)
         X = safe_indexing(X, soft.items)
-        context = super().from_arguments(model, X, soft.labels, soft.weight, params)
+        context = super().from_arguments(
+            model,
+            X,
+            soft.labels,
+            soft.weight,
+            params,
+        )
         # Metadata routing may not pass the shares on.
         is_frozen = isinstance(estimator, FrozenEstimator)
         if not is_frozen and "sample_weight" not in context.estimator_params:
@@ -423,7 +444,8 @@ class SoftLabelContext(FitContext):
         folds = []
         for parts in self._make_splitter(cv).split(item_X, likeliest, **params):
             rows = (
-                np.flatnonzero(np.isin(item_number, numbers[part])) for part in parts
+                np.flatnonzero(np.isin(item_number, numbers[fold_items]))
+                for fold_items in parts
             )
             folds.append(tuple(rows))
         return folds
@@ -434,10 +456,10 @@ class SoftLabelContext(FitContext):
         return {"groups": self.items[rows]} | params
 
 
-def _missing_weight_error(part):
+def _missing_weight_error(estimator):
     return invalid_input(
         expected="a fit that takes sample_weight, the shares of soft labels",
-        got=f"{type(part).__name__}",
+        got=f"{type(estimator).__name__}",
         hint=(
             "Take another method, or a fitted model in a FrozenEstimator; for a "
             "pipeline enable metadata routing, and call "

@@ -146,7 +146,13 @@ class MultilabelContext(FitContext):
             some = [pair[part] for pair in pairs]
             return self.fit_recalibrator(HeldOutScores(some, rows[part], table[part]))
 
-        warn_if_labels_harmed(recalibrator, fit_part, pairs, table, self.weight[rows])
+        warn_if_labels_harmed(
+            recalibrator,
+            fit_part,
+            pairs,
+            table,
+            self.weight[rows],
+        )
 
 
 def _resolve_label_recalibrator(recalibrator: RecalibratorLike) -> Estimator:
@@ -182,19 +188,28 @@ def compute_label_scores(
     if isinstance(proba, list | tuple):
         classes_by_label = getattr(estimator, "classes_", [None] * len(proba))
         proba = [
-            _complete_pair(part, own)
-            for part, own in zip(proba, classes_by_label, strict=True)
+            _add_missing_pair_column(label_proba, label_classes)
+            for label_proba, label_classes in zip(proba, classes_by_label, strict=True)
         ]
         proba = _order_pairs(proba, estimator)
     return read_label_scores(proba, n_labels)
 
 
-def _complete_pair(part, own):
+def _add_missing_pair_column(label_proba, label_classes):
     """Return two columns, also for a model that saw one kind of rows and gives one."""
-    part = np.asarray(part)
-    if part.ndim != 2 or part.shape[1] != 1 or own is None or len(own) != 1:
-        return part
-    return np.hstack([1 - part, part] if own[0] else [part, 1 - part])
+    label_proba = np.asarray(label_proba)
+    if (
+        label_proba.ndim != 2
+        or label_proba.shape[1] != 1
+        or label_classes is None
+        or len(label_classes) != 1
+    ):
+        return label_proba
+    return np.hstack(
+        [1 - label_proba, label_proba]
+        if label_classes[0]
+        else [label_proba, 1 - label_proba]
+    )
 
 
 def _order_pairs(pairs, estimator):
@@ -203,8 +218,10 @@ def _order_pairs(pairs, estimator):
     if len(classes_by_label) != len(pairs) or np.ndim(classes_by_label[0]) != 1:
         return pairs
     return [
-        take_columns(pair, [1, 0]) if len(own) == 2 and own[0] > own[1] else pair
-        for pair, own in zip(pairs, classes_by_label, strict=True)
+        take_columns(pair, [1, 0])
+        if len(label_classes) == 2 and label_classes[0] > label_classes[1]
+        else pair
+        for pair, label_classes in zip(pairs, classes_by_label, strict=True)
     ]
 
 

@@ -35,14 +35,14 @@ from ..decomposition import RefinementCurve, refinement_curve
 from ..exceptions import invalid_input
 from ..metrics import LossLike, ProperLoss, get_loss
 from ..staged import find_staging
-from ._base import ESTIMATOR_CONSTRAINTS, CalibratedClassifier, CalibratedPair
+from ._base import ESTIMATOR_CONSTRAINTS, BaseCalibratedClassifier, CalibratedPair
 from ._classifier_scores import suggest_argument_names
 from ._fit_context import HeldOutScores
 from ._search import (
     fit_search_fold,
+    iter_scores_and_record_losses,
     iter_stage_scores,
     make_results_table,
-    record_own_losses,
     refit_candidate,
     run_parallel_lazily,
 )
@@ -52,7 +52,7 @@ _MIN_VALIDATION_ERRORS = 10
 
 
 @suggest_argument_names
-class RefineThenCalibrateCV(CalibratedClassifier):
+class RefineThenCalibrateCV(BaseCalibratedClassifier):
     """Tuning and early stopping by refinement, then calibration, in one classifier.
 
     Every candidate is fitted once per fold, and judged after each stage of its training
@@ -306,7 +306,13 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 fits = run_parallel_lazily(
                     new.n_jobs,
                     (
-                        delayed(fit_search_fold)(context, params, split, new, task)
+                        delayed(fit_search_fold)(
+                            context,
+                            params,
+                            split,
+                            new,
+                            task,
+                        )
                         for (params, split), task in runs
                     ),
                 )
@@ -314,7 +320,13 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                     context, candidates, fits, wanted
                 )
                 new._report_results(table, winner, failures, n_fits)
-                with report_task(tasks[-1], new, None, context.X, context.y_encoded):
+                with report_task(
+                    tasks[-1],
+                    new,
+                    None,
+                    context.X,
+                    context.y_encoded,
+                ):
                     new._finish_fit(context, winner)
             return self
 
@@ -406,7 +418,13 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             # Strictly: of equal candidates the first one wins, as in scikit-learn.
             if best is None or criterion < best.criterion:
                 best = _BestCandidate(
-                    number, params, criterion, position, curve, folds, staging
+                    number,
+                    params,
+                    criterion,
+                    position,
+                    curve,
+                    folds,
+                    staging,
                 )
         return rows, best, failures
 
@@ -438,8 +456,9 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 got="none in any fold",
                 hint="Use stratified folds",
             )
-        # In-sample temperature scaling has one parameter; other recalibrators are
-        # cross-validated, or they would reward overfitting.
+        # The paper's TS-refinement (section 4) is the loss of the test rows after
+        # temperature scaling on the same rows. It has one parameter; other
+        # recalibrators are cross-validated, or they would reward overfitting.
         is_temperature = (
             isinstance(self.refinement, str)
             and self.refinement == "temperature-in-sample"
@@ -454,8 +473,12 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         risks = []
         curve = refinement_curve(
             context.y_encoded[rows],
-            record_own_losses(
-                stream, risks, get_loss(self.loss), context.y_encoded[rows], options
+            iter_scores_and_record_losses(
+                stream,
+                risks,
+                get_loss(self.loss),
+                context.y_encoded[rows],
+                options,
             ),
             stages=stages,
             loss=self.loss,

@@ -73,7 +73,13 @@ def fit_search_fold(
     with report_task(task, caller, None, context.X, context.y_encoded):
         if isinstance(estimator, FrozenEstimator):
             columns = context.all_columns
-            return SearchFold(unwrap_frozen(estimator), columns, test, context.X, 0.0)
+            return SearchFold(
+                unwrap_frozen(estimator),
+                columns,
+                test,
+                context.X,
+                0.0,
+            )
         try:
             estimator, staging = _prepare_candidate(context, params, caller.stages)
             estimator, columns = context.fit_estimator(
@@ -85,7 +91,12 @@ def fit_search_fold(
                 raise
             seconds = time.perf_counter() - start
             return SearchFold(
-                None, None, None, None, seconds, f"{type(error).__name__}: {error}"
+                None,
+                None,
+                None,
+                None,
+                seconds,
+                f"{type(error).__name__}: {error}",
             )
         seconds = time.perf_counter() - start
         rows, _ = context.select_test_rows(columns, test)
@@ -156,7 +167,7 @@ def iter_stage_scores(
             yield _stack_scores([block for block in blocks if block is not None])
 
 
-def record_own_losses(
+def iter_scores_and_record_losses(
     stream: Iterable[tuple[FloatArray, FloatArray]],
     losses: list[float],
     loss: "ProperLoss",
@@ -165,16 +176,20 @@ def record_own_losses(
 ) -> Iterator[FloatArray]:
     """Yield the scores to be recalibrated; append the learner's own loss, NaN if it is theirs."""
     measure = loss.measure()
-    for scores, own in stream:
-        losses.append(np.nan if own is scores else measure(y_encoded, own, **options))
+    for scores, own_scores in stream:
+        losses.append(
+            np.nan
+            if own_scores is scores
+            else measure(y_encoded, own_scores, **options)
+        )
         yield scores
 
 
 def _stack_scores(blocks):
     stacked = stack_rows([scores for scores, _ in blocks])
-    if all(own is scores for scores, own in blocks):
+    if all(own_scores is scores for scores, own_scores in blocks):
         return stacked, stacked
-    return stacked, stack_rows([own for _, own in blocks])
+    return stacked, stack_rows([own_scores for _, own_scores in blocks])
 
 
 def _score_fold(context, fold):
@@ -244,7 +259,8 @@ def make_results_table(table: list[Any]) -> dict[str, Any]:
             )
         parts.append(columns)
     results = {
-        name: np.concatenate([part[name] for part in parts]) for name in parts[0]
+        name: np.concatenate([candidate[name] for candidate in parts])
+        for name in parts[0]
     }
     # Masked, as in scikit-learn: a grid of several dicts does not set every parameter
     # in each candidate.

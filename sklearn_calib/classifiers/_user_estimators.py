@@ -108,7 +108,7 @@ def add_classes_to_frozen(
     of_scikit_learn = hasattr(inner, "__sklearn_tags__")
     if of_scikit_learn:
         check_is_fitted(estimator)
-    has_classes = _knows_classes(inner)
+    has_classes = _has_classes(inner)
     names = ("predict_proba", "decision_function" if has_classes else "predict")
     is_detector = of_scikit_learn and is_outlier_detector(inner)
     is_function = callable(inner) and not has_classes
@@ -125,11 +125,9 @@ def add_classes_to_frozen(
             else _OUTLIER_DETECTOR_HINT,
             error=TypeError,
         )
-    return (
-        estimator
-        if has_classes
-        else FrozenEstimator(ModelWithInferredClasses(inner, classes_of_labels()))
-    )
+    if has_classes:
+        return estimator
+    return FrozenEstimator(ModelWithInferredClasses(inner, classes_of_labels()))
 
 
 _TORCH_MODULE_HINT = (
@@ -231,10 +229,10 @@ def clone_or_raise(estimator: Estimator) -> Estimator:
 def loses_fit_when_cloned(estimator: Estimator) -> bool:
     """Return whether the estimator is fitted and a clone of it is not."""
     # Models that keep their fit when cloned are not affected.
-    return _knows_classes(estimator) and not _knows_classes(clone_or_raise(estimator))
+    return _has_classes(estimator) and not _has_classes(clone_or_raise(estimator))
 
 
-def _knows_classes(model):
+def _has_classes(model):
     classes = getattr(model, "classes_", None)
     return classes is not None and len(classes) > 0
 
@@ -256,7 +254,9 @@ def check_early_stopping(estimator: Estimator, params: Mapping[str, object]) -> 
     fit_callbacks: Any = next(of_fit, None) or ()
     callbacks = [*(settings.get("callbacks") or ()), *fit_callbacks]
     reasons += [
-        type(c).__name__ for c in callbacks if "EarlyStopping" in type(c).__name__
+        type(callback).__name__
+        for callback in callbacks
+        if "EarlyStopping" in type(callback).__name__
     ]
     if reasons and not any(name.endswith(("eval_set", "eval_X")) for name in params):
         raise invalid_input(

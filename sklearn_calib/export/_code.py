@@ -120,7 +120,12 @@ def to_code(
 def _check_name(name, language):
     """Raise an error if a function cannot have this name in a language."""
     good = isinstance(name, str) and name.isascii() and name.isidentifier()
-    if not good or len(name) > 60 or name.startswith("_") or name in language.reserved:
+    if (
+        not good
+        or len(name) > 60
+        or name.startswith("_")
+        or name in language.reserved_names
+    ):
         raise invalid_input(
             expected=(
                 "a name of ASCII letters, digits and underscores, at most 60, that "
@@ -156,15 +161,22 @@ class _Printer:
         valid = self._texts[id(program.valid)]
         results = [self._texts[id(expr)] for expr in program.outputs]
         tables = [
-            language.table(name, values) for name, values in self._tables.values()
+            language.write_table(name, values) for name, values in self._tables.values()
         ]
         helpers = [
             language.helpers[expr] for expr in language.helpers if expr in self._helpers
         ]
-        parts = [language.head(document.head, self.name, program.n_inputs)]
+        parts = [language.write_head(document.head, self.name, program.n_inputs)]
         parts += [helper.replace("NAME", self.name) for helper in helpers] + tables
         parts.append(
-            language.function(self.name, program.n_inputs, check, valid, body, results)
+            language.write_function(
+                self.name,
+                program.n_inputs,
+                check,
+                valid,
+                body,
+                results,
+            )
         )
         return "\n".join(parts)
 
@@ -185,7 +197,7 @@ class _Printer:
                 name = f"t{self._n_lines}"
                 depth = 0
                 whole = is_search or expr.op in CONDITION_OPERATIONS
-                lines.append(self.language.assign(name, text, whole))
+                lines.append(self.language.write_assignment(name, text, whole))
                 text = name
             self._texts[id(expr)] = text
             self._depth[id(expr)] = depth
@@ -194,7 +206,7 @@ class _Printer:
     def _write_operation(self, expr: Expr) -> str:
         """Write an expression in terms of the texts of its arguments."""
         args = [self._texts[id(arg)] for arg in expr.args]
-        data: Any = expr.data
+        data = expr.data
         if expr.op == "number":
             return f"({data!r})" if repr(data).startswith("-") else repr(data)
         if expr.op == "input":

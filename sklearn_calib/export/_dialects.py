@@ -85,32 +85,55 @@ _SQL_FUNCTION_TEMPLATES = ARITHMETIC_TEMPLATES | {
 
 @dataclass(frozen=True)
 class Dialect:
-    """A database.
+    """How to write queries for one database.
 
-    `number` writes a literal of type double, `double` is that type's name, `cast` makes
-    a column one, `stored` is the type's name in a table without NULLs if it differs.
-    `once` means that a common table expression is computed once, and not wherever it is
-    used; `fence` does the same, at its end, where a database would write it into what
-    reads it. `deepest` is about how many symbols the parser keeps, if that is little:
-    deeper expressions are values of a query by stages. `text` writes one. `join` finds
-    the interval of a score in a table with the `key` low, and `pieces` the value of a
-    step function, of x, edges and values, where from more than `few` edges on that is
-    quicker than CASE.
+    Attributes
+    ----------
+    quote : callable
+        Quotes a name as an identifier.
+    double_type : str
+        The name of the type of double precision.
+    number_template : str
+        Writes a literal of that type.
+    cast_template : str
+        Converts a column to that type.
+    stored_double_type : str
+        The name of the type in a table without NULLs, if it differs.
+    materialized_keyword : str
+        Makes a common table expression be computed once, not at each use.
+    subquery_limit : str
+        Does the same, at the end of the expression, for databases that would merge it
+        into the query that reads it.
+    write_step_search : callable or None
+        Writes the value of a step function, of x, edges and values.
+    max_case_edges : int
+        From more edges on, `write_step_search` is quicker than CASE.
+    max_parser_symbols : int
+        About how many symbols the parser keeps; deeper expressions become values of a
+        query by stages.
+    quote_literal : callable
+        Writes a text as a literal.
+    key_clause : str
+        Declares the lower edge of a table of intervals to be the primary key.
+    join_template : str
+        Finds the interval of a score in such a table.
+    functions : dict
+        Templates of operations that differ from those of other databases.
     """
 
     quote: Callable[[str], str] = quote_identifier
-    double: str = "DOUBLE PRECISION"
-    number: str = "{}"
-    cast: str = "CAST({} AS {})"
-    stored: str = ""
-    once: str = ""
-    fence: str = ""
-    pieces: Callable[[str, list[str], list[str]], str] | None = None
-    few: int = 4
-    deepest: int = 1000
-    text: Callable[[str], str] = quote_text
-    key: str = ""
-    join: str = "LEFT JOIN {table} AS m ON {x} >= m.{low} AND {x} < m.{high}"
+    double_type: str = "DOUBLE PRECISION"
+    number_template: str = "{}"
+    cast_template: str = "CAST({} AS {})"
+    stored_double_type: str = ""
+    materialized_keyword: str = ""
+    subquery_limit: str = ""
+    write_step_search: Callable[[str, list[str], list[str]], str] | None = None
+    max_case_edges: int = 4
+    max_parser_symbols: int = 1000
+    quote_literal: Callable[[str], str] = quote_text
+    key_clause: str = ""
+    join_template: str = "LEFT JOIN {table} AS m ON {x} >= m.{low} AND {x} < m.{high}"
     functions: dict[str, str] = field(default_factory=dict)
 
     def get_template(self, name: str) -> str:
@@ -119,13 +142,15 @@ class Dialect:
 
     def write_literal(self, value: float) -> str:
         """Write a number of type double."""
-        text = self.number.format(write_double(value))
+        text = self.number_template.format(write_double(value))
         # Two minus signs in a row would begin a comment.
         return f"({text})" if text.startswith("-") else text
 
     def write_column(self, name: str) -> str:
         """Write a column of scores as numbers of type double."""
-        return self.cast.format(self.quote_name(name, "columns"), self.double)
+        return self.cast_template.format(
+            self.quote_name(name, "columns"), self.double_type
+        )
 
     def quote_name(self, name: str, what: str) -> str:
         """Quote a name as an identifier, with any characters."""
@@ -145,57 +170,61 @@ _PRIMARY_KEY_CLAUSE = " PRIMARY KEY"
 _KEY_JOIN_TEMPLATE = """LEFT JOIN {table} AS m ON m.{low} =
 (SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})"""
 _SPARK_DIALECT = Dialect(
-    quote=make_name_quoter("`", "`"), double="DOUBLE", text=quote_with_backslashes
+    quote=make_name_quoter("`", "`"),
+    double_type="DOUBLE",
+    quote_literal=quote_with_backslashes,
 )
 
 DIALECTS = {
     "ansi": Dialect(),
     "postgres": Dialect(
-        number="{}::float8",
-        once="MATERIALIZED ",
-        key=_PRIMARY_KEY_CLAUSE,
-        join=_KEY_JOIN_TEMPLATE,
-        pieces=write_array_search,
+        number_template="{}::float8",
+        materialized_keyword="MATERIALIZED ",
+        key_clause=_PRIMARY_KEY_CLAUSE,
+        join_template=_KEY_JOIN_TEMPLATE,
+        write_step_search=write_array_search,
     ),
     # SQLite reads a name in double quotes as a text if no column has that name, hence
     # the backticks.
     "sqlite": Dialect(
         quote=make_name_quoter("`", "`"),
-        double="REAL",
-        cast="{}",
-        once="MATERIALIZED ",
-        deepest=90,
-        key=_PRIMARY_KEY_CLAUSE,
-        join=_KEY_JOIN_TEMPLATE,
+        double_type="REAL",
+        cast_template="{}",
+        materialized_keyword="MATERIALIZED ",
+        max_parser_symbols=90,
+        key_clause=_PRIMARY_KEY_CLAUSE,
+        join_template=_KEY_JOIN_TEMPLATE,
         functions={"min": "MIN({}, {})", "max": "MAX({}, {})"},
     ),
     # The ASOF join to the nearest smaller number sorts the rows; a comparison of ranges
     # would visit every piece.
     "duckdb": Dialect(
-        double="DOUBLE",
-        pieces=write_bisection,
-        few=300,
-        join="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}",
+        double_type="DOUBLE",
+        write_step_search=write_bisection,
+        max_case_edges=300,
+        join_template="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}",
     ),
     # A derived table with a limit is not merged. This limit is the one in the manual
     # for all rows.
     "mysql": Dialect(
         quote=make_name_quoter("`", "`"),
-        double="DOUBLE",
-        text=quote_with_backslashes,
-        fence=" LIMIT 18446744073709551615",
-        pieces=write_interval_search,
+        double_type="DOUBLE",
+        quote_literal=quote_with_backslashes,
+        subquery_limit=" LIMIT 18446744073709551615",
+        write_step_search=write_interval_search,
     ),
     "bigquery": Dialect(
-        quote=escape_quotes, double="FLOAT64", text=quote_with_backslashes
+        quote=escape_quotes, double_type="FLOAT64", quote_literal=quote_with_backslashes
     ),
     "snowflake": Dialect(
-        number="{}::FLOAT", double="FLOAT", text=quote_with_backslashes
+        number_template="{}::FLOAT",
+        double_type="FLOAT",
+        quote_literal=quote_with_backslashes,
     ),
     "tsql": Dialect(
         quote=make_name_quoter("[", "]"),
-        text=lambda text: f"N{quote_text(text)}",
-        double="FLOAT",
+        quote_literal=lambda text: f"N{quote_text(text)}",
+        double_type="FLOAT",
         functions={
             "log": "LOG({})",
             "min": "(SELECT MIN(v) FROM (VALUES ({}), ({})) AS m(v))",
@@ -205,11 +234,11 @@ DIALECTS = {
     # Numbers are not NULL unless their type allows it.
     "clickhouse": Dialect(
         quote=escape_quotes,
-        double="Nullable(Float64)",
-        stored="Float64",
-        text=quote_with_backslashes,
-        pieces=write_transform_search,
-        key=_PRIMARY_KEY_CLAUSE,
+        double_type="Nullable(Float64)",
+        stored_double_type="Float64",
+        quote_literal=quote_with_backslashes,
+        write_step_search=write_transform_search,
+        key_clause=_PRIMARY_KEY_CLAUSE,
     ),
     "spark": _SPARK_DIALECT,
     "databricks": _SPARK_DIALECT,

@@ -60,7 +60,7 @@ _CHANGED_MAP_HINT = (
 )
 _INTEGER_LABEL_LIMIT = 2**64
 # The JSON type of the labels of each type; bytes are written in base64.
-_JSON_TYPE_BY_LABEL_TYPE: dict[str, type] = {
+_JSON_TYPE_BY_LABEL_TYPE = {
     "bool": bool,
     "int": int,
     "float": float,
@@ -215,8 +215,8 @@ def _document_fitted(fitted, kind, tabulate):
     with warnings.catch_warnings():
         # The check rows have no feature names, unlike the table of the fit.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        own = np.asarray(fitted.predict_proba(rows))
-    worst = float(np.abs(results - own).max())
+        predicted = np.asarray(fitted.predict_proba(rows))
+    worst = float(np.abs(results - predicted).max())
     # Sums over classes may enlarge the errors of tables.
     if worst > CHECK_ROW_TOLERANCE + 100 * error:
         raise invalid_input(
@@ -272,22 +272,22 @@ def parse_document(document: Any, *, edited: bool = False) -> MapDocument:
             parsed, estimator=parsed.estimator | {"edited": True}
         ).add_check_rows()
     _verify_check_rows(parsed)
-    if (own := compute_checksum(document)) != document[CHECKSUM_KEY]:
+    if (computed := compute_checksum(document)) != document[CHECKSUM_KEY]:
         stated = short_repr(document[CHECKSUM_KEY])
         raise invalid_field(
             CHECKSUM_KEY,
-            expected=f"the checksum of the document, '{own[:12]}...'",
+            expected=f"the checksum of the document, '{computed[:12]}...'",
             got=stated,
             hint=_CHANGED_MAP_HINT,
         )
-    own = compute_map_checksum(
+    computed = compute_map_checksum(
         document["classes"], document["classes_type"], document["map"]
     )
-    if own != document[MAP_CHECKSUM_KEY]:
+    if computed != document[MAP_CHECKSUM_KEY]:
         stated = short_repr(document[MAP_CHECKSUM_KEY])
         raise invalid_field(
             MAP_CHECKSUM_KEY,
-            expected=f"the checksum of the map, '{own[:12]}...'",
+            expected=f"the checksum of the map, '{computed[:12]}...'",
             got=stated,
             hint=_CHANGED_MAP_HINT,
         )
@@ -322,7 +322,7 @@ def _parse_document_parts(document):
         )
     # The schema comes first, because documents of other schemas have other entries.
     _check_schema(document)
-    _check_present(document, _REQUIRED_KEYS)
+    _check_keys_present(document, _REQUIRED_KEYS)
     for name in document:
         if name not in _KNOWN_KEYS:
             raise invalid_field(
@@ -358,7 +358,7 @@ def _parse_document_parts(document):
     )
 
 
-def _check_present(document, names):
+def _check_keys_present(document, names):
     for name in names:
         if name not in document:
             raise invalid_field(name, expected="a value", got="nothing")
@@ -366,7 +366,7 @@ def _check_present(document, names):
 
 def _check_schema(document):
     """Raise an error if this version does not read the schema of a document."""
-    _check_present(document, ("format", "schema"))
+    _check_keys_present(document, ("format", "schema"))
     if document["format"] != DOCUMENT_FORMAT:
         raise invalid_field(
             "format",
@@ -502,13 +502,14 @@ def _write_estimator(fitted: Estimator) -> dict[str, Any]:
     names = {cls: name for name, cls in all_recalibrators().items()}
     if isinstance(fitted, Recalibrator):
         params = {
-            k: _to_json_value(v) for k, v in fitted.get_params(deep=False).items()
+            param: _to_json_value(value)
+            for param, value in fitted.get_params(deep=False).items()
         }
         return {
             "name": names.get(type(fitted), type(fitted).__name__),
             "params": params,
         }
-    steps = [part for _, part in getattr(fitted, "steps", [])]
+    steps = [pipeline_step for _, pipeline_step in getattr(fitted, "steps", [])]
     return {"name": "pipeline", "steps": [_to_json_value(step) for step in steps]}
 
 
@@ -520,11 +521,9 @@ def _to_json_value(value):
         return float(value) if np.isfinite(value) else repr(float(value))
     if isinstance(value, list | tuple):
         return [_to_json_value(entry) for entry in value]
-    return (
-        _write_estimator(value)
-        if isinstance(value, Recalibrator)
-        else repr(value)[:200]
-    )
+    if isinstance(value, Recalibrator):
+        return _write_estimator(value)
+    return repr(value)[:200]
 
 
 def json_schema() -> dict[str, Any]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from .. import classifiers
-from .._files.opened import get_path_text
-from .._files.whole import write_whole
+from .._files.atomic import write_atomically
+from .._files.input_files import get_path_text
 from .._show import make_printable, quote_text
 from .._typing import ArrayLike, Self
 from .._validation import (
@@ -102,7 +102,11 @@ class ExportedMap(Recalibrator):
         # A pickle of the document is checked again when it is loaded, and does not
         # depend on the classes of nodes.
         follows = ("classes_", "n_features_in_", "_root")
-        return {k: v for k, v in super().__getstate__().items() if k not in follows}
+        return {
+            name: value
+            for name, value in super().__getstate__().items()
+            if name not in follows
+        }
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -238,7 +242,7 @@ skops_trusted: list[str] = sorted(
 MAX_JSON_BYTES = 1_000_000_000
 # A node inside another is a dict in a list; around them are the document and lists of
 # numbers.
-_MAX_BRACKET_DEPTH = 2 * MAX_MAP_DEPTH + 10
+_MAX_JSON_DEPTH = 2 * MAX_MAP_DEPTH + 10
 # A bracket, or a text with the brackets in it. A text without an end extends to the end
 # of the file.
 _BRACKET_PATTERN = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
@@ -414,12 +418,17 @@ def to_json(
     True
     """
     document = to_dict(
-        fitted, input=input, tabulate=tabulate, date=date, columns=columns, scale=scale
+        fitted,
+        input=input,
+        tabulate=tabulate,
+        date=date,
+        columns=columns,
+        scale=scale,
     )
     # JSON has no NaN.
     text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
     if path is not None:
-        write_whole(get_path_text(path), text)
+        write_atomically(get_path_text(path), text)
     return text
 
 
@@ -503,7 +512,7 @@ def _get_content(source):
 def _parse_json(content):
     """Parse bytes of JSON, and raise an error for nested, repeated or infinite entries."""
     # The parser of Python recurses into brackets, so they are counted first.
-    _check_depth(content)
+    _check_json_depth(content)
     try:
         return json.loads(
             content,
@@ -518,16 +527,16 @@ def _parse_json(content):
         raise invalid_field("the text", expected="JSON", got=f"{error}") from error
 
 
-def _check_depth(content):
+def _check_json_depth(content):
     """Reject brackets inside brackets before anything recurses into them."""
     steps = (
         _DEPTH_STEP_BY_BRACKET.get(match[0], 0)
         for match in _BRACKET_PATTERN.finditer(content)
     )
-    if any(depth > _MAX_BRACKET_DEPTH for depth in itertools.accumulate(steps)):
+    if any(depth > _MAX_JSON_DEPTH for depth in itertools.accumulate(steps)):
         raise invalid_field(
             "the text",
-            expected=f"at most {_MAX_BRACKET_DEPTH} levels of brackets",
+            expected=f"at most {_MAX_JSON_DEPTH} levels of brackets",
             got="more",
         )
 

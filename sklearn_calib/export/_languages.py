@@ -20,9 +20,9 @@ ARITHMETIC_TEMPLATES = {
 
 def _make_call_templates(form, *names):
     """Return operations that call a function, whose name is formatted with `form`."""
-    both = ("min", "max")
+    binary_functions = ("min", "max")
     return {
-        name: form.format(name) + ("({}, {})" if name in both else "({})")
+        name: form.format(name) + ("({}, {})" if name in binary_functions else "({})")
         for name in names
     }
 
@@ -40,7 +40,7 @@ _C_KEYWORDS = """
     alignof class delete new namespace operator template this throw try catch using virtual public
     private protected friend export explicit mutable typename main p out
 """
-_C_LIBRARY_FUNCTIONS = """
+_RESERVED_C_FUNCTIONS = """
     exp expm1 log floor fabs abs sin cos tan sqrt pow ceil round trunc j0 j1 jn y0 y1 yn gamma
     lgamma tgamma erf erfc hypot cbrt fma fmin fmax rint nan signgam exp2 log2 log10 log1p NAN
     INFINITY
@@ -65,11 +65,11 @@ class Language:
     title: str
     operations: dict[str, str]
     helpers: dict[str, str]
-    reserved: frozenset[str]
-    head: Callable[[str, str, int], str]
-    table: Callable[[str, np.ndarray], str]
-    assign: Callable[[str, str, bool], str]
-    function: Callable[[str, int, list[str], str, list[str], list[str]], str]
+    reserved_names: frozenset[str]
+    write_head: Callable[[str, str, int], str]
+    write_table: Callable[[str, np.ndarray], str]
+    write_assignment: Callable[[str, str, bool], str]
+    write_function: Callable[[str, int, list[str], str, list[str], list[str]], str]
 
 
 def _write_numbers(values):
@@ -148,7 +148,7 @@ _C_LANGUAGE = Language(
         "chebyshev": "NAME_chebyshev({}, {}, {})",
     },
     _C_HELPERS,
-    frozenset(_C_KEYWORDS.split()) | frozenset(_C_LIBRARY_FUNCTIONS.split()),
+    frozenset(_C_KEYWORDS.split()) | frozenset(_RESERVED_C_FUNCTIONS.split()),
     _write_c_head,
     lambda name, v: (
         f"static const double {name}[{len(v)}] = {{\n{_write_numbers(v)}\n}};\n"
@@ -201,7 +201,14 @@ _JAVASCRIPT_LANGUAGE = Language(
     "JavaScript",
     _C_STYLE_TEMPLATES
     | _make_call_templates(
-        "Math.{}", "abs", "floor", "exp", "expm1", "log", "min", "max"
+        "Math.{}",
+        "abs",
+        "floor",
+        "exp",
+        "expm1",
+        "log",
+        "min",
+        "max",
     )
     | {"search": "NAME_search({0}, {2})", "chebyshev": "NAME_chebyshev({0}, {2})"},
     _JS_HELPERS,

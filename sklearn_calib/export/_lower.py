@@ -94,8 +94,10 @@ class RowExpression:
     @classmethod
     def from_margin(cls, x: Any) -> Self:
         """Return rows of two classes from the log-odds of the second."""
-        both = np.column_stack([-x, x])
-        return cls(expit(both), 2, log_expit(both), make_margin_origin(x))
+        both_margins = np.column_stack([-x, x])
+        return cls(
+            expit(both_margins), 2, log_expit(both_margins), make_margin_origin(x)
+        )
 
     @classmethod
     def from_logits(cls, z: Any, k: int) -> Self:
@@ -124,21 +126,19 @@ class RowExpression:
         """Return other rows of the same program or graph."""
         return type(self)(p, self.k if k is None else k, exact)
 
-    def apply_map(self, part: CalibrationMap) -> "RowExpression":
+    def apply_map(self, node: CalibrationMap) -> "RowExpression":
         """Return the rows that a map makes of these."""
-        return part.lower(self)
+        return node.lower(self)
 
     @property
     def log(self) -> Any:
         """Return logarithms, as `log_proba` does."""
-        return (
-            self._log_at_least(SMALLEST_PROBABILITY)
-            if self.exact is None
-            else self.exact
-        )
+        if self.exact is None:
+            return self._log_at_least(SMALLEST_PROBABILITY)
+        return self.exact
 
-    def _log_at_least(self, least):
-        return np.log(np.maximum(self.p, least))
+    def _log_at_least(self, floor):
+        return np.log(np.maximum(self.p, floor))
 
     def divide_by_sums(self, values: Any) -> Self:
         """Divide rows by their sums; a row of zeros keeps p."""
@@ -220,13 +220,15 @@ class RowExpression:
         if self.exact is not None:
             return make_margin_origin(self.score("logit"))
         zero = self.p.column(0)
-        one = self.p.column(1)
+        second = self.p.column(1)
         # One number that orders all pairs of probabilities: p_1 up to 1/2, then the
         # reciprocal of p_0, which keeps its digits near p_1 = 1.
         scaled = zero * _MIN_NORMAL_RECIPROCAL
         beyond = (scaled < 1.0).where(2.0 - scaled, 1.0 / np.maximum(scaled, 1.0))
-        order = (one <= zero).where(one, beyond * _MIN_NORMAL_RECIPROCAL)
-        return ScoreOrigin(order, (0.0, 2.0 * _MIN_NORMAL_RECIPROCAL), _pair_thresholds)
+        order = (second <= zero).where(second, beyond * _MIN_NORMAL_RECIPROCAL)
+        return ScoreOrigin(
+            order, (0.0, 2.0 * _MIN_NORMAL_RECIPROCAL), _make_rows_in_pair_order
+        )
 
     # -- what programs and graphs do in ways of their own ------------------------------------------
 
@@ -247,9 +249,9 @@ class RowExpression:
         raise NotImplementedError
 
 
-def _pair_thresholds(order):
+def _make_rows_in_pair_order(order):
     """Return the probabilities (p_0, p_1) of numbers that `make_pair_origin` orders them by."""
-    one = np.minimum(order, 0.5)
+    second = np.minimum(order, 0.5)
     zero = 1.0 / np.maximum(order, 2.0)
     beyond = (
         2.0 - np.clip(order / _MIN_NORMAL_RECIPROCAL, 1.0, 2.0)
@@ -257,11 +259,11 @@ def _pair_thresholds(order):
     zero = np.where(order < _MIN_NORMAL_RECIPROCAL, zero, beyond)
     small = order < 1.0
     return np.column_stack(
-        [np.where(small, 1.0 - one, zero), np.where(small, one, 1.0 - zero)]
+        [np.where(small, 1.0 - second, zero), np.where(small, second, 1.0 - zero)]
     )
 
 
-def round_expression(x: Any, least: float) -> Any:
+def round_expression(x: Any, min_power: float) -> Any:
     """Round to 36 significant bits, as `round_to_36_bits` does.
 
     `power` is the power of two above |x| [Rump, Ogita, Oishi (2008), NextPowerTwo], or
@@ -269,7 +271,7 @@ def round_expression(x: Any, least: float) -> Any:
     """
     far = abs(x) * 2.0**53
     power = (far + abs(x)) - far
-    shift = 1.5 * 2.0**16 * (np.maximum(power, least) if least else power)
+    shift = 1.5 * 2.0**16 * (np.maximum(power, min_power) if min_power else power)
     return (x + shift) - shift
 
 
@@ -335,11 +337,11 @@ class ProgramExpression(RowExpression):
 
     is_program = True
 
-    def apply_map(self, part: CalibrationMap) -> RowExpression:
-        mapped = part.lower(self)
-        if self.k == 2 and mapped is not self and part.direction() in (0, 1):
+    def apply_map(self, node: CalibrationMap) -> RowExpression:
+        mapped = node.lower(self)
+        if self.k == 2 and mapped is not self and node.direction() in (0, 1):
             before = self.make_pair_origin()
-            origin = replace(before, rows=lambda number: part(before.rows(number)))
+            origin = replace(before, rows=lambda number: node(before.rows(number)))
             return replace(mapped, origin=origin)
         return mapped
 
@@ -369,10 +371,10 @@ class ProgramExpression(RowExpression):
         # after it is larger.
         before = list(itertools.accumulate(p, np.maximum))
         from_here = list(itertools.accumulate(p[::-1], np.maximum))[::-1]
-        is_largest = [one >= top for one, top in zip(p, from_here, strict=True)]
+        is_largest = [column >= top for column, top in zip(p, from_here, strict=True)]
         later = zip(is_largest[1:], before[:-1], p[1:], strict=True)
         return np.column_stack(
-            [is_largest[0], *(same & (top < one) for same, top, one in later)]
+            [is_largest[0], *(same & (top < column) for same, top, column in later)]
         )
 
     def compute_thresholds(self) -> Any:
@@ -380,17 +382,17 @@ class ProgramExpression(RowExpression):
         # One logarithm for each sum is enough.
         if self.exact is None:
             terms = np.maximum(self.p, SMALLEST_PROBABILITY).split_columns()
-            sums: Any = (
-                itertools.accumulate(part, np.add) for part in (terms, terms[::-1])
+            sums = (itertools.accumulate(side, np.add) for side in (terms, terms[::-1]))
+            below, above = (
+                [np.log(total) for total in list(side)[:-1]] for side in sums
             )
-            below, above = ([np.log(one) for one in list(part)[:-1]] for part in sums)
         else:
             terms = self.exact.split_columns()
             sums = (
-                itertools.accumulate(part, ops.add_logarithms)
-                for part in (terms, terms[::-1])
+                itertools.accumulate(side, ops.add_logarithms)
+                for side in (terms, terms[::-1])
             )
-            below, above = (list(part)[:-1] for part in sums)
+            below, above = (list(side)[:-1] for side in sums)
         return np.column_stack(above[::-1]) - np.column_stack(below)
 
     def look_up_cells(self, cells: Cells, levels: Any, other: Any) -> Columns:
@@ -406,7 +408,7 @@ class ProgramExpression(RowExpression):
         tables[0] = 0.0
         tables[number_of_key + 1] = cells.rows[is_used]
         return is_cell.where(
-            np.column_stack([place.select_from(t) for t in tables.T]), other
+            np.column_stack([place.select_from(row) for row in tables.T]), other
         )
 
 
@@ -419,18 +421,18 @@ def _search_keys(levels: list[Any], keys: IntArray, base: int):
     rank: Any = Columns([ops.make_number(0.0)])
     rank_of_keys: Any = np.zeros(len(keys))
     conditions: list[Any] = []
-    at = 0
-    while at < len(levels):
+    first = 0
+    while first < len(levels):
         code = rank
         code_of_keys = rank_of_keys
         largest_code = float(len(keys))
         # As many levels as fit exactly into a float64 are joined into one code and
         # searched at once.
-        while at < len(levels) and (largest_code + 1) * base < _MAX_EXACT_INTEGER:
-            code = code * float(base) + levels[at]
-            code_of_keys = code_of_keys * base + keys[:, at]
+        while first < len(levels) and (largest_code + 1) * base < _MAX_EXACT_INTEGER:
+            code = code * float(base) + levels[first]
+            code_of_keys = code_of_keys * base + keys[:, first]
             largest_code = (largest_code + 1) * base
-            at += 1
+            first += 1
         codes, rank_of_keys = np.unique(code_of_keys, return_inverse=True)
         place = np.searchsorted(codes, code, side="right")
         conditions.append(code <= place.select_from(np.append(-1.0, codes)))

@@ -148,7 +148,7 @@ def to_onnx(
         return convert_model(fitted, X, opset, tabulate)
     document = to_document(fitted, input=input, tabulate=tabulate)
     document.check_scale()
-    nodes: list[Any] = []
+    nodes = []
     make_node = onnx.helper.make_node
     graph = Graph(
         lambda *args, **options: nodes.append(make_node(*args, **options)),
@@ -183,7 +183,8 @@ def _build_model(onnx, graph, nodes, document):
     helper = onnx.helper
     k = len(document.classes)
     constants = [
-        onnx.numpy_helper.from_array(a, name) for name, a in graph.constants.items()
+        onnx.numpy_helper.from_array(array, name)
+        for name, array in graph.constants.items()
     ]
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
     ends = [
@@ -227,12 +228,14 @@ def _make_rows_at_knots(document):
     """
     k = len(document.classes)
     margin = np.unique(np.concatenate([_LOG_ODDS_GRID, *_collect_knots(document.root)]))
-    most = _MAX_MEASURED_ROWS // k
-    if len(margin) > most:
-        margin = margin[np.linspace(0, len(margin) - 1, most).astype(int)]
-    one = expit(margin)[:, None]
+    max_margins = _MAX_MEASURED_ROWS // k
+    if len(margin) > max_margins:
+        margin = margin[np.linspace(0, len(margin) - 1, max_margins).astype(int)]
+    class_proba = expit(margin)[:, None]
     others = expit(-margin)[:, None] / (k - 1)
-    blocks = [np.where(np.arange(k) == c, one, others) for c in range(k == 2, k)]
+    blocks = [
+        np.where(np.arange(k) == c, class_proba, others) for c in range(k == 2, k)
+    ]
     # Random rows of several spreads complete the rows at the knots.
     rng = np.random.default_rng(0)
     spread = rng.choice([0.5, 2.0, 8.0, 30.0], size=(_MAX_MEASURED_ROWS, 1))
@@ -250,5 +253,5 @@ def _collect_knots(node):
             with np.errstate(divide="ignore", invalid="ignore"):
                 x = logit(x) if node.input == "proba" else x
             yield x[np.isfinite(x)]
-    for part in node.children():
-        yield from _collect_knots(part)
+    for child in node.children():
+        yield from _collect_knots(child)

@@ -119,7 +119,7 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
     if double:
         # Plain attributes of the operator are float32, so float64 needs tensors.
         for key in [key for key in _DOUBLE_ATTRIBUTES if key in trees]:
-            values = np.asarray(trees.pop(key), dtype=np.float64)
+            values = np.asarray(trees.pop(key), dtype=float)
             trees[f"{key}_as_tensor"] = make_tensor(
                 key, DOUBLE_TYPE_CODE, [len(values)], values
             )
@@ -218,12 +218,12 @@ def _find_converter(package):
 
 def _round_thresholds(trees, double):
     """Round thresholds down for float32 x; x <= threshold is compared in float64."""
-    values = np.asarray(trees["nodes_values"], dtype=np.float64)
+    values = np.asarray(trees["nodes_values"], dtype=float)
     if double:
         return values.tolist()
     rounded = values.astype(np.float32)
     ordered = np.asarray(trees["nodes_modes"]) == "BRANCH_LEQ"
-    above = ordered & (rounded.astype(np.float64) > values)
+    above = ordered & (rounded.astype(float) > values)
     return np.where(above, np.nextafter(rounded, np.float32(-np.inf)), rounded).tolist()
 
 
@@ -236,9 +236,10 @@ def _find_margin_factor(estimator, package):
             estimator, lambda fit, X: fit.predict_proba(X, raw_score=True)
         )
     )
-    at = np.abs(raw).argmax()
-    return (
-        float(np.ravel(_evaluate_at_zero(estimator, classifier_logits))[at] / raw[at])
-        if raw[at]
-        else 1.0
-    )
+    largest = np.abs(raw).argmax()
+    if raw[largest]:
+        return float(
+            np.ravel(_evaluate_at_zero(estimator, classifier_logits))[largest]
+            / raw[largest]
+        )
+    return 1.0

@@ -89,7 +89,11 @@ def register_onnx_converters() -> None:
     for cls in CONVERTIBLE_MODELS:
         name = f"SklearnCalib{cls.__name__}"
         skl2onnx.update_registered_converter(
-            cls, name, _set_model_shape, _convert_model, options=options
+            cls,
+            name,
+            _set_model_shape,
+            _convert_model,
+            options=options,
         )
     skl2onnx.update_registered_converter(
         boosted.BoostedMargins,
@@ -103,7 +107,7 @@ def find_models(fitted: Any) -> list[Any]:
     """Return the classifiers of this package in an estimator or a pipeline."""
     if isinstance(fitted, CONVERTIBLE_MODELS):
         return [fitted]
-    parts = [part for _, part in fitted.steps] if isinstance(fitted, Pipeline) else []
+    parts = [step for _, step in fitted.steps] if isinstance(fitted, Pipeline) else []
     return [*itertools.chain(*map(find_models, parts))]
 
 
@@ -177,7 +181,14 @@ def _convert_model(scope, operator, container):
     parts = []
     for pair in model.calibrated_pairs_:
         document = to_document(pair.recalibrator, tabulate=tabulate)
-        rows = _compute_scores(model, pair, scope, operator, container, graph)
+        rows = _compute_scores(
+            model,
+            pair,
+            scope,
+            operator,
+            container,
+            graph,
+        )
         mapped = rows.apply_map(document.root)
         _, places = canonical_labels(document.classes, classes=model.classes_)
         parts.append(
@@ -248,7 +259,9 @@ def _compute_scores(model, pair, scope, operator, container, graph):
     options = {"zipmap": False, "raw_scores": kind == "raw"}
     # Each converter has some of these options only.
     options = {
-        name: v for name, v in options.items() if container.has_options(last, name)
+        name: value
+        for name, value in options.items()
+        if container.has_options(last, name)
     }
     for place in (scope, container):
         # skl2onnx looks options up by the identity of the estimator, in both objects.
@@ -292,8 +305,10 @@ def _add_missing_classes(rows, places, k):
     p = _place_table_columns(rows.p, rows.p.column(0) * 0.0, places, k)
     if rows.exact is None:
         return GraphExpression(p, k)
-    least = np.minimum(rows.exact.min(), np.log(SMALLEST_PROBABILITY))
-    return GraphExpression(p, k, _place_table_columns(rows.exact, least, places, k))
+    missing_log = np.minimum(rows.exact.min(), np.log(SMALLEST_PROBABILITY))
+    return GraphExpression(
+        p, k, _place_table_columns(rows.exact, missing_log, places, k)
+    )
 
 
 def _unwrap_steps(estimator, around=lambda last: last):
@@ -393,10 +408,10 @@ def _compare_rows(onnx_model, fitted, X, tabulate):
     )
     farthest = 0.0
     for start in range(0, np.shape(X)[0], COMPARED_BATCH_ROWS):
-        part = X[start : start + COMPARED_BATCH_ROWS]
-        expected = fitted.predict_proba(part)
+        batch = X[start : start + COMPARED_BATCH_ROWS]
+        expected = fitted.predict_proba(batch)
         try:
-            proba = run_onnx(onnx_model, _make_onnx_rows(fitted, part))[1]
+            proba = run_onnx(onnx_model, _make_onnx_rows(fitted, batch))[1]
         except Exception as error:
             raise invalid_input(
                 expected=rule,
@@ -435,12 +450,12 @@ def _is_in_double(onnx_model):
     )
 
 
-def run_onnx(found: Any, X: Features) -> list[Any]:
+def run_onnx(onnx_model: Any, X: Features) -> list[Any]:
     """Run an ONNX model with onnxruntime, or with the slower reference of onnx.
 
     Parameters
     ----------
-    found : ModelProto
+    onnx_model : ModelProto
     X : ndarray or DataFrame
         One input; of a table, one for each column.
 
@@ -448,7 +463,7 @@ def run_onnx(found: Any, X: Features) -> list[Any]:
     -------
     results : list of ndarray
     """
-    feed = {found.graph.input[0].name: X}
+    feed = {onnx_model.graph.input[0].name: X}
     if hasattr(X, "columns"):
         feed = {name: np.asarray(X[name])[:, None] for name in X.columns}
     try:
@@ -457,8 +472,8 @@ def run_onnx(found: Any, X: Features) -> list[Any]:
         from onnx.reference import ReferenceEvaluator
 
         with np.errstate(all="ignore"):
-            return list(ReferenceEvaluator(found).run(None, feed))
+            return list(ReferenceEvaluator(onnx_model).run(None, feed))
     session = InferenceSession(
-        found.SerializeToString(), providers=["CPUExecutionProvider"]
+        onnx_model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
     return session.run(None, feed)

@@ -95,9 +95,9 @@ class Graph:
 
 
 def _add_tensors(position, step):
-    return (
-        position + np.array(step) if isinstance(position, Tensor) or step else position
-    )
+    if isinstance(position, Tensor) or step:
+        return position + np.array(step)
+    return position
 
 
 def _rounds_to_one(value):
@@ -122,10 +122,8 @@ class Tensor(NDArrayOperatorsMixin):
             _ONNX_NAME_BY_UFUNC.get(ufunc, ufunc.__name__.title()), *operands
         )
 
-    def __array_function__(
-        self, function: Any, _: Any, given: Any, options: Any
-    ) -> Any:
-        return _BUILDER_BY_FUNCTION[function](*given, **options)
+    def __array_function__(self, function: Any, _: Any, args: Any, options: Any) -> Any:
+        return _BUILDER_BY_FUNCTION[function](*args, **options)
 
     def where(self, yes: Operand, no: Operand) -> "Tensor":
         """Select one or the other by this tensor of truth values."""
@@ -296,7 +294,13 @@ class GraphExpression(RowExpression):
     def sum_others(self) -> tuple[list[Tensor], list[Tensor] | None]:
         """Return the sum of the other classes for each class, and its logarithm if it is exact."""
         before, after = (
-            self.p.graph.add("CumSum", self.p, np.array(1), exclusive=1, reverse=end)
+            self.p.graph.add(
+                "CumSum",
+                self.p,
+                np.array(1),
+                exclusive=1,
+                reverse=end,
+            )
             for end in (0, 1)
         )
         # In the order of `iter_one_vs_rest`, because steps depend on the last digit.
@@ -328,7 +332,7 @@ class GraphExpression(RowExpression):
 
         def compare_with_key(position):
             """Compare levels with a key: -1 (before), 0 (equal) or 1 (after)."""
-            sign: Any = np.sign(levels - keys.entries(position))
+            sign = np.sign(levels - keys.entries(position))
             return graph.add(
                 "GatherElements", sign, abs(sign).find_top_column(), axis=1
             ).change_shape(-1)

@@ -64,9 +64,9 @@ class Columns(NDArrayOperatorsMixin):
         return apply_to_columns(_EXPRESSION_BY_UFUNC[ufunc], *operands)
 
     def __array_function__(
-        self, function: Any, _: Any, given: Any, options: Any
+        self, function: Any, _: Any, args: Any, options: Any
     ) -> "Columns":
-        return _COLUMNS_BY_FUNCTION[function](*given, **options)
+        return _COLUMNS_BY_FUNCTION[function](*args, **options)
 
     def where(self, yes: Any, no: Any) -> "Columns":
         """Select one or the other by these conditions."""
@@ -77,7 +77,7 @@ class Columns(NDArrayOperatorsMixin):
 
     def split_columns(self) -> "list[Columns]":
         """Return each column alone."""
-        return [Columns([one]) for one in self.every]
+        return [Columns([column]) for column in self.every]
 
     def sum(self, axis: int = 1, keepdims: bool = True) -> "Columns":
         return combine_pairwise(np.add, self.split_columns())
@@ -111,7 +111,7 @@ class Columns(NDArrayOperatorsMixin):
     def select_from(self, table: FloatArray) -> "Columns":
         """Return the entry of a table at a position that `search` found."""
         values = np.clip(
-            np.asarray(table, dtype=np.float64), -MAX_TABLE_VALUE, MAX_TABLE_VALUE
+            np.asarray(table, dtype=float), -MAX_TABLE_VALUE, MAX_TABLE_VALUE
         )
         # A table of equal values needs no search.
         if (values == values[0]).all():
@@ -212,8 +212,8 @@ _COLUMNS_BY_UFUNC: dict[Any, Callable[..., Columns]] = {
     np.exp: lambda a: apply_to_columns(
         _make_operation("exp"),
         np.clip(a, -MAX_EXPONENT, MAX_EXPONENT),
-        # The argument is never positive, so it needs no upper limit.
     ),
+    # The argument is never positive, so it needs no upper limit.
     np.expm1: lambda a: apply_to_columns(
         _make_operation("expm1"), np.maximum(a, -MAX_EXPONENT)
     ),
@@ -230,7 +230,7 @@ _COLUMNS_BY_FUNCTION: dict[Any, Callable[..., Columns]] = {
 
 def apply_search(op: str, x: Columns, table: FloatArray) -> Columns:
     """Apply an operation with a table, such as a search, to a number."""
-    return Columns([Expr(op, *x.every, data=np.asarray(table, dtype=np.float64))])
+    return Columns([Expr(op, *x.every, data=np.asarray(table, dtype=float))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,10 +261,10 @@ def reduce_excluding_each(
 
 
 def iter_expressions(
-    roots: Sequence[Expr], known: Collection[int] = ()
+    roots: Sequence[Expr], known_ids: Collection[int] = ()
 ) -> Iterator[Expr]:
     """Iterate over the expressions of a graph, each after its arguments, without known ones."""
-    seen = set(known)
+    seen = set(known_ids)
     # A stack instead of recursion, because expressions may be nested more deeply than
     # Python allows.
     stack = [(root, False) for root in reversed(roots)]

@@ -86,19 +86,19 @@ def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> Calibration
     if isinstance(node, PiecewiseLinear):
         return _drop_knots(node, tolerance)
     # The tolerance is divided between the table and its simplification.
-    if isinstance(node, Mixture) and k == 2 and _is_long(node):
+    if isinstance(node, Mixture) and k == 2 and _is_long_sigmoid_mixture(node):
         return _drop_knots(_tabulate_map(node, tolerance / 2), tolerance / 2)
     if node.children():
         k = 2 if node.splits else k
-        parts = (part and _simplify_map(part, tolerance, k) for part in node.parts)  # type: ignore[attr-defined]
+        parts = (child and _simplify_map(child, tolerance, k) for child in node.parts)  # type: ignore[attr-defined]
         return replace(node, parts=tuple(parts))  # type: ignore[call-arg]
     return node
 
 
-def _is_long(node):
+def _is_long_sigmoid_mixture(node):
     """Return whether a mixture of maps of the log-odds is longer than a table of it."""
     return len(node.parts) > _MIN_LONG_MIXTURE_PARTS and all(
-        isinstance(part, SoftmaxAffine) for part in node.parts
+        isinstance(child, SoftmaxAffine) for child in node.parts
     )
 
 
@@ -106,7 +106,7 @@ def _tabulate_map(node, tolerance):
     def predict_floored(proba):
         return np.maximum(node(proba), SMALLEST_PROBABILITY)
 
-    ends = [-part.least for part in node.parts if part.least is not None]
+    ends = [-child.least for child in node.parts if child.least is not None]
     points = np.unique([*(-end for end in ends), *ends])
     curve = Curve(
         input="logit", name="a mixture", predict=predict_floored, points=points
@@ -162,26 +162,26 @@ def _drop_knots(node, tolerance):
         first = 1
         last = max(last - 1, 1)
         kept = [0, 1]
-    at = first
-    while at < last:
-        at = _find_last_knot(node, at, last, tolerance, length)
-        kept.append(at)
+    knot = first
+    while knot < last:
+        knot = _find_last_knot(node, knot, last, tolerance, length)
+        kept.append(knot)
     kept = np.unique(np.append(kept, len(node.knots) - 1))
     return replace(node, knots=node.knots[kept], values=node.values[kept])
 
 
-def _find_last_knot(node, at, last, tolerance, length):
-    """Find the last knot to which a line from `at` stays within the tolerance."""
+def _find_last_knot(node, start, last, tolerance, length):
+    """Find the last knot to which a line from `start` stays within the tolerance."""
     size = _FIRST_BLOCK_KNOTS
     while True:
-        end = min(at + size, last)
-        run = slice(at + 1, end + 1)
-        width = length(node.knots[at], node.knots[run])
+        end = min(start + size, last)
+        run = slice(start + 1, end + 1)
+        width = length(node.knots[start], node.knots[run])
         # Differences of very large log-odds lose their digits; only ratios keep them.
         if not width[0] > _MIN_PIECE_WIDTH:
-            return at + 1
+            return start + 1
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            rise = node.values[run] - node.values[at]
+            rise = node.values[run] - node.values[start]
             slope = rise / width
             # The cone of slopes that pass all knots so far within the tolerance.
             highest = np.minimum.accumulate((rise + tolerance) / width)
@@ -190,5 +190,5 @@ def _find_last_knot(node, at, last, tolerance, length):
         # cone.
         good = np.flatnonzero((slope <= highest) & (slope >= lowest))
         if (highest < lowest).any() or end == last:
-            return at + 1 + int(good[-1]) if len(good) else at + 1
+            return start + 1 + int(good[-1]) if len(good) else start + 1
         size *= 2

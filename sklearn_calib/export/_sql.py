@@ -40,7 +40,7 @@ class Printer:
         self.dialect = dialect
         self.names = names
         # The largest depth of what was printed.
-        self.deepest = 0
+        self.max_used_symbols = 0
 
     def write_expression(self, root: Expr) -> str:
         """Write one expression."""
@@ -55,12 +55,12 @@ class Printer:
             )
         # Parsers have a limit on nesting, which decides between an expression and a
         # query.
-        self.deepest = max(self.deepest, depth[id(root)])
+        self.max_used_symbols = max(self.max_used_symbols, depth[id(root)])
         return texts[id(root)]
 
     def _write_operation(self, expr: Expr, args: list[str]) -> str:
         """Write an operation whose arguments are written already."""
-        data: Any = expr.data
+        data = expr.data
         # Some databases treat the smallest numbers as zeros.
         if expr.op == "number":
             tiny = 0 < abs(data) < MIN_DIVISOR
@@ -82,9 +82,9 @@ class Printer:
     def _write_tree(self, x: str, edges: FloatArray, values: FloatArray) -> str:
         """Write the value of the piece of x with balanced CASEs, or with a form of the dialect."""
         self._check_length(len(edges) * (len(x) + 50))
-        if self.dialect.pieces and len(edges) > self.dialect.few:
-            return self.dialect.pieces(
-                x, *(list(map(write_double, t)) for t in (edges, values))
+        if self.dialect.write_step_search and len(edges) > self.dialect.max_case_edges:
+            return self.dialect.write_step_search(
+                x, *(list(map(write_double, table)) for table in (edges, values))
             )
         literal = self.dialect.write_literal
 
@@ -114,8 +114,8 @@ class Printer:
         self._check_length(len(coef) * (len(z) + 60))
         literal = self.dialect.write_literal
         terms = [
-            f"{literal(c)} * COS({literal(j)} * ACOS({z}))"
-            for j, c in enumerate(coef)
+            f"{literal(coefficient)} * COS({literal(j)} * ACOS({z}))"
+            for j, coefficient in enumerate(coef)
             if j
         ]
         return f"({' + '.join([literal(coef[0]), *terms])})"
@@ -155,7 +155,10 @@ def _count_symbols(expr, depths):
         levels = max(1, math.ceil(math.log(len(expr.data)) / math.log(_CASE_BRANCHES)))
         return 6 * (levels - 1) + 4 + max(4, *depths)
     before = _PARSER_DEPTH_BY_OPERATION.get(expr.op, (1, 3))
-    return max((b + depth for b, depth in zip(before, depths, strict=False)), default=3)
+    return max(
+        (n_before + depth for n_before, depth in zip(before, depths, strict=False)),
+        default=3,
+    )
 
 
 def merge_equal_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -202,7 +205,7 @@ def name_input_columns(program: Program, columns: Sequence[str]) -> dict[int, st
 def qualify_name(dialect: Dialect, name: TableName, what: str) -> str:
     """Quote the name of a table, with schema and catalogue if given."""
     parts = [name] if isinstance(name, str) else list(name)
-    return ".".join(dialect.quote_name(part, what) for part in parts)
+    return ".".join(dialect.quote_name(name_part, what) for name_part in parts)
 
 
 @dataclass
@@ -269,8 +272,10 @@ class SqlQuery(SqlStatement):
             ]
             chosen = ", ".join([*kept, *carried.values(), *added])
             name = quote(f"{prefix}{number}", "stage")
-            origin = f" FROM {before}{self.dialect.fence}" if before else ""
-            parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen}{origin})")
+            origin = f" FROM {before}{self.dialect.subquery_limit}" if before else ""
+            parts.append(
+                f"{name} AS {self.dialect.materialized_keyword}(SELECT {chosen}{origin})"
+            )
             names = carried | made
             before = name
         printer = Printer(self.dialect, names)
@@ -385,9 +390,9 @@ class SqlJoin(SqlStatement):
         bounds = np.concatenate([[-UNREACHED_SCORE], edges, [UNREACHED_SCORE]])
         rows = np.column_stack([bounds[:-1], bounds[1:], values]).tolist()
         texts = [f"({', '.join(map(self.dialect.write_literal, row))})" for row in rows]
-        stored = self.dialect.stored or self.dialect.double
+        stored = self.dialect.stored_double_type or self.dialect.double_type
         first, *others = (f"{field} {stored} NOT NULL" for field in fields)
-        columns = ", ".join([first + self.dialect.key, *others])
+        columns = ", ".join([first + self.dialect.key_clause, *others])
         inserts = [
             f"INSERT INTO {name} ({', '.join(fields)}) VALUES\n"
             + ",\n".join(texts[i : i + ROWS_PER_INSERT])
@@ -404,7 +409,9 @@ class SqlJoin(SqlStatement):
         """Write the query that joins the rows to the table of pieces."""
         quote = self.dialect.quote
         column = self.dialect.quote_name(self.columns, "columns")
-        score = self.dialect.cast.format(f"s.{column}", self.dialect.double)
+        score = self.dialect.cast_template.format(
+            f"s.{column}", self.dialect.double_type
+        )
         names = names | name_input_columns(self.program, [score])
         printer = Printer(self.dialect, names)
         kept = [
@@ -412,7 +419,7 @@ class SqlJoin(SqlStatement):
             for kept_column in self.kept
         ]
         results = _guard_results(printer, self.program, [quote("calibrated")])
-        joined = self.dialect.join.format(
+        joined = self.dialect.join_template.format(
             table=table, x=score, low=quote("low"), high=quote("high")
         )
         return (
@@ -595,7 +602,7 @@ def to_sql(
         result = _write_bands(rules, fitted, document, score, bands)
     query = f"CASE WHEN {valid} THEN {result} END"
     # The result is one value, computed in stages.
-    if printer.deepest > rules.deepest:
+    if printer.max_used_symbols > rules.max_parser_symbols:
         query = (
             f"({SqlQuery(rules, program, [columns], '', ()).write_query('calibrated')})"
         )
@@ -616,12 +623,12 @@ def _name_results(dialect: Dialect, text: str, into: str | Sequence[str] | None)
 
 def _write_bands(dialect, fitted, document, score, bands):
     """Write the band of each score: a CASE of comparisons, from the highest band on."""
-    edges, names = _check_score_bands(bands, dialect)
-    own = (
+    edges, names = _parse_score_bands(bands, dialect)
+    fitted_map = (
         fitted if isinstance(fitted, Recalibrator) else ExportedMap(document.to_dict())
     )
-    kind: Any = document.input
-    thresholds = own.threshold(edges, input=kind) if edges else []
+    kind = document.input
+    thresholds = fitted_map.threshold(edges, input=kind) if edges else []
     literal = dialect.write_literal
     whens = []
     for threshold, name in reversed([*zip(thresholds, names[1:], strict=True)]):
@@ -637,7 +644,7 @@ def _write_bands(dialect, fitted, document, score, bands):
     return f"CASE {' '.join(whens)} ELSE {names[0]} END" if whens else names[0]
 
 
-def _check_score_bands(bands, dialect):
+def _parse_score_bands(bands, dialect):
     """Return the lower edges of all bands but the first, and the SQL literal of each band."""
     is_table = isinstance(bands, Mapping | Sequence | np.ndarray)
     if isinstance(bands, Mapping):
@@ -645,7 +652,7 @@ def _check_score_bands(bands, dialect):
     else:
         values = [*bands] if is_table else [None]
     good = all(is_number(value) for value in values)
-    good = good and not any(one >= other for one, other in itertools.pairwise(values))
+    good = good and not any(edge >= other for edge, other in itertools.pairwise(values))
     if good and not isinstance(bands, Mapping):
         return values, [str(number) for number in range(len(values) + 1)]
     good = good and all(isinstance(name, str) and name.isprintable() for name in bands)
@@ -656,4 +663,4 @@ def _check_score_bands(bands, dialect):
             got=repr(bands)[:80],
             hint="Pass for instance bands=[0.02, 0.05], or {'A': 0, 'B': 0.02}",
         )
-    return values[1:], [dialect.text(name) for name in bands]
+    return values[1:], [dialect.quote_literal(name) for name in bands]

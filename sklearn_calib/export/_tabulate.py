@@ -61,8 +61,8 @@ def tabulate_curves(
         return root, 0.0
     parts = []
     largest = 0.0
-    for part in root.parts:  # type: ignore[attr-defined]
-        table, error = (None, 0.0) if part is None else tabulate_curves(part, bound)
+    for curve in root.parts:  # type: ignore[attr-defined]
+        table, error = (None, 0.0) if curve is None else tabulate_curves(curve, bound)
         parts.append(table)
         largest = max(largest, error)
     return replace(root, parts=tuple(parts)), largest  # type: ignore[call-arg]

@@ -161,7 +161,7 @@ class GradeCalibration(RenderableMixin):
     def section(self) -> Section:
         """Build the section of a report: the summary and the table."""
         cells = [*map(self._format_row, self.rows), self._make_portfolio_cells()]
-        table = Table(_TABLE_HEADER, cells, "", "names unbroken", spare=(6,))
+        table = Table(_TABLE_HEADER, cells, "", "names unbroken", hidden_if_narrow=(6,))
         amber, red = self.lights
         note = (
             f"Observed rates with {100 * self.level:.0f} % intervals (Clopper, Pearson). Jeffreys "

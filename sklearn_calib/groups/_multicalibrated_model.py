@@ -16,7 +16,11 @@ from .._show import make_printable, quote_text
 from .._simplex_array import stack_rows
 from .._sklearn_compat import safe_indexing
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
-from ..classifiers import ESTIMATOR_CONSTRAINTS, CalibratedClassifier, CalibratedPair
+from ..classifiers import (
+    ESTIMATOR_CONSTRAINTS,
+    BaseCalibratedClassifier,
+    CalibratedPair,
+)
 from ..exceptions import invalid_input
 from ..recalibrators import (
     BoosterOptions,
@@ -26,7 +30,7 @@ from ..recalibrators import (
 )
 
 
-class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
+class MulticalibratedModel(BoosterOptions, BaseCalibratedClassifier):
     """A classifier whose probabilities are corrected to be right in many groups at once.
 
     `MulticalibratedScores` on rows that the classifier was not trained on, with the

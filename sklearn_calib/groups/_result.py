@@ -218,7 +218,7 @@ class GroupCalibration(RenderableMixin):
             [self._format_row(row) for row in shown],
             "",
             "names unbroken",
-            spare=(3, 4),
+            hidden_if_narrow=(3, 4),
         )
         return Section(sentences=[self.summary], tables=[table], notes=notes)
 

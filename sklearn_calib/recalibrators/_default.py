@@ -15,7 +15,7 @@ from .._kernels._softmax_regression import (
 )
 from .._kernels._temperature import fit_temperature, mix_with_uniform, scale_proba
 from .._kernels._two_class_problems import iter_one_vs_rest
-from .._simplex_array import apply_sigmoid, compute_log_odds, log_proba
+from .._simplex_array import compute_log_odds, compute_sigmoid_columns, log_proba
 from .._typing import FloatArray
 from .._warnings import warn_calibration
 from ._base import Recalibrator
@@ -320,7 +320,7 @@ class _TwoStepMap(FittedSoftmax):
         penalty = _BINARY_LINE_PENALTY * 2 / float(weight.sum())
         self._store_fit(fit_structured_two_classes(log, codes, weight, penalty))
         first, second = self.coef_[:, None] * log
-        return apply_sigmoid(second - first + np.diff(self.intercept_))
+        return compute_sigmoid_columns(second - first + np.diff(self.intercept_))
 
     def _fit_ranks(self, scores, weight):
         """Keep log-odds of shares of the rows below scores; return whether scores differ.

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
 from .._kernels._ridge_logistic_groups import fit_shrunken_lines
-from .._simplex_array import apply_sigmoid, compute_log_odds
+from .._simplex_array import compute_log_odds, compute_sigmoid_columns
 from .._sklearn_compat import POSITIVE_REAL
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._warnings import warn_calibration
@@ -220,7 +220,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
         t = intercept + slope * self._compute_score(self._compute_base_proba(proba))
-        return apply_sigmoid(t)
+        return compute_sigmoid_columns(t)
 
     def _is_line_on_log_odds(self):
         """Return whether the pooled map is itself a line on the log-odds."""

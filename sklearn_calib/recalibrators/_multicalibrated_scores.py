@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
-from .._simplex_array import apply_sigmoid, attach_log_proba, compute_log_odds
+from .._simplex_array import attach_log_proba, compute_log_odds, compute_sigmoid_columns
 from .._typing import AnyArray, FloatArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -229,7 +229,7 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
         margin = np.mean(
             [correction.predict(rows) for correction in self._corrections], axis=0
         )
-        return self._swap_columns(apply_sigmoid(margin))
+        return self._swap_columns(compute_sigmoid_columns(margin))
 
     def _swap_columns(self, proba):
         """Exchange the two columns into the order that the trees use, and back."""

@@ -10,7 +10,12 @@ from ._calibration_report import (
     calibration_report,
 )
 from ._columns import ColumnOrder as ColumnOrder, find_column_order
-from ._evidence import Bin as Bin, Evidence as Evidence, Line as Line, Run as Run
+from ._evidence import (
+    Bin as Bin,
+    Evidence as Evidence,
+    Line as Line,
+    Run as Run,
+)
 from ._label_report import (
     LabelAverage as LabelAverage,
     LabelReport as LabelReport,
@@ -19,7 +24,7 @@ from ._label_report import (
 from ._report import CalibrationReport as CalibrationReport
 from ._table import ReportRow as ReportRow
 from ._verdict import Sentence as Sentence, Verdict as Verdict
-from ._written import SectionPage
+from ._written_report import SectionPage
 
 __all__ = [
     "calibration_report",

@@ -185,7 +185,13 @@ def make_advice(
     for name in names:
         predictions = all_predictions[name]
         rows.append(
-            _make_row(name, predictions, losses, source.compute_error, full_loss)
+            _make_row(
+                name,
+                predictions,
+                losses,
+                source.compute_error,
+                full_loss,
+            )
         )
     unchanged = all_predictions["identity"]
     recalibrated = all_predictions["auto"]

@@ -1,6 +1,6 @@
 """calibration_report: from labels and probabilities, or summaries of them, to a report."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -231,7 +231,14 @@ def calibration_report(
         parts = model.decompose_log_loss()
         if parts:
             decompositions[key] = parts
-    codes, group_codes = _write_codes(models, columns, y_true, named, source, fitted)
+    codes, group_codes = _write_codes(
+        models,
+        columns,
+        y_true,
+        named,
+        source,
+        fitted,
+    )
     report = CalibrationReport(
         rows=[],
         n_samples=first.n_samples,
@@ -256,7 +263,14 @@ def calibration_report(
     if features is not None:
         report.add_features(features)
     rng = make_generator(random_state)
-    report.rows = measure_models(models, functions, level, n_resamples, rng, progress)
+    report.rows = measure_models(
+        models,
+        functions,
+        level,
+        n_resamples,
+        rng,
+        progress,
+    )
     report._seed = (
         random_state if isinstance(random_state, int) else int(rng.integers(2**63))
     )
@@ -278,10 +292,10 @@ def _check_no_clusters(clustered_by):
 
 def _make_models_from_summaries(summaries, name, more):
     """Return the models of summaries; `more` if other arguments about rows were passed."""
-    named: Mapping[str, Any] = {name: summaries}
+    named = {name: summaries}
     if isinstance(summaries, dict):
         named = summaries
-    are_summaries = [isinstance(each, CalibrationSummary) for each in named.values()]
+    are_summaries = [isinstance(value, CalibrationSummary) for value in named.values()]
     if not named or not all(are_summaries):
         raise invalid_input(
             expected="labels and probabilities, or summaries alone",
@@ -340,7 +354,11 @@ def _write_codes(models, columns, y_true, named, source, fitted):
             # A recalibrator takes a single column for the last of its classes.
             classes = classes[::-1]
         codes[key] = _write_code(
-            names, source, classes, model.predictions is not None, fitted
+            names,
+            source,
+            classes,
+            model.predictions is not None,
+            fitted,
         )
         group_codes[key] = _write_group_code(classes, single)
     return codes, group_codes
@@ -458,15 +476,15 @@ def _check_one_label(y_true):
         )
 
 
-def check_no_model(given: Any, function: str = "calibration_report") -> None:
+def check_no_model(argument: Any, function: str = "calibration_report") -> None:
     """Raise TypeError if a model is given instead of its probabilities."""
-    if hasattr(given, "predict") or callable(given):
+    if hasattr(argument, "predict") or callable(argument):
         expected = "probabilities"
         call = f"{function}(y, {{}})"
-        check_gives_proba(given, call, expected)
+        check_gives_proba(argument, call, expected)
         raise invalid_input(
             expected=expected,
-            got=f"the model {type(given).__name__}",
+            got=f"the model {type(argument).__name__}",
             hint=f"Write {call.format('model.predict_proba(X)')}",
             error=TypeError,
         )

@@ -85,7 +85,12 @@ def find_column_order(
     """
     return find_better_order(
         validate_predictions(
-            y_true, y_proba, sample_weight, labels, pos_label, check_order=False
+            y_true,
+            y_proba,
+            sample_weight,
+            labels,
+            pos_label,
+            check_order=False,
         )
     )
 
@@ -154,7 +159,7 @@ _INTENDED_COLUMNS_HINT = "; where they are meant, check_columns=False"
 # A column that moves has at least this area for the label that it moves to.
 _MIN_MOVED_COLUMN_AUC = 0.65
 # A label that gets another column gains at least this area.
-_MIN_AUC_GAIN = 0.1
+_MIN_MOVED_COLUMN_AUC_GAIN = 0.1
 # The gain in standard errors of one area; these are six of a difference of two areas.
 _MIN_AUC_STANDARD_ERRORS = 8.5
 _MAX_NAMED_LABELS = 5
@@ -246,7 +251,7 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     gain = new_area - old_area
     is_clear = (
         (new_area >= _MIN_MOVED_COLUMN_AUC)
-        & (gain >= _MIN_AUC_GAIN)
+        & (gain >= _MIN_MOVED_COLUMN_AUC_GAIN)
         & (gain >= _MIN_AUC_STANDARD_ERRORS * error)
     )
     # Columns change places in cycles; each cycle is judged by itself, and only if all

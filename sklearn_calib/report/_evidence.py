@@ -161,7 +161,7 @@ def collect_evidence(
     )
     # Intervals of the bins hold together: independent bins at level^(1/n) have the
     # joint level.
-    n_bins = count_bins(sample)
+    n_bins = choose_bin_count(sample)
     bins = make_bins(sample, n_bins, level ** (1 / n_bins))
     # If a threshold separates the outcomes, an interval of an error rate of 0 takes the
     # place of a slope.
@@ -179,8 +179,8 @@ def collect_evidence(
         high,
         fit_event_line(sample),
         bins,
-        *find_runs(bins),
-        *find_smallest_error(coarse, KERNEL_BANDWIDTH, critical, inflation),
+        *find_wrong_ranges(bins),
+        *find_detectable_error(coarse, KERNEL_BANDWIDTH, critical, inflation),
         unseen,
     )
 
@@ -215,7 +215,7 @@ def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
     return [Bin(*values) for values in zip(*lists, ratio, strict=True)]
 
 
-def count_bins(sample: "Cells") -> int:
+def choose_bin_count(sample: "Cells") -> int:
     """Return how many bins the rows can distinguish, from the scores alone."""
     # Expected rows of each outcome: the choice of the number of bins must not depend on
     # the labels, or the intervals would not hold.
@@ -239,21 +239,23 @@ class Run(NamedTuple):
     too_high: bool
 
 
-def find_runs(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
+def find_wrong_ranges(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
     """Find where intervals exclude the mean prediction, and the bin of the largest gap."""
     runs: list[Run] = []
     previous = worst = None
-    for number, each in enumerate(bins):
-        if each.observed_low <= each.predicted <= each.observed_high:
+    for number, reliability_bin in enumerate(bins):
+        predicted = reliability_bin.predicted
+        if reliability_bin.observed_low <= predicted <= reliability_bin.observed_high:
             continue
-        run = Run(each.low, each.high, each.observed < each.predicted)
+        too_high = reliability_bin.observed < predicted
+        run = Run(reliability_bin.low, reliability_bin.high, too_high)
         # Neighbouring bins with errors of the same direction become one range.
         if runs and previous == number - 1 and runs[-1].too_high == run.too_high:
             run = Run(runs.pop().low, *run[1:])
         runs.append(run)
         previous = number
-        if worst is None or each.gap > worst.gap:
-            worst = each
+        if worst is None or reliability_bin.gap > worst.gap:
+            worst = reliability_bin
     return runs, worst
 
 
@@ -306,7 +308,13 @@ def fit_event_line(sample: "Cells") -> Line | None:
     else:
         columns = np.column_stack([np.ones_like(z), z])
         predicted = intercept + slope * z
-        covariance = compute_covariance(columns, predicted, outcome, weight, squares)
+        covariance = compute_covariance(
+            columns,
+            predicted,
+            outcome,
+            weight,
+            squares,
+        )
         errors = np.sqrt(covariance.diagonal())
     intercept_error, slope_error = map(float, errors)
     return Line(
@@ -334,7 +342,7 @@ def count_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int
     return int(sample.counts[never.any(axis=1)].sum()), int(sample.counts[never].sum())
 
 
-def find_smallest_error(
+def find_detectable_error(
     sample: "Cells", bandwidth: float, critical: float, inflation: float = 1.0
 ) -> tuple[float | None, bool]:
     """Return the smallest mean error that the test finds with probability 0.8.
@@ -389,7 +397,7 @@ def run_kernel_test(sample: "Cells", seed: int) -> MonteCarloResult:
     )
 
 
-class LocalError(NamedTuple):
+class WrongGroups(NamedTuple):
     """Groups that are wrong while no error is found in the other rows.
 
     Parameters
@@ -407,9 +415,9 @@ class LocalError(NamedTuple):
     p_others: float
 
 
-def find_local_error(
+def find_wrong_groups(
     model: ReportedModel, audit: GroupCalibration, line: Line | None, seed: int
-) -> LocalError | None:
+) -> WrongGroups | None:
     """Find the groups without which the predictions pass the test.
 
     The worst groups are set aside one after the other, until the other rows pass the
@@ -428,14 +436,14 @@ def find_local_error(
 
     Returns
     -------
-    error : LocalError or None
+    error : WrongGroups or None
         None also without rows, as of summaries.
     """
     predictions = model.predictions
     if predictions is None or not audit.members or line is None:
         return None
     inside = np.zeros(predictions.n_given, dtype=bool)
-    wrong_rows: list[GroupRow] = []
+    wrong_rows = []
     # Greedy: the worst group first, until the rest passes the test.
     for place in np.argsort([-row.sigma for row in audit.rows], kind="stable"):
         row = audit.rows[place]
@@ -466,7 +474,7 @@ def find_local_error(
             # among them.
             if gain < _MIN_WRONG_GROUPS_LOG_ODDS + np.log(len(audit.rows)):
                 return None
-            return LocalError(wrong_rows, other_model.n_samples, p_others)
+            return WrongGroups(wrong_rows, other_model.n_samples, p_others)
     return None
 
 

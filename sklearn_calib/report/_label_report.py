@@ -29,7 +29,7 @@ from ._columns import check_label_order
 from ._label_sections import MAX_LABEL_RESAMPLES, make_label_sections
 from ._models import PredictionsModel
 from ._table import ReportRow, choose_measures, measure_models
-from ._written import WrittenReport, convert_to_json_values
+from ._written_report import WrittenReport, convert_to_json_values
 
 if TYPE_CHECKING:
     from ..metrics import Predictions
@@ -110,10 +110,16 @@ def adjust_by_holm(p_values: Sequence[float]) -> FloatArray:
 def _audit_label(model, n_labels, level, rng):
     """Test a label by a bound and by draws; by tilted draws if these cannot decide."""
     seeds = rng.integers(2**63, size=2)
-    row = _audit_by_draws(model, level, _N_TEST_DRAWS, seeds[0], _MAX_EXACT_ROWS)
+    row = _audit_label_by_draws(
+        model,
+        level,
+        _N_TEST_DRAWS,
+        seeds[0],
+        _MAX_EXACT_ROWS,
+    )
     # Two tests share the level: the p-value is the smaller one, each divided by its
     # share.
-    bound = compute_chernoff_bound(model.predictions) / _BOUND_LEVEL_FRACTION
+    bound = compute_chernoff_p_value(model.predictions) / _BOUND_LEVEL_FRACTION
     # The p-value of this label that makes its adjusted one significant.
     enough = SIGNIFICANCE_LEVEL / _MIN_DRAWS_PER_LEVEL / n_labels
     p = row.p_value
@@ -123,12 +129,14 @@ def _audit_label(model, n_labels, level, rng):
     is_too_coarse = (1 + _N_TEST_DRAWS) * enough < 1
     if is_too_coarse and bound > enough and p <= _MAX_REDRAWN_PVALUE:
         p = compute_range_p_value(
-            *_make_path(model), _N_TEST_DRAWS, np.random.default_rng(seeds[1])
+            *_get_rows_by_increasing_score(model),
+            _N_TEST_DRAWS,
+            np.random.default_rng(seeds[1]),
         )
     return row._replace(p_value=min(p / (1 - _BOUND_LEVEL_FRACTION), bound, 1.0))
 
 
-def _make_path(model):
+def _get_rows_by_increasing_score(model):
     """Return increasing scores, rows, those with the label, and weights of one row."""
     predictions = model.predictions
     weight = predictions.weight
@@ -153,9 +161,9 @@ def _make_path(model):
     )
 
 
-def _audit_by_draws(model, level, n_resamples, seed, max_rows):
+def _audit_label_by_draws(model, level, n_resamples, seed, max_rows):
     """Audit all rows of a label as one group."""
-    options: dict[str, Any] = {
+    options = {
         "level": level,
         "n_resamples": n_resamples,
         "random_state": int(seed),
@@ -169,11 +177,15 @@ def _audit_by_draws(model, level, n_resamples, seed, max_rows):
             **options,
         ).rows[0]
     return audit_summaries(
-        {"all": model.summary}, "rows", max_rows, min_rows=1, **options
+        {"all": model.summary},
+        "rows",
+        max_rows,
+        min_rows=1,
+        **options,
     ).rows[0]
 
 
-def compute_chernoff_bound(predictions: "Predictions") -> float:
+def compute_chernoff_p_value(predictions: "Predictions") -> float:
     """Bound the p-value without draws: by four weighted sums of the residuals.
 
     The sums of y - p, and of y - p times the log-odds from their mean, either too large
@@ -228,13 +240,13 @@ class _LabelTable(NamedTuple):
     """Labels with their weights as a table: 0 if one is not known."""
 
     # Whether the label of a row is known, of shape (n_samples, n_labels).
-    known: FloatArray
+    is_known: FloatArray
     # The weights of the rows, of shape (n_samples,).
     weight: FloatArray
 
     def find_label_rows(self, label):
         """Return the positions of the rows that count for a label."""
-        return np.flatnonzero(self.known[:, label] * (self.weight > 0))
+        return np.flatnonzero(self.is_known[:, label] * (self.weight > 0))
 
     def compute_interval(self, loss, all_predictions, means, shares, level):
         """Return the ends of an interval for a mean of losses, relative to that mean.
@@ -267,7 +279,7 @@ class _LabelTable(NamedTuple):
             either = counted[:, None] * (of_labels - expected)
             second += float((proba * either**2).sum())
             third += float((proba * either**3).sum())
-        is_counted = self.known.any(axis=1) & (self.weight > 0)
+        is_counted = self.is_known.any(axis=1) & (self.weight > 0)
         skewness = third / second if second > 0 else 0.0
         ends = compute_skewed_interval(deviation[is_counted], skewness, level)
         return np.array(ends)
@@ -275,7 +287,7 @@ class _LabelTable(NamedTuple):
 
 def _average_measures(functions, rows, models, pooled, table, level):
     """Return the macro and micro mean of each measure."""
-    totals = table.weight @ table.known
+    totals = table.weight @ table.is_known
     all_predictions = [model.predictions for model in models.values()]
     n_labels = len(all_predictions)
     # Macro: each label has the same share; micro: each known pair of a row and a label.
@@ -294,10 +306,18 @@ def _average_measures(functions, rows, models, pooled, table, level):
         loss = function.spec.loss
         if loss is not None:
             low, high = macro + table.compute_interval(
-                loss, all_predictions, values, macro_shares, level
+                loss,
+                all_predictions,
+                values,
+                macro_shares,
+                level,
             )
             micro_low, micro_high = micro + table.compute_interval(
-                loss, all_predictions, [micro] * n_labels, micro_shares, level
+                loss,
+                all_predictions,
+                [micro] * n_labels,
+                micro_shares,
+                level,
             )
         average = LabelAverage(
             function.spec.name,
@@ -584,17 +604,31 @@ def multilabel_report(
         n_resamples = int(np.clip(share, _MIN_LABEL_RESAMPLES, MAX_LABEL_RESAMPLES))
     # The report itself names labels without events.
     with ignore_calibration_warnings():
-        rows = measure_models(models, functions, level, n_resamples, rng, progress)
+        rows = measure_models(
+            models,
+            functions,
+            level,
+            n_resamples,
+            rng,
+            progress,
+        )
     label_rows = audit_labels(models, level, int(rng.integers(2**63)))
     # Unknown labels are not pairs of the micro average.
-    known = ~np.isnan(validate_label_tables(y_true, y_proba, names)[2])
-    weight = read_raw_weight(sample_weight, len(known))
+    is_known = ~np.isnan(validate_label_tables(y_true, y_proba, names)[2])
+    weight = read_raw_weight(sample_weight, len(is_known))
     ((_, pooled),) = validate_multilabel(y_true, y_proba, "micro", **options)
-    table = _LabelTable(known, weight)
+    table = _LabelTable(is_known, weight)
     return LabelReport(
         label_rows,
         min(row.adjusted_p_value for row in label_rows),
-        _average_measures(functions, rows, models, pooled, table, level),
+        _average_measures(
+            functions,
+            rows,
+            models,
+            pooled,
+            table,
+            level,
+        ),
         rows,
         float(np.mean([model.compute_accuracy() for model in models.values()])),
         int(np.count_nonzero(weight > 0)),

@@ -34,11 +34,15 @@ def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
         ),
         Section(
             "Verdict",
-            parts=[Section(sentences=_write_sentences(report), kind="verdict")],
+            parts=[
+                Section(
+                    sentences=_write_joint_test_sentences(report), css_class="verdict"
+                )
+            ],
         ),
         _make_averages_section(report),
         _list_labels(report),
-        _draw_worst(report) if drawn else Section(),
+        _draw_worst_labels(report) if drawn else Section(),
         _list_all_measures(report),
         _make_repair_section(report),
         explain_measures({row.measure for row in report.rows}),
@@ -67,7 +71,7 @@ def describe_finding(row: "GroupRow") -> str:
     return ", ".join(words if any(sides.values()) else [*words, "miscalibrated"])
 
 
-def _write_sentences(report):
+def _write_joint_test_sentences(report):
     """Write about the joint test, wrong labels, and labels with too few rows."""
     count = len(report.labels)
     wrong = [
@@ -132,11 +136,11 @@ def _make_averages_section(report):
                 format_interval(average.micro_low, average.micro_high),
             ]
         )
-    table = Table(header, rows, kind="names", spare=(3, 5))
+    table = Table(header, rows, css_class="names", hidden_if_narrow=(3, 5))
     return Section(
         "All labels",
         tables=[table],
-        parts=[Section(notes=[_AVERAGES_NOTE], only="html markdown")],
+        parts=[Section(notes=[_AVERAGES_NOTE], formats="html markdown")],
     )
 
 
@@ -177,21 +181,28 @@ def _list_labels(report):
     def make_list_section(max_labels):
         """Return the table of the worst labels, with a note on the number of others."""
         rows = [make_label_line(row) for row in report.worst(max_labels)]
-        table = Table(header, rows, "", "names unbroken", 2, (2, 5))
+        table = Table(
+            header,
+            rows,
+            "",
+            "names unbroken",
+            2,
+            (2, 5),
+        )
         n_others = len(report.labels) - max_labels
         notes = [f"... and {n_others} more, less far off"] if n_others > 0 else []
         return Section(tables=[table], notes=notes)
 
     # The text of a terminal shows fewer labels than a page.
     parts = [
-        make_list_section(_MAX_TEXT_LABELS)._replace(only="text terminal"),
-        make_list_section(MAX_SHOWN_LABELS)._replace(only="html markdown"),
+        make_list_section(_MAX_TEXT_LABELS)._replace(formats="text terminal"),
+        make_list_section(MAX_SHOWN_LABELS)._replace(formats="html markdown"),
         Section(
             notes=[_LABEL_TABLE_NOTE.format(level=f"{100 * report.level:.0f} %")],
-            only="html markdown",
+            formats="html markdown",
         ),
     ]
-    return Section("Each label", parts=parts, kind="whole")
+    return Section("Each label", parts=parts, css_class="whole")
 
 
 def _format_count(events):
@@ -206,13 +217,15 @@ def _format_estimate(value, low, high):
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
-def _draw_worst(report):
+def _draw_worst_labels(report):
     """Draw the diagrams of the worst labels."""
     models = {
         row.group: report._models[row.group] for row in report.worst(_MAX_DRAWN_LABELS)
     }
     picture = draw_labels(models, report.level)
-    return Section("The worst labels", picture=picture, kind="whole", only="html")
+    return Section(
+        "The worst labels", picture=picture, css_class="whole", formats="html"
+    )
 
 
 def _list_all_measures(report):
@@ -224,7 +237,10 @@ def _list_all_measures(report):
     }
     table = list_measures(rows, report.level, wrong, "label")
     return Section(
-        "All measures", tables=[table], folded="with intervals", only="html markdown"
+        "All measures",
+        tables=[table],
+        fold_label="with intervals",
+        formats="html markdown",
     )
 
 
@@ -241,7 +257,7 @@ def _make_repair_section(report):
         "To repair it",
         sentences=[sentence],
         code=_REPAIR_CODE,
-        only="html markdown terminal",
+        formats="html markdown terminal",
     )
 
 

@@ -16,7 +16,7 @@ from ..exceptions import invalid_input
 from ..groups import GradeCalibration, Grades, grade_calibration
 from ..inference import ClusterSample
 from ..metrics import LogLoss
-from ..summary import CalibrationSummary, DrawnSample, RowDraw, rows_to_draw
+from ..summary import CalibrationSummary, DrawnSample, RowReservoir, get_sample_size
 
 if TYPE_CHECKING:
     from ..metrics import Predictions
@@ -46,14 +46,12 @@ class ReportedModel:
 
     def __init__(self, summary: CalibrationSummary) -> None:
         self.summary = summary
-        self.classes: list[Any] = (
-            [0, 1] if summary.classes is None else summary.classes.tolist()
-        )
-        self.positive: Any = summary.positive_label
+        self.classes = [0, 1] if summary.classes is None else summary.classes.tolist()
+        self.positive = summary.positive_label
         self.two_classes = len(self.classes) == 2
         self.n_samples = summary.n_samples
 
-    def pool_cells(self, most: int | None = None) -> Any:
+    def pool_cells(self, max_cells: int | None = None) -> Any:
         """Return the rows of the one two-class problem in cells, to draw rows or clusters from.
 
         Returns
@@ -62,18 +60,18 @@ class ReportedModel:
         """
         # Independent rows are exchangeable within a cell; clusters need their rows.
         if self.predictions is None or self.predictions.clusters is None:
-            return self.summary.samples(most)[0]
+            return self.summary.samples(max_cells)[0]
         (problem,) = self.predictions.problems()
         return ClusterSample(
-            problem, self.predictions.clusters, most or self.summary.max_cells
+            problem, self.predictions.clusters, max_cells or self.summary.max_cells
         )
 
-    def sample_rows(self, most: int | None = None) -> DrawnSample | None:
+    def sample_rows(self, max_rows: int | None = None) -> DrawnSample | None:
         """Return rows of several classes that their digits draw; None without rows.
 
         Parameters
         ----------
-        most : int, default=None
+        max_rows : int, default=None
             About how many; by default all that were drawn with a summary.
         """
         draw = self.summary.drawn
@@ -81,7 +79,9 @@ class ReportedModel:
         # A summary of two classes keeps no sample: its cells are enough.
         if draw is None or classes is None:
             return None
-        return (draw if most is None else draw.reduce_draw(most)).get_sample(classes)
+        return (draw if max_rows is None else draw.limit_rows(max_rows)).get_sample(
+            classes
+        )
 
     def compute_accuracy(self) -> float:
         """Return the share of the rows whose class of the largest probability is the true one."""
@@ -142,14 +142,14 @@ class PredictionsModel(ReportedModel):
         self.n_samples = predictions.n_items
         self.n_clusters = predictions.n_clusters
 
-    def sample_rows(self, most: int | None = None) -> DrawnSample | None:
-        """Return about `most` rows of several classes that their digits draw."""
+    def sample_rows(self, max_rows: int | None = None) -> DrawnSample | None:
+        """Return about `max_rows` rows of several classes that their digits draw."""
         predictions = self.predictions
         n_classes = len(predictions.classes)
-        most = rows_to_draw(n_classes) if most is None else most
+        max_rows = get_sample_size(n_classes) if max_rows is None else max_rows
         # The same draw as that of a summary, so a report on rows and one on their
         # summary agree.
-        draw = RowDraw(n_classes, most)
+        draw = RowReservoir(n_classes, max_rows)
         rows = np.arange(len(predictions.codes))
         proba = np.asarray(predictions.proba)
         draw.add(
@@ -159,7 +159,7 @@ class PredictionsModel(ReportedModel):
             _drop_equal_weight(predictions.weight),
             extras=rows,
         )
-        sample = draw.reduce_draw(most).get_sample()
+        sample = draw.limit_rows(max_rows).get_sample()
         if sample is None:
             return None
         # These probabilities keep their exact logarithms.

@@ -77,7 +77,7 @@ def make_curves(report: Any) -> dict[str, list[DiagramSeries]]:
     make = _make_large_series
     if len(report.accuracy) > MAX_LARGE_DIAGRAM_MODELS:
         make = _make_small_series
-    curves: dict[str, list[DiagramSeries]] = {}
+    curves = {}
     for name, model in report._models.items():
         advice = report.advice.get(name)
         summaries = [model.summary] if advice is None else advice.summaries().values()
@@ -92,7 +92,7 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
     """Draw the diagrams of `make_curves`, large for a few models, as HTML that is safe."""
     few = len(report.accuracy) <= MAX_LARGE_DIAGRAM_MODELS
     on_log_odds = has_rare_events(report)
-    keys: list[str] = [*_LEGEND_ENTRIES]
+    keys = [*_LEGEND_ENTRIES]
     if not few:
         # Small diagrams have neither an isotonic fit nor a band.
         keys = [_LEGEND_ENTRIES[0], _LEGEND_ENTRIES[-1]]
@@ -101,17 +101,17 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
     if on_log_odds:
         keys.append(_RARE_EVENTS_LEGEND_ENTRY)
     legend = "".join(keys).format(level=f"{100 * report.level:.0f} %")
-    pairs: list[tuple[str, list[str]]] = []
-    alone: list[str] = []
+    pairs = []
+    alone = []
     for name, model in report._models.items():
         series = curves[name]
         frame = LARGE_FRAME if few else SMALL_FRAME
         if on_log_odds:
             lines = []
-            for each in series:
-                lines.append(each.curve)
-                if each.steps is not None:
-                    lines.append(each.steps)
+            for model_series in series:
+                lines.append(model_series.curve)
+                if model_series.steps is not None:
+                    lines.append(model_series.steps)
             # The axes of all models of a report are of one kind, but each fits its own
             # curves.
             frame = frame.make_log_odds_frame(lines)
@@ -121,13 +121,19 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
         if not few or len(series) == 1:
             alone.append(
                 _draw_figure(
-                    name, event if few else "", make_printable(name), series, frame
+                    name,
+                    event if few else "",
+                    make_printable(name),
+                    series,
+                    frame,
                 )
             )
             continue
         figures = [
-            _draw_figure(when, event, f"{name}, {when}", [each], frame)
-            for when, each in zip((_BEFORE_LABEL, _AFTER_LABEL), series, strict=True)
+            _draw_figure(when, event, f"{name}, {when}", [model_series], frame)
+            for when, model_series in zip(
+                (_BEFORE_LABEL, _AFTER_LABEL), series, strict=True
+            )
         ]
         pairs.append((name if len(report.accuracy) > 1 else "", figures))
     if alone:
@@ -148,7 +154,7 @@ def draw_labels(models: "Mapping[str, ReportedModel]", level: float) -> str:
 
 
 def _make_small_series(summary, level, tone, _):
-    (curve,) = coarsen_to_draw(summary).reliability_curve(
+    (curve,) = coarsen_for_diagram(summary).reliability_curve(
         level=level, n_bins=_N_SMALL_DIAGRAM_BINS, n_resamples=0
     )
     return DiagramSeries(curve, None, tone)
@@ -181,7 +187,10 @@ def draw_classes(report: Any, name: str) -> str:
     all_predictions = [predictions]
     if advice is not None:
         all_predictions = [advice.given, advice.recalibrated]
-    curves = [_make_class_curves(each, report.level) for each in all_predictions]
+    curves = [
+        _make_class_curves(class_predictions, report.level)
+        for class_predictions in all_predictions
+    ]
     mass = np.bincount(
         all_predictions[0].codes,
         all_predictions[0].weight,
@@ -225,7 +234,7 @@ def _make_class_curves(predictions, level):
 
 def _make_large_series(summary, level, tone, model):
     """Return bins with intervals, and the isotonic fit; `tone` 1 is after recalibration."""
-    cells = coarsen_to_draw(summary)
+    cells = coarsen_for_diagram(summary)
     options = {"level": level, "n_bins": MAX_BINS}
     (steps,) = cells.reliability_curve(strategy="isotonic", n_resamples=0)
     if model.n_clusters is None:
@@ -241,12 +250,17 @@ def _make_large_series(summary, level, tone, model):
         (problem,) = model.predictions.problems()
         rows = CurveRows.from_pooled(model.pool_cells(_N_BAND_CELLS), problem.title)
         curve = compute_curve(
-            rows, "quantile", MAX_BINS, level, _N_BAND_DRAWS, np.random.default_rng(0)
+            rows,
+            "quantile",
+            MAX_BINS,
+            level,
+            _N_BAND_DRAWS,
+            np.random.default_rng(0),
         )
     return DiagramSeries(curve, steps, tone)
 
 
-def coarsen_to_draw(summary: "CalibrationSummary") -> "CalibrationSummary":
+def coarsen_for_diagram(summary: "CalibrationSummary") -> "CalibrationSummary":
     """Return a summary of cells that are few enough to draw bands from."""
     if summary.exact or (summary.classes is not None and len(summary.classes) > 2):
         return summary
@@ -257,8 +271,8 @@ def coarsen_to_draw(summary: "CalibrationSummary") -> "CalibrationSummary":
 def _describe_series(series):
     """Return in words what a diagram shows."""
     parts = []
-    for each in series:
-        curve = each.curve
+    for model_series in series:
+        curve = model_series.curve
         parts.append(
             f"predictions from {format_rounded(curve.predicted[0], 2)} (observed "
             f"{format_rounded(curve.observed[0], 2)}) "
@@ -275,8 +289,15 @@ def choose_classes(curves: "list[ReliabilityCurve]", shares: "FloatArray") -> li
     worst = np.argsort(
         [-compute_binned_error(curve) for curve in curves], kind="stable"
     )[:_N_WORST_CLASSES]
-    others = [c for c in np.argsort(-shares, kind="stable") if c not in worst]
-    return [int(c) for c in (*worst, *others[: MAX_SHOWN_CLASSES - _N_WORST_CLASSES])]
+    others = [
+        position
+        for position in np.argsort(-shares, kind="stable")
+        if position not in worst
+    ]
+    return [
+        int(position)
+        for position in (*worst, *others[: MAX_SHOWN_CLASSES - _N_WORST_CLASSES])
+    ]
 
 
 def compute_binned_error(curve: "ReliabilityCurve") -> float:
@@ -335,7 +356,7 @@ def draw_comparison(report: Any) -> str:
     parts = _draw_plane(report)
     pair = _find_pair(report)
     if pair is not None:
-        parts += _draw_murphy(report, *_compute_difference(report, *pair))
+        parts += _draw_murphy(report, *_compute_murphy_difference(report, *pair))
     return f'<div class="drawn">\n<div class="pair">\n{parts}</div>\n</div>'
 
 
@@ -343,14 +364,20 @@ def _draw_plane(report):
     """Draw each model as a numbered point, with the names below."""
     parts = report.decomposition
     # Discrimination is the part of the uncertainty that the refinement does not leave.
-    x = np.array([part.calibration for part in parts.values()])
-    y = np.array([part.uncertainty - part.refinement for part in parts.values()])
+    x = np.array([decomposition.calibration for decomposition in parts.values()])
+    y = np.array(
+        [
+            decomposition.uncertainty - decomposition.refinement
+            for decomposition in parts.values()
+        ]
+    )
     plane = LossPlane.from_points(x, y, next(iter(parts.values())).uncertainty)
     shapes = []
     losses = []
     for loss, ends in plane.iter_loss_lines():
         start, end = (
-            _to_place(*plane.locate_fraction(a, b)) for a, b in zip(*ends, strict=True)
+            _locate_in_picture(*plane.locate_fraction(a, b))
+            for a, b in zip(*ends, strict=True)
         )
         shapes.append(f'<path class="margin" d="M{_to_xy(start)}L{_to_xy(end)}"/>')
         # Lines that leave at the top have their number above, the others at the right
@@ -366,9 +393,11 @@ def _draw_plane(report):
         shapes.append(
             f'<text x="{across:.1f}" y="{up:.1f}" class="{kind}">{loss:.4g}</text>'
         )
-    for number, (name, part) in enumerate(parts.items(), 1):
-        across, up = _to_place(*plane.locate_fraction(x[number - 1], y[number - 1]))
-        loss = part.uncertainty + x[number - 1] - y[number - 1]
+    for number, (name, decomposition) in enumerate(parts.items(), 1):
+        across, up = _locate_in_picture(
+            *plane.locate_fraction(x[number - 1], y[number - 1])
+        )
+        loss = decomposition.uncertainty + x[number - 1] - y[number - 1]
         losses.append(f"{make_printable(name)} {loss:.4f}")
         # Names of points at the right border stand to the left of them.
         side = -9 if across > _PLOT_RIGHT - 30 else 9
@@ -385,7 +414,13 @@ def _draw_plane(report):
     names = "".join(f"<li><bdi>{escape_html(name, 60)}</bdi></li>" for name in parts)
     title = "What the log loss is made of"
     note = "dotted: equal log loss, which falls towards the upper left"
-    return _draw_with_names(title, note, says, axes + shapes, f"<ol>{names}</ol>")
+    return _draw_with_names(
+        title,
+        note,
+        says,
+        axes + shapes,
+        f"<ol>{names}</ol>",
+    )
 
 
 def _find_pair(report):
@@ -402,7 +437,7 @@ def _find_pair(report):
     return [predictions.problems()[0] for predictions in all_predictions]
 
 
-def _compute_difference(report, first, second):
+def _compute_murphy_difference(report, first, second):
     """Return the difference of elementary scores; if events are rare, also the axis."""
     axis = thresholds = None
     if has_rare_events(report):
@@ -444,21 +479,28 @@ def _draw_murphy(report, curve, axis):
     paths = []
     for line in lines:
         heights = (line - limits[0]) / np.ptp(limits)
-        paths.append([_to_place(a, b) for a, b in zip(x, heights, strict=True)])
+        paths.append(
+            [_locate_in_picture(a, b) for a, b in zip(x, heights, strict=True)]
+        )
     middle, below, above = paths
+    zero_line = "L".join(_to_xy(_locate_in_picture(x, zero)) for x in (0, 1))
     shapes = [
         f'<path class="band" d="M{"L".join(map(_to_xy, [*below, *above[::-1]]))}Z"/>',
-        f'<path class="diagonal" d="M{_to_xy(_to_place(0, zero))}L{_to_xy(_to_place(1, zero))}"/>',
+        f'<path class="diagonal" d="M{zero_line}"/>',
         f'<g class="tone0"><path class="line" d="M{"L".join(map(_to_xy, middle))}"/></g>',
     ]
     names = [escape_html(name, 40) for name in report._models]
     axes = _draw_axes(
-        (0.0, 1.0), limits, "threshold", "elementary scores, difference", ticks
+        (0.0, 1.0),
+        limits,
+        "threshold",
+        "elementary scores, difference",
+        ticks,
     )
     title = "Which of the two for whom (Murphy diagram)"
     note = "below 0, the second is better for users who act at that threshold"
     items = f"<ol><li><bdi>{names[0]}</bdi></li><li><bdi>{names[1]}</bdi></li></ol>"
-    says = _describe_difference(curve, report)
+    says = _describe_murphy_difference(curve, report)
     return _draw_with_names(
         title,
         f"{note}; {100 * report.level:.0f} % interval at each",
@@ -468,7 +510,7 @@ def _draw_murphy(report, curve, axis):
     )
 
 
-def _describe_difference(curve, report):
+def _describe_murphy_difference(curve, report):
     """Return the picture in words."""
     first, second = map(make_printable, report._models)
     better = (curve.high < 0).mean()
@@ -488,7 +530,7 @@ def _draw_with_names(title, note, says, shapes, names):
     )
 
 
-def _to_place(across, up):
+def _locate_in_picture(across, up):
     """Convert fractions of both axes to a place in the picture."""
     x = _PLOT_LEFT + (_PLOT_RIGHT - _PLOT_LEFT) * float(across)
     # Places are counted from the top.
@@ -512,13 +554,13 @@ def _draw_axes(x_limits, y_limits, across, up, x_ticks=None):
     parts = []
     grid = ""
     for share, text in x_ticks:
-        x, _ = _to_place(share, 0)
+        x, _ = _locate_in_picture(share, 0)
         grid += f"M{x:.1f} {_PLOT_TOP}V{_PLOT_BOTTOM}"
         parts.append(
             f'<text x="{x:.1f}" y="{_PLOT_BOTTOM + 16}" class="middle">{text}</text>'
         )
     for value, text in _make_ticks(y_low, y_high):
-        _, y = _to_place(0, (value - y_low) / (y_high - y_low))
+        _, y = _locate_in_picture(0, (value - y_low) / (y_high - y_low))
         grid += f"M{_PLOT_LEFT} {y:.1f}H{_PLOT_RIGHT}"
         parts.append(
             f'<text x="{_PLOT_LEFT - 6}" y="{y + 4:.1f}" class="end">{text}</text>'

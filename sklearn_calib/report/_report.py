@@ -20,7 +20,7 @@ from ..groups import GradeCalibration, GroupCalibration, audit_predictions, to_g
 from ._advice import Advice, make_advice
 from ._evidence import MAX_BINS, Bin, Line, fit_event_line, make_bins
 from ._models import ReportedModel
-from ._pictures import coarsen_to_draw, make_curves
+from ._pictures import coarsen_for_diagram, make_curves
 from ._sections import (
     make_measures_section,
     make_reliability_section,
@@ -29,7 +29,7 @@ from ._sections import (
 )
 from ._table import ReportRow, limit_resamples
 from ._verdict import Verdict, make_verdict
-from ._written import WrittenReport, convert_to_json_values
+from ._written_report import WrittenReport, convert_to_json_values
 
 if TYPE_CHECKING:
     from ..displays import ReliabilityDisplay
@@ -180,7 +180,9 @@ class CalibrationReport(WrittenReport):
         """
         missing = [name for name in self._models if self.advice.get(name) is None]
         for number, name in enumerate(missing):
-            step = progress and partial(_shift_progress, progress, number, len(missing))
+            step = progress and partial(
+                _report_model_progress, progress, number, len(missing)
+            )
             # All models use the same seed, hence the same folds.
             self.advice[name] = make_advice(
                 self._models[name], self._seed, self._codes[name], step
@@ -260,7 +262,7 @@ class CalibrationReport(WrittenReport):
         'retrain'
         """
         rows = self._require_rows("features", "Pass y_proba, or leave features out")
-        decompositions: dict[str, LossDecomposition | None] = dict.fromkeys(rows)
+        decompositions = dict.fromkeys(rows)
         for name, predictions in rows.items():
             if has_enough_rows_for_features(predictions):
                 decompositions[name] = decompose_by_features(predictions, features)
@@ -387,15 +389,16 @@ class CalibrationReport(WrittenReport):
         One more for each model that calls a true class impossible (see `floored`).
         """
         parts = []
-        for name, d in self.decomposition.items():
-            ends = d.interval("calibration", self.level)
+        for name, decomposition in self.decomposition.items():
+            ends = decomposition.interval("calibration", self.level)
             within = ""
             if ends:
                 within = f" ({100 * self.level:.0f} %: {ends[0]:.4f} to {ends[1]:.4f})"
             parts.append(
-                f"{make_printable(name)}: log loss {d.risk:.4f} = calibration "
-                f"{d.calibration:.4f}{within} "
-                f"+ refinement {d.refinement:.4f}; class frequencies alone {d.uncertainty:.4f}"
+                f"{make_printable(name)}: log loss {decomposition.risk:.4f} = calibration "
+                f"{decomposition.calibration:.4f}{within} "
+                f"+ refinement {decomposition.refinement:.4f}; "
+                f"class frequencies alone {decomposition.uncertainty:.4f}"
             )
         floors = []
         for name, (low, zero) in self.floored.items():
@@ -480,7 +483,7 @@ class CalibrationReport(WrittenReport):
         if not all_predictions:
             curves = {}
             for name, model in self._models.items():
-                cells = coarsen_to_draw(model.summary)
+                cells = coarsen_for_diagram(model.summary)
                 curves[name] = cells.reliability_curve(**options)
             return ReliabilityDisplay(curves).plot()
         if len(all_predictions) == 1:
@@ -530,7 +533,7 @@ def _describe_model(report, name):
             "scikit_learn": report.sklearn_log_loss.get(name),
         },
         "line": None if line is None else line._asdict(),
-        "bins": [each._asdict() for each in report.bins(name)],
+        "bins": [reliability_bin._asdict() for reliability_bin in report.bins(name)],
         "advice": None if advice is None else advice.to_dict(),
         "groups": report.groups[name].to_dict() if name in report.groups else None,
         "grades": report.grades[name].to_dict() if name in report.grades else None,
@@ -538,6 +541,6 @@ def _describe_model(report, name):
     }
 
 
-def _shift_progress(progress, number, total, done, steps):
+def _report_model_progress(progress, number, total, done, steps):
     """Report progress of one model as that of all."""
     progress(number * steps + done, total * steps)

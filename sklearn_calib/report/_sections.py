@@ -32,7 +32,7 @@ _DESCRIPTION_BY_TERM = {
 _MAX_NAME_CHARACTERS = 24
 _TEXT_BY_VERDICT = {True: "yes", False: "no", None: "too few rows"}
 # Formats of a section that is too long for text.
-_DOCUMENT_FORMATS = "html markdown"
+_LONG_SECTION_FORMATS = "html markdown"
 
 
 def make_sections(
@@ -61,15 +61,15 @@ def _has_many_models(report):
 
 
 def _make_section_per_name(
-    report: Any, names: Iterable[str], part: Callable[[str], Section]
+    report: Any, names: Iterable[str], make_section: Callable[[str], Section]
 ) -> list[Section]:
     """Return a part for each model, under its name if there are several; closed if many."""
     sections = []
     for name in names:
-        section = part(name)
+        section = make_section(name)
         # A page on many models shows one line each; the details are folded.
         if _has_many_models(report):
-            section = section._replace(folded=make_printable(name))
+            section = section._replace(fold_label=make_printable(name))
         elif len(report.accuracy) > 1:
             section = section._replace(name=name)
         sections.append(section)
@@ -82,7 +82,7 @@ def describe_origin(report: Any, *lines: str) -> Section:
     if report.source is not None:
         origin = f"source: {make_printable(report.source, 200)}; {report.created}"
         items.insert(0, f"{origin}; sklearn-calib {report.version}")
-    return Section(items=items, only="text terminal markdown")
+    return Section(items=items, formats="text terminal markdown")
 
 
 def _make_origin_section(report):
@@ -91,8 +91,8 @@ def _make_origin_section(report):
     if _has_many_models(report):
         return describe_origin(report, rows)
     shares = [
-        f"accuracy of {make_printable(name)}: {v:.4f}"
-        for name, v in report.accuracy.items()
+        f"accuracy of {make_printable(name)}: {accuracy:.4f}"
+        for name, accuracy in report.accuracy.items()
     ]
     return describe_origin(report, rows, *shares)
 
@@ -107,15 +107,19 @@ def make_verdicts_section(report: Any) -> Section:
     def make_verdict_section(name):
         verdict = report.verdicts[name]
         sentences = [sentence.text for sentence in verdict.sentences]
-        accuracy = Section(notes=[f"accuracy {report.accuracy[name]:.4f}"], only="html")
+        accuracy = Section(
+            notes=[f"accuracy {report.accuracy[name]:.4f}"], formats="html"
+        )
         title = name if len(report.accuracy) > 1 else ""
         kind = f"verdict {_CSS_CLASS_BY_CALIBRATED[verdict.calibrated]}"
-        return Section(name=title, sentences=sentences, parts=[accuracy], kind=kind)
+        return Section(
+            name=title, sentences=sentences, parts=[accuracy], css_class=kind
+        )
 
     parts = [make_verdict_section(name) for name in report.accuracy]
     if not _has_many_models(report):
         return Section("Verdict", parts=parts)
-    folded = Section(parts=parts, folded="in sentences", only="html")
+    folded = Section(parts=parts, fold_label="in sentences", formats="html")
     return Section("Verdict", tables=[_list_verdicts(report)], parts=[folded])
 
 
@@ -140,7 +144,7 @@ def _list_verdicts(report):
                 ", ".join(direction.get("words", ())),
             )
         )
-    return Table(header, rows, kind="names")
+    return Table(header, rows, css_class="names")
 
 
 def make_reliability_section(
@@ -148,18 +152,19 @@ def make_reliability_section(
 ) -> Section:
     """Show the diagrams."""
     picture = draw_reliability(report, curves)
-    return Section("Reliability", picture=picture, kind="whole", only="html")
+    return Section("Reliability", picture=picture, css_class="whole", formats="html")
 
 
 def make_measures_section(report: Any) -> Section:
     """Show one row per measure; of many models one each, and the intervals on demand."""
     note = Section(
-        notes=[_MEASURES_NOTE.format(level=f"{100 * report.level:.0f} %")], only="html"
+        notes=[_MEASURES_NOTE.format(level=f"{100 * report.level:.0f} %")],
+        formats="html",
     )
     if not _has_many_models(report):
         return Section("Measures", tables=[_list_by_measure(report)], parts=[note])
     intervals = Section(
-        tables=[_list_by_measure(report)], folded="with intervals", only="html"
+        tables=[_list_by_measure(report)], fold_label="with intervals", formats="html"
     )
     return Section("Measures", tables=[_list_by_model(report)], parts=[intervals, note])
 
@@ -169,7 +174,9 @@ def _make_comparison_section(report):
     pictures = draw_comparison(report)
     if not pictures:
         return Section()
-    return Section("Models compared", picture=pictures, kind="whole", only="html")
+    return Section(
+        "Models compared", picture=pictures, css_class="whole", formats="html"
+    )
 
 
 def list_measures(
@@ -195,7 +202,9 @@ def list_measures(
     if not subject:
         # A single model needs no column of names.
         lines = [line[1:] for line in lines]
-    return Table(lines[0], lines[1:], kind="names", names=2 if subject else 1)
+    return Table(
+        lines[0], lines[1:], css_class="names", n_name_columns=2 if subject else 1
+    )
 
 
 def _list_by_measure(report):
@@ -228,7 +237,7 @@ def _list_by_model(report):
     short = [
         name.replace("calibration_error", "error").replace("_", " ") for name in names
     ]
-    return Table(("model", *short), rows, kind="names")
+    return Table(("model", *short), rows, css_class="names")
 
 
 def _mark_value(row, value, wrong):
@@ -242,18 +251,18 @@ def _make_gains_section(report):
     level = f"{100 * report.level:.0f} %"
     note = []
     if lines:
-        note = [Section(notes=[_LOSSES_NOTE.format(level=level)], only="html")]
+        note = [Section(notes=[_LOSSES_NOTE.format(level=level)], formats="html")]
     split = Section(
         items=lines,
         parts=note,
-        folded="what a temperature removes" if _has_many_models(report) else "",
-        only=_DOCUMENT_FORMATS if _has_many_models(report) else "",
+        fold_label="what a temperature removes" if _has_many_models(report) else "",
+        formats=_LONG_SECTION_FORMATS if _has_many_models(report) else "",
     )
     advised = [name for name in report.advice if report.advice[name] is not None]
 
     def make_advice_section(name):
         return _make_advice_section(
-            report.advice[name], bool(_find_repair(report, name))
+            report.advice[name], bool(_find_groups_to_repair(report, name))
         )
 
     parts = _make_section_per_name(report, advised, make_advice_section)
@@ -269,7 +278,9 @@ def _make_advice_section(advice, local):
     rows = format_best_rows(losses, (min, max, None, min))
     repair = "To repair all rows by one map:" if local else "To repair it:"
     code = Section(
-        sentences=[repair], code=advice.code, only=f"{_DOCUMENT_FORMATS} terminal"
+        sentences=[repair],
+        code=advice.code,
+        formats=f"{_LONG_SECTION_FORMATS} terminal",
     )
     note = _GAINS_NOTE.format(rows=f"{advice.n_rows:,} {advice._unit}")
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
@@ -289,21 +300,21 @@ def _make_features_section(report):
         ]
         interval = f"{100 * report.level:.0f} % interval"
         split = Table(
-            ("log loss", "value", "standard error", interval), rows, kind="names"
+            ("log loss", "value", "standard error", interval), rows, css_class="names"
         )
         shares = list(parts.feature_gains.items())[:MAX_SHOWN_FEATURES]
         named = [
             (make_printable(name, _MAX_NAME_CHARACTERS), f"{100 * share:.0f} %")
             for name, share in shares
         ]
-        columns = Table(("feature", "share of the gains"), named, kind="names")
+        columns = Table(("feature", "share of the gains"), named, css_class="names")
         sentence = parts.advice(report.level)
         if parts.n_rows < report.n_samples:
             sentence += f" From {parts.n_rows:,} of {report.n_samples:,} rows."
         return Section(
             sentences=[sentence],
             tables=[split, columns] if parts.grouping else [split],
-            parts=[Section(notes=[_FEATURES_NOTE], only="html")],
+            parts=[Section(notes=[_FEATURES_NOTE], formats="html")],
         )
 
     if not report.features:
@@ -335,14 +346,17 @@ def _make_bins_section(report):
 
     def make_bin_table(name):
         bins = enumerate(report.bins(name), 1)
-        rows = [(f"{number}", *_format_bin(each)) for number, each in bins]
+        rows = [
+            (f"{number}", *_format_bin(reliability_bin))
+            for number, reliability_bin in bins
+        ]
         return Section(tables=[Table(header, rows)])
 
     note = Section(notes=[_BINS_NOTE])
     return Section(
         "Bins of equal mass",
         parts=[*_make_section_per_name(report, report.accuracy, make_bin_table), note],
-        only="html" if _has_many_models(report) else _DOCUMENT_FORMATS,
+        formats="html" if _has_many_models(report) else _LONG_SECTION_FORMATS,
     )
 
 
@@ -372,7 +386,7 @@ def _make_groups_section(report):
 
     def make_group_section(name):
         section = report.groups[name].section(MAX_SHOWN_GROUPS)
-        repair = _find_repair(report, name)
+        repair = _find_groups_to_repair(report, name)
         if not repair:
             return section
         names = ", ".join([make_printable(group, 100) for group in repair])
@@ -381,19 +395,19 @@ def _make_groups_section(report):
                 f"To repair {names} alone and leave the other rows as they are:"
             ],
             code=report._group_codes[name].replace("GROUPS", repr(repair)),
-            only=f"{_DOCUMENT_FORMATS} terminal",
+            formats=f"{_LONG_SECTION_FORMATS} terminal",
         )
         return section._replace(parts=[code])
 
     parts = _make_section_per_name(report, report.groups, make_group_section)
     return Section(
         "Groups",
-        parts=[*parts, Section(notes=[_GROUPS_NOTE], only="html")],
-        kind="whole",
+        parts=[*parts, Section(notes=[_GROUPS_NOTE], formats="html")],
+        css_class="whole",
     )
 
 
-def _find_repair(report, name):
+def _find_groups_to_repair(report, name):
     """Return the groups that the verdict recommends to repair alone."""
     for sentence in report.verdicts[name].sentences:
         if sentence.topic == "groups":
@@ -412,7 +426,7 @@ def _make_grades_section(report):
     return Section(
         "Grades",
         parts=_make_section_per_name(report, report.grades, make_grade_section),
-        kind="whole",
+        css_class="whole",
     )
 
 
@@ -436,7 +450,10 @@ def _make_classes_section(report):
         "often it is true. Bins have equal width."
     )
     return Section(
-        "Each class against the others", sentences=[note], picture=picture, only="html"
+        "Each class against the others",
+        sentences=[note],
+        picture=picture,
+        formats="html",
     )
 
 
@@ -453,7 +470,7 @@ def explain_measures(names: set[str]) -> Section:
             title = name.replace("_", " ")
             lines += f"<dt>{title}</dt><dd>{html.escape(meaning)}</dd>"
     definitions = f'<dl class="note">{lines}</dl>'
-    return Section("What the measures mean", picture=definitions, only="html")
+    return Section("What the measures mean", picture=definitions, formats="html")
 
 
 _MEASURES_NOTE = (

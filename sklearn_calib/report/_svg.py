@@ -14,7 +14,6 @@ from scipy.special import expit
 
 from .._kernels._picture_axes import HISTOGRAM_EDGES, LogitAxis, format_probability
 from .._show import escape_html
-from .._typing import FloatArray
 
 if TYPE_CHECKING:
     from ..metrics import ReliabilityCurve
@@ -97,9 +96,23 @@ _MIN_NUMBER_DISTANCE = 13
 _EXTRA_LEFT_MARGIN = 14
 
 LARGE_FRAME = DiagramFrame(
-    360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1)
+    360,
+    414,
+    56,
+    10,
+    296,
+    (316, 372),
+    (0, 0.2, 0.4, 0.6, 0.8, 1),
 )
-SMALL_FRAME = DiagramFrame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))
+SMALL_FRAME = DiagramFrame(
+    198,
+    222,
+    46,
+    6,
+    146,
+    (158, 186),
+    (0, 0.5, 1),
+)
 
 
 def draw_diagram(
@@ -135,8 +148,10 @@ def draw_diagram(
         f'L{_to_xy(left + frame.side, frame.top)}">'
         "<title>calibrated: as often as predicted</title></path>"
     )
-    for each in series:
-        parts.append(_draw_series(frame, each, number_bins and each.tone == 0))
+    for model_series in series:
+        parts.append(
+            _draw_series(frame, model_series, number_bins and model_series.tone == 0)
+        )
     parts.append(_draw_histogram(frame, series))
     size = "small" if frame.side < LARGE_FRAME.side else "large"
     return (
@@ -283,20 +298,24 @@ def _number_dots(curve, x, y, right):
     A number without space beside the one before it is left out.
     """
     numbered = 0
-    for at in range(len(x)):
-        distance = np.hypot(x[at] - x[numbered], y[at] - y[numbered])
-        if at and distance < _MIN_NUMBER_DISTANCE:
+    for index in range(len(x)):
+        distance = np.hypot(x[index] - x[numbered], y[index] - y[numbered])
+        if index and distance < _MIN_NUMBER_DISTANCE:
             continue
-        numbered = at
+        numbered = index
         # Below the diagonal the number is placed to the lower right, above it to the
         # upper left.
-        place = f'x="{_to_px(x[at] + 6)}" y="{_to_px(y[at] + 14)}" class="start bin"'
-        if curve.observed[at] >= curve.predicted[at]:
-            place = f'x="{_to_px(x[at] - 6)}" y="{_to_px(y[at] - 6)}" class="end bin"'
-        elif x[at] + 6 + 2 * _DIGIT_WIDTH > right:
+        place = (
+            f'x="{_to_px(x[index] + 6)}" y="{_to_px(y[index] + 14)}" class="start bin"'
+        )
+        if curve.observed[index] >= curve.predicted[index]:
+            place = (
+                f'x="{_to_px(x[index] - 6)}" y="{_to_px(y[index] - 6)}" class="end bin"'
+            )
+        elif x[index] + 6 + 2 * _DIGIT_WIDTH > right:
             # To the right of the dot the picture would cut the number off.
-            place = f'x="{_to_px(x[at] - 6)}" y="{_to_px(y[at] + 14)}" class="end bin"'
-        yield f"<text {place}>{at + 1}</text>"
+            place = f'x="{_to_px(x[index] - 6)}" y="{_to_px(y[index] + 14)}" class="end bin"'
+        yield f"<text {place}>{index + 1}</text>"
 
 
 def draw_steps(frame: DiagramFrame, curve: "ReliabilityCurve") -> str:
@@ -322,29 +341,29 @@ def _describe_dots(curve):
     """Return the texts of the dots."""
     share = curve.weight / curve.weight.sum()
     texts = []
-    for at in range(len(share)):
+    for index in range(len(share)):
         lines = [
-            f"predicted {format_rounded(curve.predicted[at], 4)}",
-            f"observed {format_rounded(curve.observed[at], 4)}"
-            + _describe_interval(curve, "confidence", at),
+            f"predicted {format_rounded(curve.predicted[index], 4)}",
+            f"observed {format_rounded(curve.observed[index], 4)}"
+            + _describe_interval(curve, "confidence", index),
         ]
-        if expected := _describe_interval(curve, "consistency", at):
+        if expected := _describe_interval(curve, "consistency", index):
             lines.append(f"if calibrated{expected}")
         lines.append(
-            f"bin {at + 1} of {len(share)}: {100 * share[at]:.1f} % of the rows"
+            f"bin {index + 1} of {len(share)}: {100 * share[index]:.1f} % of the rows"
         )
         texts.append("\n".join(lines))
     return texts
 
 
-def _describe_interval(curve, kind, at):
-    low: FloatArray | None = getattr(curve, f"{kind}_low")
-    high: FloatArray | None = getattr(curve, f"{kind}_high")
+def _describe_interval(curve, kind, index):
+    low = getattr(curve, f"{kind}_low")
+    high = getattr(curve, f"{kind}_high")
     if low is None or high is None:
         return ""
     return (
-        f" ({100 * curve.level:.0f} %: {format_rounded(low[at], 4)} "
-        f"to {format_rounded(high[at], 4)})"
+        f" ({100 * curve.level:.0f} %: {format_rounded(low[index], 4)} "
+        f"to {format_rounded(high[index], 4)})"
     )
 
 
@@ -371,7 +390,7 @@ def _get_shares(frame, curve):
 def _draw_histogram(frame, series):
     """Draw the shares of the scores: filled for one model, outlines for several."""
     top, bottom = frame.bars
-    histograms = [_get_shares(frame, each.curve) for each in series]
+    histograms = [_get_shares(frame, model_series.curve) for model_series in series]
     largest = max(float(max(*beyond, *shares)) for shares, _, beyond in histograms)
     small = frame.side < LARGE_FRAME.side
     scale = (bottom - top) / largest if largest else 0.0
@@ -379,7 +398,7 @@ def _draw_histogram(frame, series):
         f'<text x="{frame.left - 8}" y="{top + 8}" class="end">{100 * largest:.0f}'
         f"{'%' if small else ''}</text>",
     ]
-    for each, (shares, edges, beyond) in zip(series, histograms, strict=True):
+    for model_series, (shares, edges, beyond) in zip(series, histograms, strict=True):
         heights = bottom - scale * shares
         kind = "bars" if len(series) == 1 else "outline"
         outline = f"M{_to_xy(frame.locate_x(edges[0]), bottom)}"
@@ -393,7 +412,7 @@ def _draw_histogram(frame, series):
                 outline += (
                     f"M{_to_xy(left, bottom)}v{_to_px(-scale * share)}h6V{bottom}"
                 )
-        parts.append(f'<path class="{kind} tone{each.tone}" d="{outline}"/>')
+        parts.append(f'<path class="{kind} tone{model_series.tone}" d="{outline}"/>')
     if not small:
         parts += _draw_columns(
             frame, [shares for shares, *_ in histograms], histograms[0][1]
@@ -404,8 +423,8 @@ def _draw_histogram(frame, series):
 def _draw_columns(frame, heights, edges):
     """Yield transparent columns of the histogram with their texts."""
     top, bottom = frame.bars
-    for at, (left, right) in enumerate(pairwise(edges)):
-        shares = " and ".join(f"{100 * share[at]:.1f} %" for share in heights)
+    for index, (left, right) in enumerate(pairwise(edges)):
+        shares = " and ".join(f"{100 * share[index]:.1f} %" for share in heights)
         width = frame.locate_x(right) - frame.locate_x(left)
         yield (
             f'<rect class="near" x="{_to_px(frame.locate_x(left))}" y="{top}" '

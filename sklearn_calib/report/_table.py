@@ -98,7 +98,7 @@ def choose_measures(
             name: f for name, f in registered.items() if depends_on_residuals(name)
         }
     if names is None:
-        return [f for f in registered.values() if f.spec.in_report]
+        return [measure for measure in registered.values() if measure.spec.in_report]
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise invalid_input(
             "measures",
@@ -141,34 +141,34 @@ def measure_models(
     }
     total = 0
     for parts in plans.values():
-        total += sum(len(seeds) * part.n_resamples for part in parts)
+        total += sum(len(seeds) * group.n_resamples for group in parts)
     done = 0
     rows = []
     for name, model in models.items():
         row_by_measure = {
-            f: _make_sum_row(name, f, model, level)
-            for f in functions
-            if _is_mean_in_summary(f, model)
+            measure: _make_sum_row(name, measure, model, level)
+            for measure in functions
+            if _is_mean_in_summary(measure, model)
         }
-        for part in plans[name]:
+        for group in plans[name]:
             values = []
-            for draws, seed in zip(part.draws, seeds, strict=True):
+            for draws, seed in zip(group.draws, seeds, strict=True):
                 step = None
                 if progress is not None:
-                    step = partial(_shift_progress, progress, done, total)
-                evaluate = partial(_evaluate_all, part.functions)
+                    step = partial(_report_group_progress, progress, done, total)
+                evaluate = partial(_evaluate_all, group.functions)
                 # The threads are limited once for all resamples, not for each.
                 with limit_blas_threads(model.n_samples, len(model.classes)):
                     values.append(
-                        draws(evaluate, part.n_resamples, seed, progress=step)
+                        draws(evaluate, group.n_resamples, seed, progress=step)
                     )
-                done += part.n_resamples
-            row_by_measure |= _make_rows(name, model, part, values, level)
+                done += group.n_resamples
+            row_by_measure |= _make_rows(name, model, group, values, level)
         rows += [row_by_measure[function] for function in functions]
     return rows
 
 
-def _shift_progress(progress, done, total, more, _):
+def _report_group_progress(progress, done, total, more, _):
     progress(done + more, total)
 
 
@@ -183,13 +183,15 @@ def _is_mean_in_summary(function, model):
 
 def _plan_draws(model, functions, n_resamples):
     """Return the measures that read cells and those that read rows, with their draws."""
-    functions = [f for f in functions if not _is_mean_in_summary(f, model)]
-    on_cells = [
-        f
-        for f in functions
-        if f.spec.poolable and (model.two_classes or f.has_pos_label)
+    functions = [
+        function for function in functions if not _is_mean_in_summary(function, model)
     ]
-    on_rows = [f for f in functions if f not in on_cells]
+    on_cells = [
+        function
+        for function in functions
+        if function.spec.poolable and (model.two_classes or function.has_pos_label)
+    ]
+    on_rows = [function for function in functions if function not in on_cells]
     parts = []
     if on_cells:
         size = model.summary.n_samples // _ROWS_PER_CELL
@@ -200,7 +202,10 @@ def _plan_draws(model, functions, n_resamples):
             partial(simulate_distribution, sample.draw_bootstrap_sample),
             partial(simulate_distribution, sample.simulate_labels),
         )
-        values = [_evaluate_all_rows(f, model, cells.predictions) for f in on_cells]
+        values = [
+            _evaluate_all_rows(function, model, cells.predictions)
+            for function in on_cells
+        ]
         number = _MAX_RESAMPLES if n_resamples == "auto" else n_resamples
         parts.append(_MeasureGroup(on_cells, values, draws, number))
     if on_rows:
@@ -208,7 +213,7 @@ def _plan_draws(model, functions, n_resamples):
         if predictions is None:
             raise invalid_input(
                 expected="measures of cells",
-                got=", ".join(f.spec.name for f in on_rows),
+                got=", ".join(function.spec.name for function in on_rows),
                 hint="Report on the rows themselves, or leave these out",
             )
         draws = (
@@ -236,7 +241,7 @@ def _evaluate_all_rows(function, model, predictions):
     return getattr(model.summary.totals, key) / model.summary.weight
 
 
-def _make_rows(title, model, part, values, level):
+def _make_rows(title, model, group, values, level):
     """Return a row for each measure of a part.
 
     `values` holds those of resampled rows and those of drawn labels, each of shape
@@ -249,8 +254,8 @@ def _make_rows(title, model, part, values, level):
         inflation = compute_small_sample_inflation(
             model.predictions.weight, model.predictions.clusters, level
         )
-    for number, function in enumerate(part.functions):
-        value = part.values[number]
+    for number, function in enumerate(group.functions):
+        value = group.values[number]
         low = high = limit = np.nan
         if len(resampled):
             draws = resampled[:, number], null[:, number]
@@ -265,7 +270,12 @@ def _make_rows(title, model, part, values, level):
             limit = np.quantile(draws[1], tail)
         name = function.spec.name
         rows[function] = ReportRow(
-            title, name, value, float(low), float(high), float(limit)
+            title,
+            name,
+            value,
+            float(low),
+            float(high),
+            float(limit),
         )
     return rows
 
@@ -347,7 +357,14 @@ def _make_sum_row(name, function, model, level):
         )
     limit = sums[f"expected_{key}"] + ndtri(level) * spread
     low, high = map(float, ends)
-    return ReportRow(name, function.spec.name, value, low, high, float(limit / weight))
+    return ReportRow(
+        name,
+        function.spec.name,
+        value,
+        low,
+        high,
+        float(limit / weight),
+    )
 
 
 def _make_loss_interval(loss, model, level):

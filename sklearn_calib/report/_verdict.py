@@ -19,7 +19,7 @@ from ._evidence import (
     Evidence,
     collect_evidence,
     count_certain,
-    find_local_error,
+    find_wrong_groups,
     run_kernel_test,
 )
 from ._table import measure_models
@@ -164,9 +164,15 @@ class _Findings:
         self.certain = *count_certain(cells, items), len(cells.proba)
         null = self.test.null_distribution
         critical = float(np.quantile(null, 1 - SIGNIFICANCE_LEVEL))
-        inflation = _compute_inflation(model, tested, self.test)
+        inflation = _compute_cluster_inflation(model, tested, self.test)
         coarse = model.pool_cells(_N_POWER_CELLS)
-        evidence = collect_evidence(cells, coarse, self.level, critical, inflation)
+        evidence = collect_evidence(
+            cells,
+            coarse,
+            self.level,
+            critical,
+            inflation,
+        )
         self.evidence = evidence
         low = self.error.low
         high = self.error.high
@@ -186,7 +192,7 @@ class _Findings:
         if self.rejected:
             self.calibrated = False
             if self.groups is not None:
-                self.local = find_local_error(
+                self.local = find_wrong_groups(
                     model, self.groups, evidence.line, report._seed
                 )
 
@@ -200,17 +206,17 @@ def make_verdict(report: Any, name: str) -> Verdict:
     findings = _Findings(report, name)
     parts = (
         _describe_calibration,
-        _describe_size,
+        _describe_error_size,
         _describe_direction,
-        _describe_runs,
-        _describe_certain,
+        _describe_wrong_ranges,
+        _describe_certain_predictions,
         _describe_groups,
         _describe_power,
         _describe_gain,
         _describe_map,
         _describe_action,
     )
-    described = [part(findings) for part in parts]
+    described = [describe_part(findings) for describe_part in parts]
     # A part that has nothing to add returns None.
     sentences = [sentence for sentence in described if sentence is not None]
     return Verdict(
@@ -226,11 +232,17 @@ def _find_error(report, name):
             return row
     models = {name: report._models[name]}
     functions = [all_metrics()[_ERROR_MEASURE]]
-    (row,) = measure_models(models, functions, report.level, "auto", report._seed)
+    (row,) = measure_models(
+        models,
+        functions,
+        report.level,
+        "auto",
+        report._seed,
+    )
     return row
 
 
-def _compute_inflation(model, sample, test):
+def _compute_cluster_inflation(model, sample, test):
     """Return how much clusters enlarge the mean square of the statistic."""
     if model.n_clusters is None:
         return 1.0
@@ -241,20 +253,20 @@ def _compute_inflation(model, sample, test):
     return float(np.mean(test.null_distribution**2) / alone) if alone > 0 else 1.0
 
 
-def _to_points(share):
+def _format_percentage_points(share):
     """Format a difference of probabilities in percentage points."""
     points = 100 * share
     return f"{points:.2g}" if points < 0.95 else f"{points:.1f}"
 
 
-def _to_percent(share):
+def _format_percent(share):
     percent = 100 * share
     if 0 < percent < 1e-3:
         return "less than 0.001 %"
     return f"{percent:.2g} %" if 0 < percent < 0.95 else f"{percent:.1f} %"
 
 
-def _to_decimals(p):
+def _format_probability(p):
     """Format a probability with two decimals, or with more near 0 and 1."""
     if p == 0:
         return "0"
@@ -301,23 +313,23 @@ def _describe_calibration(findings):
     return Sentence("calibrated", text, numbers)
 
 
-def _describe_size(findings):
+def _describe_error_size(findings):
     """Return the sentence on the mean error, with the bin of the largest one."""
     row = findings.error
     low, high = findings.ends
     numbers = {"error": row.value, "low": low, "high": high, "level": findings.level}
     if findings.rejected:
         text = (
-            f"On average they are off by {_to_points(row.value)} percentage points "
-            f"({_write_interval(findings, (low, high), _to_points)})"
+            f"On average they are off by {_format_percentage_points(row.value)} percentage points "
+            f"({_write_interval(findings, (low, high), _format_percentage_points)})"
         )
         worst = findings.evidence.worst
         if worst is not None:
             ends = worst.observed_low, worst.observed_high
             text += (
-                f"; predictions of {_to_decimals(worst.predicted)} come true in "
-                f"{_to_decimals(worst.observed)} of the cases "
-                f"({_write_interval(findings, ends, _to_decimals)}, for all bins at once)"
+                f"; predictions of {_format_probability(worst.predicted)} come true in "
+                f"{_format_probability(worst.observed)} of the cases "
+                f"({_write_interval(findings, ends, _format_probability)}, for all bins at once)"
             )
             numbers["worst"] = worst._asdict()
         return Sentence("size", text + ".", numbers)
@@ -325,7 +337,7 @@ def _describe_size(findings):
     if row.low == row.high:
         return None
     text = (
-        f"On average they are off by at most {_to_points(high)} percentage points "
+        f"On average they are off by at most {_format_percentage_points(high)} percentage points "
         f"(end of the {100 * findings.level:.0f} % interval)."
     )
     return Sentence("size", text, numbers)
@@ -336,7 +348,7 @@ def _describe_direction(findings):
     if not findings.rejected:
         return None
     parts = [_describe_mean(findings), _describe_slope(findings)]
-    parts = [part for part in parts if part is not None]
+    parts = [sentence_part for sentence_part in parts if sentence_part is not None]
     if not parts:
         return None
     words, texts, numbers_of_parts = zip(*parts, strict=True)
@@ -361,9 +373,9 @@ def _describe_mean(findings):
         word = "underconfident" if low else "overconfident"
         event = "the predicted class was right"
     text = (
-        f"They are {word} on the whole: {_to_percent(evidence.predicted)} on average, where "
-        f"{event} in {_to_percent(evidence.observed)} of the cases "
-        f"({_write_interval(findings, ends, _to_percent)})."
+        f"They are {word} on the whole: {_format_percent(evidence.predicted)} on average, where "
+        f"{event} in {_format_percent(evidence.observed)} of the cases "
+        f"({_write_interval(findings, ends, _format_percent)})."
     )
     numbers = {"predicted": evidence.predicted, "observed": evidence.observed}
     return word, text, numbers | {"observed_low": ends[0], "observed_high": ends[1]}
@@ -396,14 +408,16 @@ def _describe_slope(findings):
     return word, text, {"slope": line.slope, "slope_low": low, "slope_high": high}
 
 
-def _describe_runs(findings):
+def _describe_wrong_ranges(findings):
     """Return the sentence on the ranges of predictions that are wrong."""
     if not findings.rejected or not findings.evidence.runs:
         return None
     parts = []
     for run in findings.evidence.runs:
         # Two ends that look the same are written once.
-        ends = dict.fromkeys((_to_decimals(run.low), _to_decimals(run.high)))
+        ends = dict.fromkeys(
+            (_format_probability(run.low), _format_probability(run.high))
+        )
         parts.append(
             f"{' to '.join(ends)} ({'too high' if run.too_high else 'too low'})"
         )
@@ -416,7 +430,7 @@ def _describe_runs(findings):
     )
 
 
-def _describe_certain(findings):
+def _describe_certain_predictions(findings):
     """Describe certain predictions that are wrong, and ties."""
     rows, wrong, values = findings.certain
     if not wrong:
@@ -498,8 +512,9 @@ def _describe_power(findings):
     if smallest is None:
         text = f"With {findings.rows} like these no error could be seen."
     else:
+        points = _format_percentage_points(smallest)
         text = (
-            f"With {findings.rows} the test finds an error of {_to_points(smallest)} percentage "
+            f"With {findings.rows} the test finds an error of {points} percentage "
             "points on average, or more, with probability 80 %"
         )
         if blind:

@@ -317,7 +317,7 @@ class _PipelineStaging(Staging):
 
     def fit(self, estimator, X, y, **params):
         name, learner = estimator.steps[-1]
-        recorder = _Recorder(learner, self.inner)
+        recorder = _LastStepRecorder(learner, self.inner)
         # The pipeline transforms the features itself and passes them to the recorder,
         # which fits the learner stage by stage.
         estimator.steps[-1] = (name, recorder)
@@ -355,7 +355,7 @@ def _replace_last_step(pipeline, learner):
     return pipeline
 
 
-class _Recorder(BaseEstimator):
+class _LastStepRecorder(BaseEstimator):
     """Stands for the last step of a pipeline while the pipeline is fitted."""
 
     def __init__(self, learner, staging):

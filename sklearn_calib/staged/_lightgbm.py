@@ -28,11 +28,9 @@ class LightGBMStaging(Staging):
         return estimator
 
     def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
-        return (
-            make_dart_caveat("boosting_type='dart'", "gbdt")
-            if _is_dart(estimator)
-            else None
-        )
+        if _is_dart(estimator):
+            return make_dart_caveat("boosting_type='dart'", "gbdt")
+        return None
 
     def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         """Iterate over (kind, scores) after each round, adding the trees of one round at a time."""

@@ -23,15 +23,15 @@ class PartialFitStaging(Staging):
     ----------
     learned : tuple of str
         The fitted attributes that predictions depend on: arrays or lists of arrays.
-    most : int, default=None
+    max_epochs : int, default=None
         Epochs that are enough if ``max_iter`` is a safeguard.
     """
 
     unit = "epochs"
 
-    def __init__(self, learned: Any, most: Any = None) -> None:
+    def __init__(self, learned: Any, max_epochs: Any = None) -> None:
         self.learned = learned
-        self.most = most
+        self.max_epochs = max_epochs
 
     def applies(self, estimator: Estimator) -> bool:
         return hasattr(estimator, "partial_fit") and (
@@ -42,11 +42,9 @@ class PartialFitStaging(Staging):
     def n_stages(self, estimator: Estimator) -> int:
         if hasattr(estimator, "_staged_snapshots"):
             return len(estimator._staged_snapshots)
-        return (
-            estimator.max_iter
-            if self.most is None
-            else min(estimator.max_iter, self.most)
-        )
+        if self.max_epochs is None:
+            return estimator.max_iter
+        return min(estimator.max_iter, self.max_epochs)
 
     def fit(
         self, estimator: Estimator, X: Features, y: ArrayLike, **params: Any
@@ -114,12 +112,14 @@ class PartialFitStaging(Staging):
 
 
 def _copy_estimator(value):
-    return [v.copy() for v in value] if isinstance(value, list) else np.copy(value)
+    return (
+        [array.copy() for array in value] if isinstance(value, list) else np.copy(value)
+    )
 
 
 register_staging("sklearn.MLPClassifier", PartialFitStaging(("coefs_", "intercepts_")))
 # max_iter = 1000 is a safeguard for SGD, whose own stopping rule ends after some dozens
 # of epochs.
 register_staging(
-    "sklearn.SGDClassifier", PartialFitStaging(("coef_", "intercept_"), most=100)
+    "sklearn.SGDClassifier", PartialFitStaging(("coef_", "intercept_"), max_epochs=100)
 )

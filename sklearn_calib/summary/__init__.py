@@ -4,11 +4,7 @@ It may import `inference`, `classifiers`, `testing` and the layers below them.
 Start reading with `CalibrationSummary` in `_summary.py`.
 """
 
-from ._drawn import (
-    DrawnSample,
-    RowDraw,
-    rows_to_draw,
-)
+from ._draw_options import DrawOptions
 from ._parts import parse_folder_values
 from ._patterns import (
     count_values,
@@ -21,7 +17,11 @@ from ._problems import (
     Totals as Totals,
 )
 from ._resampling import CellSample as CellSample, Fold as Fold, HeldOut
-from ._sampled import Draw
+from ._row_reservoir import (
+    DrawnSample,
+    RowReservoir,
+    get_sample_size,
+)
 from ._sources import (
     DROPPED_ROWS_HINT,
     find_distinct_labels,

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._argument_checks import is_scalar_equal
 from .._count_weights import are_counts
-from .._files.columns import Coded
+from .._files.columns import EncodedColumn
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import (
     ALL_CLASSES_HINT,
@@ -96,7 +96,7 @@ class Labels:
         columns that do not belong to the classes.
         """
         # Only the labels that occur in this batch can be wrong.
-        if isinstance(y, Coded):
+        if isinstance(y, EncodedColumn):
             shown = np.bincount(y.codes, minlength=len(y.values)) > 0
             places = np.cumsum(shown) - 1
             try:
@@ -134,10 +134,10 @@ class Labels:
             if self.guessed and ALL_CLASSES_HINT in error.hint:
                 names = read_labels(labels)[0].tolist()
                 if is_single:
-                    one = "Name the class of the column with pos_label="
+                    owner_hint = "Name the class of the column with pos_label="
                     if len(names) == 2:
-                        one = suggest_column_owner(names, "pos_label")
-                    error.set_fields(hint=one)
+                        owner_hint = suggest_column_owner(names, "pos_label")
+                    error.set_fields(hint=owner_hint)
                 elif len(names) == len(classes):
                     words = (
                         f"Name the classes in the order of the columns, classes={names}"
@@ -145,7 +145,7 @@ class Labels:
                     error.set_fields(hint=words)
             raise
 
-    def watch_order(
+    def warn_once_about_column_order(
         self,
         codes: AnyArray,
         proba: FloatArray,
@@ -169,17 +169,15 @@ class Labels:
         rows = slice(len(proba))
         if proba.ndim == 1:
             proba = np.column_stack([1 - proba, proba])[:, :: 2 * self.positive - 1]
-        times = (
-            np.ones(len(proba)) if counts is None else counts[rows].astype(np.float64)
-        )
+        times = np.ones(len(proba)) if counts is None else counts[rows].astype(float)
         if weight is not None:
             times[weight[rows] == 0] = 0
         # Counted rows are repeated for the check, but not without limit.
         times *= min(1.0, _BLOCK_ROWS / max(1.0, times.sum()))
-        each = np.repeat(np.arange(len(proba)), times.astype(np.intp))
-        codes = codes[rows][each].astype(np.intp)
+        repeated_rows = np.repeat(np.arange(len(proba)), times.astype(np.intp))
+        codes = codes[rows][repeated_rows].astype(np.intp)
         self.doubt = describe_doubtful_order(
-            proba[each], codes, self.classes, "classes"
+            proba[repeated_rows], codes, self.classes, "classes"
         )
         if self.doubt is not None and not self.silent:
             warn_calibration(*self.doubt)
@@ -192,9 +190,12 @@ class Labels:
 
     def _learn_both_classes(self, labels, is_single):
         """Return both classes if a batch shows that beside `pos_label`, else None."""
-        known, _ = read_labels(labels)
-        others = known[
-            [not is_scalar_equal(self.pos_label, label) for label in known.tolist()]
+        batch_classes, _ = read_labels(labels)
+        others = batch_classes[
+            [
+                not is_scalar_equal(self.pos_label, label)
+                for label in batch_classes.tolist()
+            ]
         ]
         if not len(others):
             return None
@@ -202,11 +203,11 @@ class Labels:
         if len(others) > 1:
             raise invalid_input(
                 expected=f"the label {self.pos_label!r} and one other",
-                got=f"{known.tolist()[:10]}",
+                got=f"{batch_classes.tolist()[:10]}",
                 hint=hint,
             )
-        both = np.sort(np.array([others[0], self.pos_label]))
-        if not is_single and others[0] != both[0]:
+        both_classes = np.sort(np.array([others[0], self.pos_label]))
+        if not is_single and others[0] != both_classes[0]:
             raise invalid_input(
                 expected=(
                     f"pos_label {self.pos_label!r} to be the second of the sorted classes"
@@ -214,7 +215,7 @@ class Labels:
                 got=f"also the label {others[0]!r}",
                 hint=hint,
             )
-        return both
+        return both_classes
 
     def check_agreement(self, other: "Labels") -> None:
         """Raise ValueError if another summary has other classes; take over its classes."""
@@ -240,11 +241,11 @@ class Labels:
     @property
     def class_text(self) -> str:
         """The classes in words; equal for labels that mean the same."""
-        known = None if self.classes is None else self.classes.tolist()
+        class_list = None if self.classes is None else self.classes.tolist()
         positive = (
             f" with positive {self.positive_label!r}" if self.n_classes == 2 else ""
         )
-        return f"classes {known}{positive}"
+        return f"classes {class_list}{positive}"
 
 
 def _is_zero_or_one(label):
@@ -258,11 +259,11 @@ def iter_score_blocks(
     for start in range(0, len(raw), _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
         # columns lie side by side
-        yield rows, repair(raw[rows].astype(np.float64, order="F"))
+        yield rows, repair(raw[rows].astype(float, order="F"))
 
 
-def soft_batch(
-    known: Labels,
+def make_soft_label_batch(
+    known_labels: Labels,
     y: ArrayLike,
     raw: AnyArray,
     weight: FloatArray | None,
@@ -284,14 +285,18 @@ def soft_batch(
     more : int
         How many more rows than items.
     """
-    if known.classes is None:
+    if known_labels.classes is None:
         raise invalid_input(
             expected="all classes, for soft labels",
             got="pos_label alone",
             hint="Pass classes=, both classes in the order of the columns of y_proba",
         )
     columns = 2 if raw.ndim == 1 else raw.shape[1]
-    classes = known.classes if columns == known.n_classes else np.arange(columns)
+    classes = (
+        known_labels.classes
+        if columns == known_labels.n_classes
+        else np.arange(columns)
+    )
     unweighted = weight is None or not weight.any()
     beside = {"n_rows": len(raw), "scores": y_proba}
     rows = validate_soft_labels(y, None if unweighted else weight, classes, **beside)
@@ -331,7 +336,7 @@ def check_scores(
         high = block.max()
         fine = low >= -slack and high <= 1 + slack
         if fine and raw.ndim == 2:
-            error = np.abs(_row_sums(block) - 1.0).max()
+            error = np.abs(_compute_row_sums(block) - 1.0).max()
             fine = error <= slack
             uneven = uneven or error > _SUM_TOLERANCE
         if not fine:
@@ -345,18 +350,18 @@ def _repair_block(block, outside, uneven):
     if outside:
         block = np.clip(block, 0.0, 1.0)
     if uneven:
-        total = _row_sums(block)
+        total = _compute_row_sums(block)
         block /= np.where(np.abs(total - 1.0) > _SUM_TOLERANCE, total, 1.0)[:, None]
     return block
 
 
-def _row_sums(block):
+def _compute_row_sums(block):
     if block.shape[1] == 2:  # five times as fast
-        return np.add(block[:, 0], block[:, 1], dtype=np.float64)
-    return np.ascontiguousarray(block.T, dtype=np.float64).sum(axis=0)  # class by class
+        return np.add(block[:, 0], block[:, 1], dtype=float)
+    return np.ascontiguousarray(block.T, dtype=float).sum(axis=0)  # class by class
 
 
-def one_label_per_row(y: Any, n: int) -> Any:
+def check_one_label_per_row(y: Any, n: int) -> Any:
     """Return labels of a batch of so many rows; None, which others reject, stays None."""
     y = collect_lazy_frame(y)
     if y is not None and np.shape(y)[:1] != (n,):
@@ -372,7 +377,9 @@ def check_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
     """Return weights of a batch, in the unit of all batches; all of them may be 0."""
     if sample_weight is None:
         return None
-    weight = _one_per_row(sample_weight, n, "sample_weight").astype(np.float64)
+    weight = _check_one_value_per_row(sample_weight, n, "sample_weight").astype(
+        np.float64
+    )
     check_weights(weight, keeps_unit=True)
     # Weights that are counts up to rounding become exact whole numbers, whose sums are
     # exact.
@@ -383,8 +390,8 @@ def check_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
     """Return how often each row of a batch is there, int64."""
     if counts is None:
         return None
-    given = _one_per_row(counts, n, "counts")
-    number = given.astype(np.float64)
+    checked_counts = _check_one_value_per_row(counts, n, "counts")
+    number = checked_counts.astype(float)
     wrong = (
         ~np.isfinite(number)
         | (number < 0)
@@ -396,14 +403,14 @@ def check_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
         row = int(wrong.argmax())
         raise invalid_input(
             expected="counts that are whole numbers from 0 to 2^53",
-            got=f"{given[row]:g}",
+            got=f"{checked_counts[row]:g}",
             hint="Drop or repair those rows",
             row=row,
         )
-    return given.astype(np.int64)
+    return checked_counts.astype(np.int64)
 
 
-def _one_per_row(values, n, name):
+def _check_one_value_per_row(values, n, name):
     numbers = read_numbers(values, name)
     if numbers.ndim == 0:
         numbers = np.full(n, numbers)

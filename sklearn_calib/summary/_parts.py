@@ -11,12 +11,16 @@ from urllib.parse import unquote
 import numpy as np
 
 from .._argument_checks import check_count, import_optional
-from .._files.arrow import arrow_frame, parquet_file, reject_list_columns
-from .._files.columns import Block, list_columns
+from .._files.arrow import (
+    convert_arrow_to_pandas,
+    open_parquet_file,
+    reject_list_columns,
+)
+from .._files.columns import TableBlock, expand_numbered_columns
 from .._files.csv_text import check_columns
-from .._files.opened import detect_format, expand_paths, open_decompressed
+from .._files.input_files import detect_format, expand_paths, open_decompressed
 from .._files.rows import PIECE_ROWS, iter_pieces
-from .._files.tables import CSV_OPTION_NAMES, table_blocks, translate_read_errors
+from .._files.tables import CSV_OPTION_NAMES, iter_table_blocks, translate_read_errors
 from .._show import quote_text
 from .._validation import collect_lazy_frame
 from ..exceptions import add_error_context, invalid_input
@@ -41,7 +45,7 @@ class FilePart(NamedTuple):
         None for files of this machine.
     options : dict
         ``sep``, ``decimal``, ``encoding``, ``header``, ``skip_rows`` of a csv file.
-    texts : tuple of str
+    text_columns : tuple of str
         The columns that stay text in a csv file.
     groups : tuple of int or None
         The row groups; None for all.
@@ -51,7 +55,7 @@ class FilePart(NamedTuple):
     path: str
     filesystem: Any
     options: dict[str, Any]
-    texts: tuple[str, ...]
+    text_columns: tuple[str, ...]
     groups: tuple[int, ...] | None = None
 
     def open_stream(self) -> Any:
@@ -67,17 +71,19 @@ class FilePart(NamedTuple):
         with translate_read_errors(self.name), self.open_stream() as stream:
             if detect_format(stream, self.path) != "parquet":
                 return [self]
-            file = parquet_file(stream)
-            text_fields = (f for f in file.schema_arrow if f.name in numbers)
+            file = open_parquet_file(stream)
+            text_fields = (
+                field for field in file.schema_arrow if field.name in numbers
+            )
             # Columns of text are parsed by the format of their first block, so all row
             # groups must be read together.
-            if any(not types.is_primitive(f.type) for f in text_fields):
+            if any(not types.is_primitive(field.type) for field in text_fields):
                 return [self]
-            return [self._replace(groups=(g,)) for g in range(file.num_row_groups)] or [
-                self
-            ]
+            return [
+                self._replace(groups=(group,)) for group in range(file.num_row_groups)
+            ] or [self]
 
-    def iter_blocks(self, needed: Sequence[str]) -> Iterator[Block]:
+    def iter_blocks(self, needed: Sequence[str]) -> Iterator[TableBlock]:
         """Yield some columns, of which the names of folders may hold some."""
         import pandas as pd
 
@@ -89,12 +95,18 @@ class FilePart(NamedTuple):
             inside = [name for name in needed if name in present or name not in folders]
             return inside or present[:1]  # some column, to count the rows
 
-        texts = [name for name in self.texts if name in needed and name not in folders]
+        texts = [
+            name for name in self.text_columns if name in needed and name not in folders
+        ]
         with translate_read_errors(self.name):
             stream = self.open_stream()
         how = {"stream": stream, "row_groups": self.groups, "nullable": True}
-        for block in table_blocks(
-            self.path, pick_columns, as_text=texts, **how, **self.options
+        for block in iter_table_blocks(
+            self.path,
+            pick_columns,
+            as_text=texts,
+            **how,
+            **self.options,
         ):
             columns = block.columns
             for name in needed:
@@ -116,20 +128,20 @@ class SummaryPart(NamedTuple):
 
 def parse_folder_values(path: str) -> dict[str, Any]:
     """Return values that the names of folders hold, such as ``day=2026-01-31``."""
-    found = {}
+    value_by_name = {}
     for folder in PurePosixPath(Path(path).as_posix()).parts[:-1]:
         name, equals, value = folder.partition("=")
         if name and equals:
             value = unquote(value)
-            found[name] = (
+            value_by_name[name] = (
                 # Whole numbers without leading zeros that fit into 64 bits; "007" stays
                 # text.
                 int(value) if re.fullmatch(r"-?(0|[1-9]\d{0,17})", value) else value
             )
-    return found
+    return value_by_name
 
 
-def check_form(csv: Any) -> dict[str, Any]:
+def validate_csv_options(csv: Any) -> dict[str, Any]:
     """Return how csv files are written, with `skip_rows`, or raise ValueError."""
     if csv is not None and not (
         isinstance(csv, dict) and set(csv) <= {*CSV_OPTION_NAMES}
@@ -199,13 +211,20 @@ class StreamPart(NamedTuple):
     data: Any
     name: str = ""
 
-    def iter_blocks(self, needed: Sequence[str]) -> Iterator[Block]:
+    def iter_blocks(self, needed: Sequence[str]) -> Iterator[TableBlock]:
         """Yield some columns."""
         forms: dict[str, dict[Any, bool]] = defaultdict(dict)
         first: dict[str, int] = Counter()
         for piece in iter_pieces(self.data, needed):
             for file, frame, share in _iter_frames(piece, [*needed], self.name):
-                yield Block(frame, file, None, first[file], forms[file], share)
+                yield TableBlock(
+                    frame,
+                    file,
+                    None,
+                    first[file],
+                    forms[file],
+                    share,
+                )
                 first[file] += len(frame)
 
 
@@ -227,7 +246,11 @@ def _iter_frames(data, needed, source):
     for file, batch in _iter_batches(data, needed, source):
         for start in range(0, batch.num_rows, PIECE_ROWS):
             piece = batch.slice(start, PIECE_ROWS)
-            yield file, arrow_frame(piece.select(needed), nullable=True), 1.0
+            yield (
+                file,
+                convert_arrow_to_pandas(piece.select(needed), nullable=True),
+                1.0,
+            )
 
 
 def _iter_batches(data, needed, source):
@@ -245,7 +268,9 @@ def _iter_row_slices(data, needed, source):
 
     if isinstance(data, Mapping):
         data = _get_array_columns(data)
-        needed = [column for name in needed for column in list_columns(name, data)]
+        needed = [
+            column for name in needed for column in expand_numbered_columns(name, data)
+        ]
     check_columns(needed, [*data], source)
     columns = {name: data[name] for name in needed}
     lengths = {name: len(column) for name, column in columns.items()}

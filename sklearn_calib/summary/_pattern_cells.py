@@ -104,15 +104,15 @@ class PatternTable(CellTable):
 
     def merge(self, other: "PatternTable") -> None:
         """Add the rows of another."""
-        mine = self.pairs
-        theirs = other.pairs
-        if mine.shape[1] != theirs.shape[1]:
-            mine = _widen_pairs(mine)
-            theirs = _widen_pairs(theirs)
+        own_pairs = self.pairs
+        other_pairs = other.pairs
+        if own_pairs.shape[1] != other_pairs.shape[1]:
+            own_pairs = _widen_pairs(own_pairs)
+            other_pairs = _widen_pairs(other_pairs)
         # The coarser resolution of both.
         self._shift = max(self._shift, other._shift)
         self._table = _add_equal_pairs(
-            _coarsen_pairs(np.concatenate([mine, theirs]), self._shift)
+            _coarsen_pairs(np.concatenate([own_pairs, other_pairs]), self._shift)
         )
         self._slots = None
         self._limit_pairs()
@@ -138,7 +138,7 @@ class PatternTable(CellTable):
     def _limit_pairs(self):
         """Make pairs coarser, as far as that makes them few enough."""
         if len(self.pairs) > _MAX_FINE_PAIRS and self._shift < cells.MAX_BIT_SHIFT:
-            self._shift = _least_shift(self.pairs, self._shift, _MAX_FINE_PAIRS)
+            self._shift = _find_smallest_shift(self.pairs, self._shift, _MAX_FINE_PAIRS)
             self._table = _add_equal_pairs(_coarsen_pairs(self.pairs, self._shift))
         if len(self.pairs) > _MAX_SCORE_GROUP_PAIRS:
             raise invalid_input(
@@ -177,17 +177,17 @@ def _add_equal_pairs(pairs):
     starts = np.flatnonzero(np.append(True, new))
     if len(starts) == len(pairs):
         return pairs
-    found = pairs[starts]
+    sums = pairs[starts]
     whole = slice(cells.N0, cells.OFFSET)
     numbers = slice(cells.OFFSET, cells.GROUP_PATTERN_COLUMN)
-    found[:, whole] = np.add.reduceat(pairs[:, whole], starts)
-    cells.view_as_float(found)[:, numbers] = np.add.reduceat(
+    sums[:, whole] = np.add.reduceat(pairs[:, whole], starts)
+    cells.view_as_float(sums)[:, numbers] = np.add.reduceat(
         cells.view_as_float(pairs)[:, numbers], starts
     )
-    return found
+    return sums
 
 
-def _least_shift(pairs, shift, most):
+def _find_smallest_shift(pairs, shift, max_pairs):
     """Return the smallest shift from this one on that makes at most so many pairs."""
     start, high = cells.decode_cells(pairs[:, cells.ID])
     other = (
@@ -196,7 +196,7 @@ def _least_shift(pairs, shift, most):
 
     def fits_limit(shift):
         ids = cells.encode_cells(cells.find_cell_starts(start, high, shift), high)
-        return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other) <= most
+        return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other) <= max_pairs
 
     return cells.find_smallest_bit_shift(fits_limit, shift)
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from .._typing import AnyArray, IntArray, Progress
 from ..exceptions import invalid_input
-from ._parts import SummaryPart, check_form, make_parts
+from ._draw_options import EMPTY_DRAW, DrawOptions
+from ._parts import SummaryPart, make_parts, validate_csv_options
 from ._pattern_cells import PairSums, PatternTable
-from ._sampled import EMPTY_DRAW, Draw
 from ._sources import invalid_grouping, summarize, tally_parts
 from ._summary import CalibrationSummary
 from ._values import ColumnValues, decode_groups
@@ -21,7 +21,7 @@ _MAX_COMBINATIONS = 2**62
 class _ValuesTally:
     """The values of columns, in place of a `Tally`."""
 
-    numbers = ()
+    number_columns = ()
 
     def __init__(self, names: Sequence[str]) -> None:
         self.needed = names
@@ -62,7 +62,7 @@ def count_values(
     """
 
     def read_parts(texts):
-        parts = make_parts(data, texts, check_form(csv))
+        parts = make_parts(data, texts, validate_csv_options(csv))
         return tally_parts(
             parts, partial(_ValuesTally, [*names]), n_jobs, progress
         ).columns
@@ -77,7 +77,7 @@ def count_values(
     return columns
 
 
-class Grouped(NamedTuple):
+class GroupedSummary(NamedTuple):
     """All rows, and their cells by combinations of groups.
 
     Parameters
@@ -101,9 +101,9 @@ def summarize_groups(
     data: object,
     columns: Sequence[ColumnValues],
     *,
-    draw: Draw = EMPTY_DRAW,
+    draw: DrawOptions = EMPTY_DRAW,
     **options: Any,
-) -> Grouped:
+) -> GroupedSummary:
     """Summarise rows, and count them by score and combination of groups.
 
     Parameters
@@ -112,7 +112,7 @@ def summarize_groups(
         As in `summarize`.
     columns : sequence of ColumnValues
         Whose values are in groups.
-    draw : Draw, optional
+    draw : DrawOptions, optional
     **options
         Further arguments of `summarize`.
     """
@@ -132,4 +132,4 @@ def summarize_groups(
     numbers, place = np.unique(pairs.pattern, return_inverse=True)
     counts = np.bincount(place, pairs.counts.sum(axis=1), len(numbers)).astype(np.int64)
     groups = decode_groups(columns, numbers)
-    return Grouped(summary, groups, counts, pairs._replace(pattern=place))
+    return GroupedSummary(summary, groups, counts, pairs._replace(pattern=place))

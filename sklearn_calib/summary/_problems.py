@@ -57,8 +57,8 @@ def make_states(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellSt
     if n_classes == 2 or kind in ("auto", "confidence"):
         return [CellState(max_cells)]
     # All problems together take the memory of one, down to a least resolution.
-    each = max(max_cells // n_classes, min(MIN_CELLS_PER_PROBLEM, max_cells))
-    return [CellState(each) for _ in range(n_classes)]
+    cells_per_class = max(max_cells // n_classes, min(MIN_CELLS_PER_PROBLEM, max_cells))
+    return [CellState(cells_per_class) for _ in range(n_classes)]
 
 
 class Totals(NamedTuple):
@@ -132,7 +132,7 @@ class MulticlassTotals(NamedTuple):
     variance_of_brier: float
 
 
-def joint_totals(
+def compute_multiclass_totals(
     codes: AnyArray,
     block: FloatArray,
     weight: FloatArray | None,
@@ -159,15 +159,15 @@ def joint_totals(
         heads = [n, n, n, correct, wrong]
         sums = [*heads, *(sums[i] for i in (0, 0, 1, 2, 3, 4, 4, 5, 6, 7))]
         return sums, largest, hit
-    c = np.ones(len(codes)) if count is None else count.astype(np.float64)
+    row_count = np.ones(len(codes)) if count is None else count.astype(float)
     w = np.ones(len(codes)) if weight is None else weight
     # A row that is counted c times adds c times its weight and c times its squared
     # weight.
-    cw = c * w
-    cv = c * w**2
-    rows = [c * (w > 0), cw, cv, cw * hit, c * ((w > 0) & (true == 0))]
-    for own, square, mean, spread in (terms[:4], terms[4:]):
-        rows += [cw * own, cv * own, cv * square, cw * mean, cv * spread]
+    cw = row_count * w
+    cv = row_count * w**2
+    rows = [row_count * (w > 0), cw, cv, cw * hit, row_count * ((w > 0) & (true == 0))]
+    for loss, square, mean, spread in (terms[:4], terms[4:]):
+        rows += [cw * loss, cv * loss, cv * square, cw * mean, cv * spread]
     return sum_exactly(np.array(rows)), largest, hit
 
 
@@ -183,7 +183,7 @@ class CellProblems:
 
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
         """Return `Predictions.problems` of the one option that the cells were made for."""
-        check_kind(multiclass, self.kind)
+        check_multiclass_mode(multiclass, self.kind)
         masses = [get_label_sums(state.table)[0].sum() for state in self.states]
         problems = []
         for number, (state, mass) in enumerate(zip(self.states, masses, strict=True)):
@@ -200,7 +200,7 @@ class CellProblems:
         return problems
 
 
-def check_kind(multiclass: Multiclass, kind: Multiclass) -> None:
+def check_multiclass_mode(multiclass: Multiclass, kind: Multiclass) -> None:
     """Raise ValueError if a summary of several classes was made for another option."""
     kind = "confidence" if kind == "auto" else kind
     if multiclass not in ("auto", kind):
@@ -238,13 +238,17 @@ def _test_spiegelhalter(table: AnyArray, totals: dict[str, float]) -> _TestResul
     return tests.run_spiegelhalter_test(excess, variance, totals["certain_and_wrong"])
 
 
-def _hosmer_lemeshow(
+def _test_hosmer_lemeshow(
     table: AnyArray, totals: dict[str, float], n_bins: int = 10
 ) -> _TestResult:
     n_bins = check_count(n_bins, "n_bins")
     rows, events = _count_rows(table)
     return tests.run_hosmer_lemeshow_test(
-        compute_mean_scores(table)[:, 1], rows, events, n_bins, 0
+        compute_mean_scores(table)[:, 1],
+        rows,
+        events,
+        n_bins,
+        0,
     )
 
 
@@ -280,7 +284,7 @@ def _count_rows(table):
 #: errors.
 CLASSICAL_TEST_BY_NAME: dict[str, Callable[..., _TestResult]] = {
     "spiegelhalter": _test_spiegelhalter,
-    "hosmer_lemeshow": _hosmer_lemeshow,
+    "hosmer_lemeshow": _test_hosmer_lemeshow,
     "cox": _test_cox,
     **{
         statistic: partial(_test_cumulative, statistic=statistic)
@@ -293,8 +297,8 @@ def run_classical_test(
     name: str, state: CellState, options: dict[str, Any]
 ) -> _TestResult:
     """Return (statistic, p-value) of a classical test of a problem."""
-    known = ("n_bins",) if name == "hosmer_lemeshow" else ()
+    option_names = ("n_bins",) if name == "hosmer_lemeshow" else ()
     for option in options:
-        check_choice(f"options of {name!r}", option, known)
+        check_choice(f"options of {name!r}", option, option_names)
     totals = dict(zip(TOTAL_NAMES, state.totals.tolist(), strict=True))
     return CLASSICAL_TEST_BY_NAME[name](state.table, totals, **options)

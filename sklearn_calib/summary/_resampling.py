@@ -27,7 +27,7 @@ from .._kernels._cells import N0, compute_mean_scores, get_label_sums
 from .._kernels._proportion import compute_exact_interval
 from .._random import CellBinomialSampler, compute_weight_moments, draw_partial_weight
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
-from .._validation import MIN_PERMUTED_LEAD, Ranks, are_ranked_well
+from .._validation import MIN_PERMUTED_LEAD, RankCounts, are_ranked_well
 from ..metrics import PooledPredictions, Predictions
 from ..recalibrators import (
     fit_recalibrator,
@@ -109,8 +109,8 @@ class CellSample(PooledPredictions):
     ) -> None:
         self.proba = proba
         self.counts = np.asarray(counts, dtype=np.int64)
-        self.weight = np.asarray(weight, dtype=np.float64)
-        self.squares = np.asarray(squares, dtype=np.float64)
+        self.weight = np.asarray(weight, dtype=float)
+        self.squares = np.asarray(squares, dtype=float)
         self.n_samples = int(self.counts.sum())
 
     @classmethod
@@ -131,7 +131,7 @@ class CellSample(PooledPredictions):
 
         See `find_column_order` for what must hold.
         """
-        zeros, ones = self.counts.T.astype(np.float64)
+        zeros, ones = self.counts.T.astype(float)
         second = self.proba[:, 1] > 0.5
         wrong = zeros[second].sum() + ones[~second].sum()
         n = zeros.sum() + ones.sum()
@@ -140,12 +140,12 @@ class CellSample(PooledPredictions):
         return are_ranked_well([self.backwards], 2)
 
     @property
-    def backwards(self) -> Ranks:
+    def backwards(self) -> RankCounts:
         """How the probability of the second class ranks the first."""
-        zeros, ones = self.counts.T.astype(np.float64)
+        zeros, ones = self.counts.T.astype(float)
         # The Mann-Whitney statistic of cells sorted by score; ties count one half.
         below = np.cumsum(ones) - ones / 2
-        return Ranks(zeros @ below, zeros.sum(), ones.sum())
+        return RankCounts(zeros @ below, zeros.sum(), ones.sum())
 
     def count_effective_rows(self) -> float:
         """Return how many rows of equal weight are as informative (Kish)."""
@@ -233,7 +233,13 @@ class CellSample(PooledPredictions):
             if law is None
             else CellBinomialSampler(rows, law, of_rows=False)
         )
-        weight = draw_partial_weight(labels.draw_ones(rng), rows, total, moments, rng)
+        weight = draw_partial_weight(
+            labels.draw_ones(rng),
+            rows,
+            total,
+            moments,
+            rng,
+        )
         return self.predictions.with_weight(
             np.stack([total - weight, weight], axis=1).ravel()
         )
@@ -287,11 +293,15 @@ class CellSample(PooledPredictions):
             counts = rng.binomial(left.counts, 1 / folds_left)
             share = counts / np.maximum(left.counts, 1)
             weight = draw_partial_weight(
-                counts, left.counts, left.weight, compute_weight_moments(*left), rng
+                counts,
+                left.counts,
+                left.weight,
+                compute_weight_moments(*left),
+                rng,
             )
             folds.append(Fold(counts, weight, left.squares * share))
             left = Fold(
-                *(whole - part for whole, part in zip(left, folds[-1], strict=True))
+                *(whole - drawn for whole, drawn in zip(left, folds[-1], strict=True))
             )
         return [*folds, left]
 
@@ -339,7 +349,13 @@ class CellSample(PooledPredictions):
         kept = np.flatnonzero(weight)
         place = kept % len(codes)
         proba = np.vstack(proba_of_folds)[kept]
-        predictions = Predictions(proba, codes[place], weight[kept], np.arange(2), 1)
+        predictions = Predictions(
+            proba,
+            codes[place],
+            weight[kept],
+            np.arange(2),
+            1,
+        )
         return HeldOut(predictions, place, squares[kept])
 
     @cached_property
@@ -355,7 +371,10 @@ class CellSample(PooledPredictions):
     @cached_property
     def _cell_moments(self):
         """Numbers of rows, weights and moments of the weights of each cell."""
-        sums = [part.sum(axis=1) for part in (self.counts, self.weight, self.squares)]
+        sums = [
+            cell_values.sum(axis=1)
+            for cell_values in (self.counts, self.weight, self.squares)
+        ]
         return sums[0], sums[1], compute_weight_moments(*sums)
 
     @cached_property

@@ -11,33 +11,33 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from .._argument_checks import check_bool, check_jobs, check_progress, import_optional
 from .._files.columns import (
-    Block,
+    TableBlock,
     encode_column,
+    expand_numbered_columns,
     is_written_in_percent,
-    label_values,
-    list_columns,
     make_array,
-    number_values,
     parse_texts,
+    read_label_values,
+    read_number_values,
 )
-from .._files.rows import Counting, run_query
+from .._files.rows import RowCounting, run_query
 from .._show import quote_text
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
 from .._validation import check_votes, count_votes, find_columns, read_labels
 from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
+from ._draw_options import EMPTY_DRAW, DrawOptions, add_block
 from ._parts import (
     FilePart,
     StreamPart,
     SummaryPart,
-    check_form,
     get_part_bytes,
     make_parts,
     make_path_absolute,
     parse_folder_values,
+    validate_csv_options,
 )
-from ._sampled import EMPTY_DRAW, Draw, add_block
 from ._summary import CalibrationSummary
 
 #: The hint on rows with missing values, which are dropped.
@@ -48,7 +48,7 @@ _MAX_CLASSES = 10_000
 _MAX_RADIX_SORTED_CODE = 2**16
 
 
-class Plan(NamedTuple):
+class SummaryPlan(NamedTuple):
     """What every part of the rows is summarised by; can be sent to another process."""
 
     labels: tuple[str, ...]  # one, or one per class of soft labels
@@ -62,14 +62,14 @@ class Plan(NamedTuple):
     classes: Any
     pos_label: Any
     drop_missing: bool = False
-    draw: Draw = EMPTY_DRAW
+    draw: DrawOptions = EMPTY_DRAW
     soft: bool = False  # the labels are shares
 
     @property
     def required_columns(self) -> list[str]:
         """The columns that must have a value."""
-        given = [*self.labels, *self.prob, self.weight, self.counts, self.draw.group]
-        return [*dict.fromkeys(name for name in given if name is not None)]
+        names = [*self.labels, *self.prob, self.weight, self.counts, self.draw.group]
+        return [*dict.fromkeys(name for name in names if name is not None)]
 
     @property
     def all_columns(self) -> list[str]:
@@ -88,12 +88,12 @@ class Plan(NamedTuple):
     @property
     def has_text_classes(self) -> bool:
         """Whether the classes are text."""
-        given = (
+        labels = (
             [self.pos_label]
             if self.classes is None
             else np.asarray(self.classes).tolist()
         )
-        return any(isinstance(label, str) for label in given)
+        return any(isinstance(label, str) for label in labels)
 
 
 def summarize(
@@ -115,7 +115,7 @@ def summarize(
     query: str | None = None,
     in_database: bool = False,
     progress: Progress | None = None,
-    _draw: Draw = EMPTY_DRAW,
+    _draw: DrawOptions = EMPTY_DRAW,
 ) -> Any:
     """Make a `CalibrationSummary` of rows that need not fit into memory.
 
@@ -234,7 +234,7 @@ def summarize(
     >>> sum(groups.values()) == summary
     True
     """
-    csv = check_form(csv)
+    csv = validate_csv_options(csv)
     check_bool(drop_missing, "drop_missing")
     check_bool(soft_labels, "soft_labels")
     check_bool(in_database, "in_database")
@@ -275,7 +275,7 @@ def summarize(
     places = find_columns([*probs], range(len(probs)) if classes is None else classes)
     if places is not None:
         probs = tuple(probs[place] for place in places)
-    plan = Plan(
+    plan = SummaryPlan(
         labels,
         probs,
         weight,
@@ -316,7 +316,7 @@ def summarize(
                 hint="Name the columns of the labels and of the probabilities",
             )
         total = tally_parts(parts, make, n_jobs, progress)
-    total.warn_left_out()
+    total.warn_dropped_rows()
     return total.make_result()
 
 
@@ -326,12 +326,12 @@ def _count_in_database(plan):
     into = "n_rows"
     while into in names:
         into += "_"
-    return Counting(names, into, plan.counts), plan._replace(counts=into)
+    return RowCounting(names, into, plan.counts), plan._replace(counts=into)
 
 
 def _is_dask(data):
     several = [*data.values()] if isinstance(data, dict) else [data]
-    return any(type(each).__module__.startswith("dask") for each in several)
+    return any(type(value).__module__.startswith("dask") for value in several)
 
 
 def tally_parts(
@@ -344,7 +344,7 @@ def tally_parts(
         pieces: list[Any] = []
         for part in parts:
             is_file = isinstance(part, FilePart)
-            pieces += part.split_row_groups(total.numbers) if is_file else [part]
+            pieces += part.split_row_groups(total.number_columns) if is_file else [part]
         parts = pieces
     ends = np.cumsum([0, *(get_part_bytes(part) for part in parts)]).tolist()
 
@@ -380,7 +380,7 @@ def _tally_part(part, make, report=None):
         for block in part.iter_blocks(tally.needed):
             tally.add(block)
             if report is not None:
-                report(block.share)
+                report(block.read_fraction)
     return tally
 
 
@@ -409,10 +409,10 @@ def _find_row(block, rows, row):
 class Tally:
     """Summaries by group, of one plan; of all rows if the plan has no groups."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SummaryPlan) -> None:
         self.plan = plan
         self.needed = plan.all_columns
-        self.numbers = (*plan.prob, plan.weight)
+        self.number_columns = (*plan.prob, plan.weight)
         self.groups: dict[tuple[Any, ...], CalibrationSummary] = {}
         self.left_out = 0  # rows with a missing value
         self._places: list[tuple[str, list[int]]] = []  # the first of them in each part
@@ -436,25 +436,27 @@ class Tally:
             raise invalid_grouping(part)
         self.groups[key] = CalibrationSummary.from_parquet(part.path)
 
-    def add(self, block: Block) -> None:
+    def add(self, block: TableBlock) -> None:
         """Add the rows of a block; the error names the place of a wrong one."""
         plan = self.plan
         if plan.drop_missing:
             keep = block.find_filled_rows(plan.required_columns)
             if not keep.all():
-                self._leave_out(block, np.flatnonzero(~keep))
+                self._drop_block_rows(block, np.flatnonzero(~keep))
                 block = block.select_rows(keep)
             if not block.n_rows:
                 return
         labels, votes = self._get_labels(block)
         names = [
-            column for name in plan.prob for column in list_columns(name, block.columns)
+            column
+            for name in plan.prob
+            for column in expand_numbered_columns(name, block.columns)
         ]
         scores = [self._get_scores(block, name) for name in names]
         # columns lie side by side
         proba = scores[0] if len(scores) == 1 else np.stack(scores).T
         rest = [
-            None if name is None else number_values(block, name)
+            None if name is None else read_number_values(block, name)
             for name in (plan.weight, plan.counts)
         ]
         # An item with n votes weighs n times as much as one vote.
@@ -464,9 +466,9 @@ class Tally:
             summary = self.groups.get(key)
             if summary is None:
                 summary = self._add_group(key)
-            part: list[Any] = [
-                a if rows is None or a is None else a[rows]
-                for a in (labels, proba, *rest)
+            arrays = [
+                array if rows is None or array is None else array[rows]
+                for array in (labels, proba, *rest)
             ]
             with add_error_context(
                 source=block.source_name,
@@ -474,14 +476,14 @@ class Tally:
                 if rows is None
                 else partial(_find_row, block, rows),
             ):
-                add_block(summary, plan.draw, block, part, plan.soft)
+                add_block(summary, plan.draw, block, arrays, plan.soft)
 
     def _get_labels(self, block):
         """Return the labels of a block, or its shares with the votes of each row."""
         names = self.plan.labels
         if not self.plan.soft:
-            return label_values(block, names[0], self.plan.has_text_classes), None
-        columns = [number_values(block, name) for name in names]
+            return read_label_values(block, names[0], self.plan.has_text_classes), None
+        columns = [read_number_values(block, name) for name in names]
         if len(columns) == 1:
             return columns[0], None
         with add_error_context(source=block.source_name, row=block.get_file_row):
@@ -494,28 +496,28 @@ class Tally:
 
         Of percentages a hundredth, which text with a sign is already.
         """
-        values = number_values(block, name)
+        values = read_number_values(block, name)
         is_hundredfold = self.plan.draw.percent and not is_written_in_percent(
             block, name
         )
         return values / 100 if is_hundredfold else values
 
-    def _leave_out(self, block, places):
+    def _drop_block_rows(self, block, places):
         self.left_out += len(places)
         self._places.append(
             (block.source_name, [block.get_file_row(place) for place in places[:5]])
         )
         del self._places[5:]
 
-    def left_out_in_words(self) -> str:
+    def describe_dropped_rows(self) -> str:
         """Return how many rows had a missing value, and the first of them."""
-        known = [
+        row_texts = [
             f"row {row} of {source}" if source else f"row {row}"
             for source, rows in self._places
             for row in rows
         ][:5]
-        more = ", ..." if self.left_out > len(known) else ""
-        return f"{self.left_out} rows ({', '.join(known)}{more})"
+        more = ", ..." if self.left_out > len(row_texts) else ""
+        return f"{self.left_out} rows ({', '.join(row_texts)}{more})"
 
     def _add_group(self, key):
         if len(self.groups) == _MAX_GROUPS:
@@ -532,17 +534,17 @@ class Tally:
         self.left_out += other.left_out
         self.kinds |= other.kinds
         self._places = [*self._places, *other._places][:5]
-        for key, theirs in other.groups.items():
-            mine = self.groups.get(key)
-            if mine is None:
+        for key, other_summary in other.groups.items():
+            own_summary = self.groups.get(key)
+            if own_summary is None:
                 if len(self.groups) == _MAX_GROUPS:
                     self._add_group(key)  # rejects
-                self.groups[key] = theirs.copy()
+                self.groups[key] = other_summary.copy()
             else:
-                mine.merge(theirs)
+                own_summary.merge(other_summary)
         return self
 
-    def warn_left_out(self) -> None:
+    def warn_dropped_rows(self) -> None:
         """Warn of rows that were left out, and of classes that the columns do not fit.
 
         Raises ValueError if some rows are shares and others votes.
@@ -551,7 +553,7 @@ class Tally:
         if self.left_out:
             warn_calibration(
                 expected="a value in every cell",
-                got=f"none in {self.left_out_in_words()}",
+                got=f"none in {self.describe_dropped_rows()}",
                 hint=DROPPED_ROWS_HINT,
             )
         for summary in self.groups.values():
@@ -563,12 +565,14 @@ class Tally:
         """Return what `summarize` returns."""
         if not self.plan.by:
             return self.groups.get((), self.make_summary())
-        keys = sorted(self.groups, key=lambda key: [(type(v).__name__, v) for v in key])
+        keys = sorted(
+            self.groups, key=lambda key: [(type(part).__name__, part) for part in key]
+        )
         return {key[0] if self.plan.one_key else key: self.groups[key] for key in keys}
 
 
 def iter_groups(
-    block: Block, by: Sequence[str]
+    block: TableBlock, by: Sequence[str]
 ) -> Iterator[tuple[tuple[Any, ...], AnyArray | None]]:
     """Yield (key, rows of the block) of each group that the block has; rows None are all."""
     if not by:
@@ -594,12 +598,12 @@ def iter_groups(
             continue
         rows = order[start:end]
         key = tuple(
-            _plain_value(column.values[column.codes[rows[0]]]) for column in columns
+            _to_python_value(column.values[column.codes[rows[0]]]) for column in columns
         )
         yield key, rows
 
 
-def _plain_value(value):
+def _to_python_value(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -749,41 +753,43 @@ def find_distinct_labels(
             got=repr(label)[:60],
             hint="Pass a text",
         )
-    csv = check_form(csv)
-    found: dict[Any, None] = {}
+    csv = validate_csv_options(csv)
+    distinct_labels: dict[Any, None] = {}
     texts: dict[str, None] = {}
     decimal = None
     with add_error_context():
         for part in make_parts(data, (label,), csv):
             if isinstance(part, SummaryPart):
-                known = CalibrationSummary.from_parquet(part.path).classes
-                found |= dict.fromkeys([] if known is None else known.tolist())
+                summary_classes = CalibrationSummary.from_parquet(part.path).classes
+                distinct_labels |= dict.fromkeys(
+                    [] if summary_classes is None else summary_classes.tolist()
+                )
                 continue
             for block in part.iter_blocks([label]):
                 if drop_missing:
                     block = block.select_rows(block.find_filled_rows([label]))
                 values = encode_column(block, label, "label").values
-                if block.of_csv:
+                if block.is_csv:
                     texts |= dict.fromkeys(values.tolist())
                     decimal = block.decimal
                 else:
-                    found |= dict.fromkeys(values.tolist())
-                if len(found) + len(texts) > _MAX_CLASSES:
+                    distinct_labels |= dict.fromkeys(values.tolist())
+                if len(distinct_labels) + len(texts) > _MAX_CLASSES:
                     raise invalid_input(
                         expected=f"at most {_MAX_CLASSES} different labels",
                         got="more",
                         hint="Name the column of the labels",
                     )
                 # The caller only needs to know whether there are that many.
-                if _enough and len(found) + len(texts) >= _enough:
-                    return _sort_groups(found, texts, decimal)
-    return _sort_groups(found, texts, decimal)
+                if _enough and len(distinct_labels) + len(texts) >= _enough:
+                    return _sort_groups(distinct_labels, texts, decimal)
+    return _sort_groups(distinct_labels, texts, decimal)
 
 
-def _sort_groups(found, texts, decimal):
-    found |= dict.fromkeys(parse_texts(texts, decimal).values())
-    if not found:
+def _sort_groups(distinct_labels, texts, decimal):
+    distinct_labels |= dict.fromkeys(parse_texts(texts, decimal).values())
+    if not distinct_labels:
         raise invalid_input(
             expected="rows with labels", got="none", hint="Check the data"
         )
-    return read_labels(make_array([*found]))[0]
+    return read_labels(make_array([*distinct_labels]))[0]

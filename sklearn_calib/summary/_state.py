@@ -173,33 +173,35 @@ class CellState(CellTable):
         from .._kernels._cells_compiled import merge_cells_to_limit
 
         self.max_cells = min(self.max_cells, other.max_cells)
-        mine = self.table
-        theirs = other.table
+        own_cells = self.table
+        other_cells = other.table
         # Cells of both must have the same borders before they can be added.
         shift = max(self.shift, other.shift)
-        if WEIGHTED_COLUMNS in (mine.shape[1], theirs.shape[1]):
-            mine = add_weight_columns(mine)
-            theirs = add_weight_columns(theirs)
-        both = np.concatenate([mine, theirs])
-        self._table, self._shift = merge_cells_to_limit(both, shift, self.max_cells)
+        if WEIGHTED_COLUMNS in (own_cells.shape[1], other_cells.shape[1]):
+            own_cells = add_weight_columns(own_cells)
+            other_cells = add_weight_columns(other_cells)
+        all_cells = np.concatenate([own_cells, other_cells])
+        self._table, self._shift = merge_cells_to_limit(
+            all_cells, shift, self.max_cells
+        )
         self._slots = None
         self.sums = add_sums(self.sums, other.sums)
 
     def is_close_to(self, other: "CellState", tolerance: float) -> bool:
         """Return whether cells and counts are the same, and other sums up to a tolerance."""
-        mine = self.table
-        theirs = other.table
-        if mine.shape[1] != theirs.shape[1]:
-            mine = add_weight_columns(mine)
-            theirs = add_weight_columns(theirs)
-        if mine.shape != theirs.shape or self.shift != other.shift:
+        own_cells = self.table
+        other_cells = other.table
+        if own_cells.shape[1] != other_cells.shape[1]:
+            own_cells = add_weight_columns(own_cells)
+            other_cells = add_weight_columns(other_cells)
+        if own_cells.shape != other_cells.shape or self.shift != other.shift:
             return False
         numbers = slice(OFFSET, None)
         return (
-            np.array_equal(mine[:, :OFFSET], theirs[:, :OFFSET])
+            np.array_equal(own_cells[:, :OFFSET], other_cells[:, :OFFSET])
             and np.allclose(
-                view_as_float(mine)[:, numbers],
-                view_as_float(theirs)[:, numbers],
+                view_as_float(own_cells)[:, numbers],
+                view_as_float(other_cells)[:, numbers],
                 tolerance,
                 0.0,
             )
@@ -209,17 +211,17 @@ class CellState(CellTable):
     def _make_room(self):
         from .._kernels._cells_compiled import get_occupied_cells
 
-        most = int(_MAX_CELLS_FACTOR * self.max_cells)
+        max_slots = int(_MAX_CELLS_FACTOR * self.max_cells)
         self._rebuild_table(
-            get_occupied_cells(self._slots) if self._room < most else self.table
+            get_occupied_cells(self._slots) if self._room < max_slots else self.table
         )
 
     def _rebuild_table(self, cells, more=_FIRST_TABLE_CELLS):
         """Start a hash table of these cells with space for `more`; little space for few rows."""
-        most = int(_MAX_CELLS_FACTOR * self.max_cells)
+        max_slots = int(_MAX_CELLS_FACTOR * self.max_cells)
         first = min(_FIRST_TABLE_CELLS, len(cells) + 2 * more)
         self._open_slots(
-            cells, max(min(max(first, 4 * len(cells)), most), len(cells) + 1)
+            cells, max(min(max(first, 4 * len(cells)), max_slots), len(cells) + 1)
         )
 
     def _widen_table(self):

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from .._argument_checks import import_optional
+from .._files.atomic import write_atomically
 from .._files.checksum import CHECKSUM_KEY, compute_checksum
-from .._files.opened import get_path_text
-from .._files.whole import write_whole
+from .._files.input_files import get_path_text
 from .._kernels._cells import (
     CUT_KEYS,
     DISTANCE_STEP_BITS,
@@ -79,7 +79,7 @@ class Storable:
         >>> CalibrationSummary.from_arrow(summary.to_arrow()) == summary
         True
         """
-        return _to_table(self)
+        return _summary_to_table(self)
 
     @classmethod
     def from_arrow(cls, table: Any) -> "Self":
@@ -98,7 +98,7 @@ class Storable:
         ValueError
             Another table, or one that was changed.
         """
-        return _from_table(cls, table, "the table")
+        return _summary_from_table(cls, table, "the table")
 
     def to_parquet(self, path: "str | os.PathLike[str]") -> None:
         """Write the summary into a file: at most 0.35 MB, some 2 MB with weights.
@@ -131,7 +131,7 @@ class Storable:
         """
         path = get_path_text(path)
         parquet = import_optional("pyarrow.parquet", "cli")
-        table = _pack_table(_to_table(self))
+        table = _pack_table(_summary_to_table(self))
         whole = ("problem", *_INTEGER_COLUMNS)
         encoding = {
             name: "DELTA_BINARY_PACKED" if name in whole else "BYTE_STREAM_SPLIT"
@@ -146,9 +146,13 @@ class Storable:
         # no half file.
         file = io.BytesIO()
         parquet.write_table(
-            table, file, use_dictionary=False, write_statistics=False, **how
+            table,
+            file,
+            use_dictionary=False,
+            write_statistics=False,
+            **how,
         )
-        write_whole(path, file.getvalue())
+        write_atomically(path, file.getvalue())
 
     @classmethod
     def from_parquet(cls, path: "str | os.PathLike[str]") -> "Self":
@@ -184,7 +188,7 @@ class Storable:
                     got=f"one that cannot be read ({reason})",
                     hint="It is truncated, damaged or of another format: write it again",
                 ) from error
-        return _from_table(cls, table, path)
+        return _summary_from_table(cls, table, path)
 
 
 def is_summary_file(path: "str | os.PathLike[str]") -> bool:
@@ -229,7 +233,7 @@ def is_summary_file(path: "str | os.PathLike[str]") -> bool:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def _to_table(summary):
+def _summary_to_table(summary):
     pa = import_optional("pyarrow", "cli")
     tables = [state.table for state in summary._states]
     wide = any(table.shape[1] == WEIGHTED_COLUMNS for table in tables)
@@ -244,7 +248,7 @@ def _to_table(summary):
     columns |= dict(zip(_FLOAT_COLUMNS, numbers.T, strict=False))
     if len(tables) > 1:
         problem = np.repeat(
-            np.arange(len(tables), dtype=np.int64), [len(t) for t in tables]
+            np.arange(len(tables), dtype=np.int64), [len(cells) for cells in tables]
         )
         columns = {"problem": problem, **columns}
     table = pa.table(
@@ -279,7 +283,7 @@ def _build_metadata(summary):
             {
                 "cells": len(state.table),
                 "shift": state.shift,
-                "zeros": _common_zeros(state.table, state.shift),
+                "zeros": _count_common_trailing_zeros(state.table, state.shift),
                 "max_cells": state.max_cells,
                 "totals": _format_sums(state.sums),
             }
@@ -298,23 +302,23 @@ def _format_sums(sums):
     ]
 
 
-def _from_texts(texts):
+def _parse_sums(texts):
     pairs = [text.split(" << ") for text in texts]
     return [int(odd, 16) << int(power) for odd, power in pairs]
 
 
-def _from_table(cls, table, name):
+def _summary_from_table(cls, table, name):
     """Return the summary of a table; `name` is what errors call it."""
     hint = "Give what to_arrow or to_parquet made"
-    found = (table.schema.metadata or {}).get(METADATA_KEY)
-    if found is None:
+    metadata_json = (table.schema.metadata or {}).get(METADATA_KEY)
+    if metadata_json is None:
         raise invalid_input(
             expected=f"a calibration summary in {name}",
             got="a table without its metadata",
             hint=hint,
         )
     try:
-        metadata = json.loads(found)
+        metadata = json.loads(metadata_json)
         version = metadata["format"]
     except (ValueError, KeyError, TypeError):
         raise invalid_input(
@@ -367,14 +371,16 @@ def _assemble_summary(cls, table, metadata):
     # Damaged files must not give wrong measures.
     if metadata[CHECKSUM_KEY] != compute_checksum(metadata, cells.tobytes()):
         raise ValueError("another checksum")
-    ends = np.cumsum([said["cells"] for said in metadata["problems"]])
-    for state, said, own in zip(
+    ends = np.cumsum([problem["cells"] for problem in metadata["problems"]])
+    for state, problem, problem_cells in zip(
         summary._states, metadata["problems"], np.split(cells, ends[:-1]), strict=True
     ):
-        totals = _from_texts(said["totals"])
-        state.restore_cells(own.copy(), said["shift"], said["max_cells"], totals)
+        totals = _parse_sums(problem["totals"])
+        state.restore_cells(
+            problem_cells.copy(), problem["shift"], problem["max_cells"], totals
+        )
     if summary._joint is not None:
-        summary._joint = _from_texts(metadata["joint"])
+        summary._joint = _parse_sums(metadata["joint"])
     return summary
 
 
@@ -397,7 +403,9 @@ def _get_middle_offsets(table):
 
 def _pack_table(table):
     ids = table.column("id").to_numpy()
-    packed = _with_column(table, "id", _PACKED_ID_COLUMN, _pack_ids(ids, table))
+    packed = _replace_column(
+        table, "id", _PACKED_ID_COLUMN, _compress_cell_ids(ids, table)
+    )
     offset = table.column("offset").to_numpy()
     # Offsets of weighted rows are not whole numbers.
     if "w0" in table.column_names or offset.max(initial=0.0) >= _MAX_PACKED_OFFSET:
@@ -405,18 +413,20 @@ def _pack_table(table):
     excess = offset.astype(np.int64) - _get_middle_offsets(table)
     # The zigzag code: small negative numbers become small positive ones.
     bits = (excess << 1) ^ (excess >> 63)
-    return _with_column(packed, "offset", _PACKED_OFFSET_COLUMN, bits.view(np.float64))
+    return _replace_column(
+        packed, "offset", _PACKED_OFFSET_COLUMN, bits.view(np.float64)
+    )
 
 
 def _unpack_table(table):
     if _PACKED_ID_COLUMN in table.column_names:
-        ids = _unpack_ids(table.column(_PACKED_ID_COLUMN).to_numpy(), table)
-        table = _with_column(table, _PACKED_ID_COLUMN, "id", ids)
+        ids = _decompress_cell_ids(table.column(_PACKED_ID_COLUMN).to_numpy(), table)
+        table = _replace_column(table, _PACKED_ID_COLUMN, "id", ids)
     if _PACKED_OFFSET_COLUMN not in table.column_names:
         return table
     bits = table.column(_PACKED_OFFSET_COLUMN).to_numpy().view(np.int64)
     excess = (bits >> 1) ^ -(bits & 1)
-    return _with_column(
+    return _replace_column(
         table,
         _PACKED_OFFSET_COLUMN,
         "offset",
@@ -424,7 +434,7 @@ def _unpack_table(table):
     )
 
 
-def _with_column(table, old, new, values):
+def _replace_column(table, old, new, values):
     place = table.column_names.index(old)
     return table.set_column(place, new, [values])
 
@@ -434,14 +444,14 @@ def _with_column(table, old, new, values):
 # before and their place.
 
 
-def _common_zeros(table, shift):
+def _count_common_trailing_zeros(table, shift):
     if shift:
         return DISTANCE_STEP_BITS - 1
     used = int(np.bitwise_or.reduce(decode_cells(table[:, ID])[0], initial=0))
     return (used & -used).bit_length() - 1 if used else 0
 
 
-def _pack_ids(ids, table):
+def _compress_cell_ids(ids, table):
     start, high = decode_cells(ids)
     coarse = _repeat_for_cells(table, "shift") > 0
     zeros = _repeat_for_cells(table, "zeros")
@@ -450,7 +460,7 @@ def _pack_ids(ids, table):
     return np.where(high, ~code, code)
 
 
-def _unpack_ids(packed, table):
+def _decompress_cell_ids(packed, table):
     code, high = decode_cells(packed)
     coarse = _repeat_for_cells(table, "shift") > 0
     zeros = _repeat_for_cells(table, "zeros")

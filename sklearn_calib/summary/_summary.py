@@ -43,15 +43,14 @@ from ..metrics import (
     compute_curve,
 )
 from ..recalibrators import fit_recalibrator, resolve_recalibrator
-from ._drawn import RowDraw, merge_draws
 from ._input import (
     Labels,
     check_counts,
+    check_one_label_per_row,
     check_scores,
     check_weight,
     iter_score_blocks,
-    one_label_per_row,
-    soft_batch,
+    make_soft_label_batch,
 )
 from ._pattern_cells import PatternTable
 from ._problems import (
@@ -62,13 +61,14 @@ from ._problems import (
     CellProblems,
     MulticlassTotals,
     Totals,
+    compute_multiclass_totals,
     expand_cells,
-    joint_totals,
     make_states,
     run_classical_test,
     split_two_classes,
 )
 from ._resampling import CellSample
+from ._row_reservoir import RowReservoir, merge_reservoirs
 from ._state import count_rows_across
 from ._storage import Storable
 
@@ -159,7 +159,7 @@ class CalibrationSummary(Storable):
     """
 
     # a sample of the rows, if it is requested
-    drawn: RowDraw | None = None
+    drawn: RowReservoir | None = None
     patterns: PatternTable | None = None  # rows by groups, if requested
     soft = False  # whether some rows came as shares, whose items cells do not keep
 
@@ -249,7 +249,11 @@ class CalibrationSummary(Storable):
         """
         with restore_if_raised(self):
             for rows in self._iter_checked_blocks(
-                y_true, y_proba, sample_weight, counts, soft_labels
+                y_true,
+                y_proba,
+                sample_weight,
+                counts,
+                soft_labels,
             ):
                 self._add_checked_rows(*rows)
         return self
@@ -261,7 +265,7 @@ class CalibrationSummary(Storable):
         check_same_index(y_true, y_proba, sample_weight, counts)
         scores, repair = check_scores(y_proba)
         n = len(scores)
-        y_true = one_label_per_row(y_true, n)
+        y_true = check_one_label_per_row(y_true, n)
         weight = check_weight(sample_weight, n)
         count = check_counts(counts, n)
         if not n:
@@ -270,8 +274,10 @@ class CalibrationSummary(Storable):
         sure = weight
         more = 0
         if check_bool(soft_labels, "soft_labels"):
-            given = y_true, scores, weight, count, y_proba
-            y_true, scores, weight, count, sure, more = soft_batch(self._labels, *given)
+            arrays = y_true, scores, weight, count, y_proba
+            y_true, scores, weight, count, sure, more = make_soft_label_batch(
+                self._labels, *arrays
+            )
         classes, codes = self._labels.read_labels(y_true, columns, not self.n_samples)
         if classes is not None:
             scores = reorder_columns(scores, y_proba, classes)
@@ -286,11 +292,17 @@ class CalibrationSummary(Storable):
         self._sums[0] -= more << SUM_FRACTION_BITS
         for rows, block in iter_score_blocks(scores, repair):
             if rows.start == 0:
-                self._labels.watch_order(codes, block, sure, count, n_before)
-            given = [
+                self._labels.warn_once_about_column_order(
+                    codes,
+                    block,
+                    sure,
+                    count,
+                    n_before,
+                )
+            arrays = [
                 None if column is None else column[rows] for column in (weight, count)
             ]
-            yield codes[rows], block, *given
+            yield codes[rows], block, *arrays
 
     def _add_checked_rows(self, codes, block, weight, count):
         """Add checked rows; those of weight or count 0 are left out."""
@@ -299,7 +311,7 @@ class CalibrationSummary(Storable):
             rows = np.logical_and.reduce(kept)
             columns = codes, block, weight, count
             codes, block, weight, count = (
-                None if c is None else c[rows] for c in columns
+                None if values is None else values[rows] for values in columns
             )
         if not len(codes):
             return
@@ -307,20 +319,26 @@ class CalibrationSummary(Storable):
             columns = split_two_classes(codes, block, self._labels.positive)
             self._states[0].add(*columns, weight, count)
             return
-        sums, confidence, hit = joint_totals(codes, block, weight, count)
+        sums, confidence, hit = compute_multiclass_totals(codes, block, weight, count)
         self._joint = add_sums(self._joint, sums)
         if len(self._states) == 1:
             state = self._states[0]
-            state.add(confidence, EMPTY_COMPLEMENT, hit.view(np.uint8), weight, count)
+            state.add(
+                confidence,
+                EMPTY_COMPLEMENT,
+                hit.view(np.uint8),
+                weight,
+                count,
+            )
             return
         for problem in make_two_class_problems(self.multiclass, block):
             rows = problem.rows
             hit = (codes[rows] == problem.target).astype(np.uint8)
-            given = [
+            weight_and_count = [
                 None if column is None else column[rows] for column in (weight, count)
             ]
             self._states[problem.number].add(
-                problem.score, EMPTY_COMPLEMENT, hit, *given
+                problem.score, EMPTY_COMPLEMENT, hit, *weight_and_count
             )
 
     def merge(self, other: "CalibrationSummary") -> Self:
@@ -365,15 +383,15 @@ class CalibrationSummary(Storable):
                 other._create_states(self.classes)
         self._labels.check_agreement(other._labels)
         self.soft = self.soft or other.soft
-        self.drawn = merge_draws(
+        self.drawn = merge_reservoirs(
             self.drawn, other.drawn, self.n_samples, other.n_samples
         )
         if self.patterns is not None and other.patterns is not None:
             self.patterns.merge(other.patterns)
         # The merged summary has the coarser resolution.
         self._max_cells = min(self._max_cells, other._max_cells)
-        for mine, theirs in zip(self._states, other._states, strict=True):
-            mine.merge(theirs)
+        for own_state, other_state in zip(self._states, other._states, strict=True):
+            own_state.merge(other_state)
         if self._joint is not None and other._joint is not None:
             self._joint = add_sums(self._joint, other._joint)
         return self
@@ -450,7 +468,7 @@ class CalibrationSummary(Storable):
     @property
     def totals(self) -> Totals | MulticlassTotals:
         """Sums over all rows that need no cells; `Totals` for two classes."""
-        kind: type[Any] = Totals if self._joint is None else MulticlassTotals
+        kind = Totals if self._joint is None else MulticlassTotals
         sums = convert_sums_to_floats(self._sums).tolist()
         named = dict(zip(kind._fields, sums, strict=True))
         return kind(**named | {name: int(named[name]) for name in _INTEGER_TOTALS})
@@ -610,7 +628,7 @@ class CalibrationSummary(Storable):
         if self.exact:
             return 0
         state = self._states[0]
-        scores = np.ravel(read_array(edges, "edges")).astype(np.float64)
+        scores = np.ravel(read_array(edges, "edges")).astype(float)
         return count_rows_across(state, scores)
 
     def measure(self, name: str, **options: Any) -> float:
@@ -814,14 +832,17 @@ class CalibrationSummary(Storable):
         }
         self._check_two_classes("a recalibrator of several classes")
         self._check_independent()
-        self._only_state()
+        self._get_only_state()
         (sample,) = self.samples()
         # All methods are judged on the same folds.
         folds = sample.split_into_folds(int(cv), make_generator(random_state))
         values = {}
         for name, model in models.items():
             predictions = sample.recalibrate_held_out(model, folds).predictions
-            values[name] = {f.spec.name: f.evaluate(predictions) for f in functions}
+            values[name] = {
+                function.spec.name: function.evaluate(predictions)
+                for function in functions
+            }
         return values
 
     def _get_measure(self, name, exact=False):
@@ -849,18 +870,18 @@ class CalibrationSummary(Storable):
     def _check_independent(self):
         """Reject what counts rows, if several of them may belong to one item."""
         if self.soft:
-            given = "soft_labels=True"
+            argument_text = "soft_labels=True"
             raise invalid_input(
                 expected="rows that are independent",
                 got="a summary of soft labels",
                 hint=(
                     "Pass the rows themselves with "
-                    + given
+                    + argument_text
                     + "; measure and fit read cells"
                 ),
             )
 
-    def _only_state(self):
+    def _get_only_state(self):
         """Return the cells of the only two-class problem."""
         self._check_filled()
         if len(self._states) > 1:
@@ -929,21 +950,21 @@ class CalibrationSummary(Storable):
         """
         self._check_independent()
         if statistic in CLASSICAL_TEST_BY_NAME:
-            state = self._only_state()
+            state = self._get_only_state()
             return SignificanceResult(*run_classical_test(statistic, state, options))
         hint = "Pass 999 for p-values down to 0.001"
         n_resamples = check_count(n_resamples, "n_resamples", hint=hint)
         name = "smooth_calibration_error" if statistic == "smooth" else statistic
         measure = all_metrics().get(name)
         if measure is None:
-            known = ("smooth", *CLASSICAL_TEST_BY_NAME, *all_metrics())
-            raise unknown_name_error("a statistic", statistic, known)
+            known_statistics = ("smooth", *CLASSICAL_TEST_BY_NAME, *all_metrics())
+            raise unknown_name_error("a statistic", statistic, known_statistics)
         measure.check_options(options)
         self._check_reads_cells(measure)
         options = self._adapt_options(measure, options)
         if len(self._states) == 1 and self._joint is not None:
             options.pop("multiclass", None)  # the problem is a two-class one by now
-        self._only_state()
+        self._get_only_state()
         (sample,) = self.samples(_N_RESAMPLED_CELLS)
         sign = -1.0 if measure.spec.greater_is_better else 1.0
         observed = sign * measure.evaluate(sample.predictions, **options)
@@ -1008,7 +1029,14 @@ class CalibrationSummary(Storable):
         for sample, title in zip(self.samples(), titles, strict=True):
             rows = CurveRows.from_pooled(sample, title)
             curves.append(
-                compute_curve(rows, strategy, n_bins, level, n_resamples, rng)
+                compute_curve(
+                    rows,
+                    strategy,
+                    n_bins,
+                    level,
+                    n_resamples,
+                    rng,
+                )
             )
         return ReliabilityCurves(curves)
 
@@ -1023,8 +1051,10 @@ class CalibrationSummary(Storable):
             == (other.max_cells, other.multiclass, other._labels.class_text)
             and np.allclose(self.totals, other.totals, _SUM_TOLERANCE, 0.0)
             and all(
-                mine.is_close_to(theirs, _SUM_TOLERANCE)
-                for mine, theirs in zip(self._states, other._states, strict=True)
+                own_state.is_close_to(other_state, _SUM_TOLERANCE)
+                for own_state, other_state in zip(
+                    self._states, other._states, strict=True
+                )
             )
         )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files.columns import Block, raw_column
+from .._files.columns import TableBlock, get_raw_values_or_codes
 from .._kernels._float_order import keep_largest_per_key
 from .._show import quote_text
 from .._typing import AnyArray, IntArray
@@ -16,7 +16,7 @@ _MAX_DISTINCT_TEXTS = 2**20
 _MAX_WAITING_NUMBERS = 2**18
 
 
-def combine_groups(columns: "Sequence[ColumnValues]", block: Block) -> IntArray:
+def combine_groups(columns: "Sequence[ColumnValues]", block: TableBlock) -> IntArray:
     """Return the number of the combination of groups of each row; see `decode_groups`."""
     number = np.zeros(block.n_rows, dtype=np.int64)
     for column in columns:
@@ -54,10 +54,10 @@ class ColumnValues:
         self._waiting: list[tuple[AnyArray, IntArray]] = []
         self._n_waiting = 0
 
-    def add(self, block: Block) -> None:
+    def add(self, block: TableBlock) -> None:
         """Add a block."""
         self.decimal = block.decimal or self.decimal
-        column = raw_column(block.columns[self.name])
+        column = get_raw_values_or_codes(block.columns[self.name])
         if isinstance(column, tuple):
             values, codes = column
             missing, *counts = np.bincount(
@@ -65,7 +65,7 @@ class ColumnValues:
             ).tolist()
             self._add_counts(missing, zip(values, counts, strict=True))
         else:
-            absent = _find_absent(column)
+            absent = _mark_missing_values(column)
             self.missing += int(np.count_nonzero(absent))
             self._queue_values(*np.unique(column[~absent], return_counts=True))
 
@@ -81,11 +81,11 @@ class ColumnValues:
         """The numbers, and how many rows each has."""
         if self._waiting:
             parts = [(self._numbers, self._counts), *self._waiting]
-            parts = [part for part in parts if len(part[0])]
-            values = np.concatenate([part[0] for part in parts])
+            parts = [piece for piece in parts if len(piece[0])]
+            values = np.concatenate([piece[0] for piece in parts])
             values, place = np.unique(values, return_inverse=True)
             counts = np.zeros(len(values), dtype=np.int64)
-            np.add.at(counts, place, np.concatenate([part[1] for part in parts]))
+            np.add.at(counts, place, np.concatenate([piece[1] for piece in parts]))
             self._numbers, self._counts, self._shift = keep_largest_per_key(
                 values, counts, self._shift
             )
@@ -106,7 +106,7 @@ class ColumnValues:
             if not self.missing:
                 return numbers, counts
             if numbers.dtype.kind in "iu":
-                numbers = numbers.astype(np.float64)
+                numbers = numbers.astype(float)
             hole = (
                 np.array(["NaT"], numbers.dtype)
                 if numbers.dtype.kind in "mM"
@@ -127,9 +127,9 @@ class ColumnValues:
         self._other_groups = dict(zip(self.others, others, strict=False))
         self._missing_group = int(codes[-1]) if self.missing else 0
 
-    def find_groups(self, block: Block) -> IntArray:
+    def find_groups(self, block: TableBlock) -> IntArray:
         """Return the group of each row of a block; a number is in that of the next one."""
-        column = raw_column(block.columns[self.name])
+        column = get_raw_values_or_codes(block.columns[self.name])
         if isinstance(column, tuple):
             values, codes = column
             try:
@@ -152,7 +152,9 @@ class ColumnValues:
             return np.full(len(column), self._missing_group)
         place = np.searchsorted(numbers, column).clip(max=len(numbers) - 1)
         return np.where(
-            _find_absent(column), self._missing_group, self._number_groups[place]
+            _mark_missing_values(column),
+            self._missing_group,
+            self._number_groups[place],
         )
 
     def _add_counts(self, missing, others):
@@ -173,9 +175,9 @@ class ColumnValues:
         if not len(values):
             return
         if values.dtype.kind == "u":
-            values = values.astype(np.float64 if values[-1] >= 2**63 else np.int64)
+            values = values.astype(float if values[-1] >= 2**63 else np.int64)
         elif values.dtype.kind == "f":
-            values = values.astype(np.float64)
+            values = values.astype(float)
         elif values.dtype.kind in "mM":
             values = values.astype(f"{values.dtype.kind}8[us]")
         self._waiting.append((values, counts))
@@ -184,11 +186,9 @@ class ColumnValues:
             _ = self.number_counts
 
 
-def _find_absent(values):
+def _mark_missing_values(values):
     if values.dtype.kind in "mM":
         return np.isnat(values)
-    return (
-        np.isnan(values)
-        if values.dtype.kind == "f"
-        else np.zeros(len(values), dtype=bool)
-    )
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    return np.zeros(len(values), dtype=bool)

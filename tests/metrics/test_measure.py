@@ -102,10 +102,10 @@ def test_resamples_equal_fresh_evaluations(measure, k):
 @pytest.mark.parametrize("call", ["report", "test", "bootstrap", "inversion"])
 def test_predictions_are_checked_once(call, monkeypatch):
     checked, labelled = [], []
-    check, label = _scores._simplex_from_proba, _labels._read_label_array
+    check, label = _scores._check_and_normalise_proba, _labels._read_label_array
     monkeypatch.setattr(
         _scores,
-        "_simplex_from_proba",
+        "_check_and_normalise_proba",
         lambda *a: checked.append(len(a[0])) or check(*a),
     )
     monkeypatch.setattr(

@@ -133,9 +133,16 @@ def test_predictions_of_partitions(frame):
 
 def test_a_merge_can_be_run_twice(frame):
     """A scheduler that lost a result runs the task again on inputs it still has."""
-    from sklearn_calib.summary._sources import Plan, Tally, _merge_tallies, _tally_piece
+    from sklearn_calib.summary._sources import (
+        SummaryPlan,
+        Tally,
+        _merge_tallies,
+        _tally_piece,
+    )
 
-    plan = Plan(("y",), ("p",), None, None, ("shop",), True, 4096, "auto", None, None)
+    plan = SummaryPlan(
+        ("y",), ("p",), None, None, ("shop",), True, 4096, "auto", None, None
+    )
     make = partial(Tally, plan)
     tallies = [_tally_piece(frame[i::3], f"partition {i}", make) for i in range(3)]
     first, again = (_merge_tallies(tallies, make).make_result() for _ in range(2))

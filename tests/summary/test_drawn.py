@@ -12,7 +12,7 @@ from sklearn_calib._cli._drawn import compare_losses
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import TemperatureScaling
-from sklearn_calib.summary import Draw, RowDraw, rows_to_draw, summarize
+from sklearn_calib.summary import DrawOptions, RowReservoir, get_sample_size, summarize
 
 K = 3
 P = [f"p{c}" for c in range(K)]
@@ -34,7 +34,7 @@ def table():
 
 
 def drawn(data, most=200, weight=None, features=(), group=None, **options):
-    draw = Draw(most, tuple(features), group, **options)
+    draw = DrawOptions(most, tuple(features), group, **options)
     found = summarize(
         data, label="y", prob=P, weight=weight, classes=range(K), _draw=draw
     )
@@ -68,7 +68,7 @@ def test_any_order_and_any_parts(table, tmp_path, monkeypatch, most):
     same(whole, drawn(files[::-1], **given))
     parts = [
         summarize(file, label="y", prob=P, weight="w", classes=range(K),
-                  _draw=Draw(most, ("x",), "g"))
+                  _draw=DrawOptions(most, ("x",), "g"))
         for file in files
     ]  # fmt: skip
     merged = pickle.loads(pickle.dumps(parts[2])) + parts[0] + parts[1] + parts[3]
@@ -115,9 +115,9 @@ def test_rare_classes_are_kept_and_every_row_is_stood_for(table):
 
 
 def test_a_smaller_draw_is_part_of_a_larger_one(table):
-    draw = Draw(400)
+    draw = DrawOptions(400)
     summary = summarize(table, label="y", prob=P, classes=range(K), _draw=draw)
-    same(summary.drawn.reduce_draw(100).get_sample(), drawn(table, 100))
+    same(summary.drawn.limit_rows(100).get_sample(), drawn(table, 100))
 
 
 def test_equal_rows_are_counted(table):
@@ -148,7 +148,7 @@ def test_weights_of_zero_and_counts(table):
     counts = np.arange(len(table)) % 3
     rows = {"y": table["y"], "c": counts} | {name: table[name] for name in P}
     counted = summarize(
-        rows, label="y", prob=P, counts="c", classes=range(K), _draw=Draw(10_000)
+        rows, label="y", prob=P, counts="c", classes=range(K), _draw=DrawOptions(10_000)
     )
     repeated = drawn(table.iloc[np.repeat(np.arange(len(table)), counts)], 10_000)
     same(counted.drawn.get_sample(), repeated)
@@ -161,7 +161,7 @@ def test_estimates_of_samples_are_right():
     errors = []
     for seed in range(40):
         rows = np.random.default_rng(seed).choice(len(y), 4000, replace=False)
-        draw = RowDraw(4, 300)
+        draw = RowReservoir(4, 300)
         draw.add(y[rows], proba[rows], np.exp(-loss[rows]))
         found = draw.get_sample()
         own = -np.log(found.scores[np.arange(len(found.codes)), found.codes])
@@ -177,7 +177,7 @@ def test_logits():
     z = np.log(proba) + np.arange(500)[:, None]
     rows = dict(zip(P, z.T, strict=True)) | {"y": y}
     summary = summarize(
-        rows, label="y", prob=P, classes=range(K), _draw=Draw(kind="logits")
+        rows, label="y", prob=P, classes=range(K), _draw=DrawOptions(kind="logits")
     )
     found = summary.drawn.get_sample(kind="logits")
     assert found.scores.max() > 400 and found.is_complete
@@ -185,7 +185,11 @@ def test_logits():
     assert found.predictions.proba.max() <= 1
     odds = {"y": y == 0, "z": z[:, 0] - z[:, 1]}
     two = summarize(
-        odds, label="y", prob="z", classes=[False, True], _draw=Draw(kind="logits")
+        odds,
+        label="y",
+        prob="z",
+        classes=[False, True],
+        _draw=DrawOptions(kind="logits"),
     )
     assert two.drawn.get_sample().scores.shape == (500, 1)
 
@@ -226,7 +230,7 @@ def test_memory_does_not_grow_with_the_rows():
     peaks = []
     rng = np.random.default_rng(0)
     for n_blocks in (5, 50):
-        draw = RowDraw(5, 500)
+        draw = RowReservoir(5, 500)
         tracemalloc.start()
         for _ in range(n_blocks):
             proba = rng.dirichlet(np.ones(5), 2000)
@@ -238,7 +242,7 @@ def test_memory_does_not_grow_with_the_rows():
 
 
 def test_many_classes_take_fewer_rows():
-    sizes = [rows_to_draw(k) for k in (2, 10, 1000)]
+    sizes = [get_sample_size(k) for k in (2, 10, 1000)]
     assert sizes == [100_000, 50_000, 20_000]
 
 
@@ -264,7 +268,9 @@ class Halved:
 def gain_of(proba, y, most):
     """The interval that a fit prints for a fixed map, without its factor for folds."""
     data = dict(zip(P, proba.T, strict=True)) | {"y": y}
-    summary = summarize(data, label="y", prob=P, classes=range(3), _draw=Draw(most))
+    summary = summarize(
+        data, label="y", prob=P, classes=range(3), _draw=DrawOptions(most)
+    )
     sample = summary.drawn.get_sample()
     held = sample.recalibrate_held_out(Halved(), sample.split_into_folds(5))
     found = compare_losses(sample, held, summary.measure("log_loss"), 0.9)

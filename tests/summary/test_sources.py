@@ -16,7 +16,7 @@ import pytest
 from pyarrow import dataset, parquet
 from refused import refuses
 
-from sklearn_calib._files.csv_text import exact_numbers
+from sklearn_calib._files.csv_text import get_exact_number_options
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss
 from sklearn_calib.summary import CalibrationSummary, find_distinct_labels, summarize
@@ -98,7 +98,7 @@ def test_a_dataset_keeps_its_filter_and_its_file_system(folder, frame):
 def test_csv(frame, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame.to_csv("comma.csv", index=False)
-    frame = pd.read_csv("comma.csv", **exact_numbers())
+    frame = pd.read_csv("comma.csv", **get_exact_number_options())
     expected = CalibrationSummary(4096).update(frame["y"], frame["p"])
     frame.to_csv("semicolon.csv.gz", index=False, sep=";", decimal=",")
     frame.to_csv("wide.txt", index=False, encoding="utf-16", sep="\t")

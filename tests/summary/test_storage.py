@@ -190,7 +190,7 @@ def test_written_whole_or_not_at_all(tmp_path, monkeypatch):
     def full(*_):
         raise OSError("no space")
 
-    monkeypatch.setattr("sklearn_calib._files.whole.os.replace", full)
+    monkeypatch.setattr("sklearn_calib._files.atomic.os.replace", full)
     with pytest.raises(OSError, match="no space"):
         CalibrationSummary().to_parquet(path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["s.parquet"]

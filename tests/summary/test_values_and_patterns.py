@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_calib._files.tables import table_blocks
+from sklearn_calib._files.tables import iter_table_blocks
 from sklearn_calib._kernels import _float_order
 from sklearn_calib.summary import CalibrationSummary, _pattern_cells, count_values
 from sklearn_calib.summary._pattern_cells import PatternTable
@@ -117,8 +117,8 @@ def test_values_of_every_kind():
 
 
 def test_blocks_of_several_kinds_are_read_as_they_are_written(tmp_path, monkeypatch):
-    blocks = partial(table_blocks, size=500)
-    monkeypatch.setattr("sklearn_calib.summary._parts.table_blocks", blocks)
+    blocks = partial(iter_table_blocks, size=500)
+    monkeypatch.setattr("sklearn_calib.summary._parts.iter_table_blocks", blocks)
     cells = ["05"] * 300 + ["x", "", "1.50"] * 100
     (tmp_path / "t.csv").write_text(
         "a,b\n" + "".join(f"{cell},1\n" for cell in cells), encoding="utf-8"

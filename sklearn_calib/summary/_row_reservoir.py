@@ -38,14 +38,14 @@ _HALF_WORD_BITS = np.uint64(32)
 _MAX_ROWS_DEALT_SINGLY = 2_000_000
 
 
-def rows_to_draw(n_classes: int) -> int:
+def get_sample_size(n_classes: int) -> int:
     """Return how many rows a map is learnt from: 100,000 to 5 classes, 20,000 from 25 on."""
     return int(
         np.clip(_MAX_SAMPLE_ENTRIES // n_classes, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS)
     )
 
 
-def _row_keys(scores, codes):
+def _hash_scores_and_labels(scores, codes):
     """Return keys of rows: equal for equal scores and labels, else as good as random."""
     key = codes.astype(np.uint64) * _LABEL_HASH_FACTOR
     factors = GOLDEN_RATIO_INCREMENT * np.arange(
@@ -149,7 +149,7 @@ class DrawnSample:
         The digits of the rows decide; a group, numbered from 0, stays in one fold.
         """
         predictions = self.predictions
-        counts = self.counts.astype(np.float64)
+        counts = self.counts.astype(float)
         return compute_fold_weights(
             predictions.proba,
             predictions.codes,
@@ -195,7 +195,13 @@ class DrawnSample:
         mass = np.concatenate(left)
         codes = predictions.codes[place]
         weight = mass * unit[place]
-        recalibrated = Predictions(np.vstack(proba), codes, weight, self.classes, 1)
+        recalibrated = Predictions(
+            np.vstack(proba),
+            codes,
+            weight,
+            self.classes,
+            1,
+        )
         return HeldOut(recalibrated, place, mass * unit[place] ** 2)
 
 
@@ -211,7 +217,7 @@ def _take_rows(column, rows):
 
 def _join_rows(parts):
     """Return rows below each other; of equal ones the first, with all their counts."""
-    rows = {name: _join_columns([part[name] for part in parts]) for name in parts[0]}
+    rows = {name: _join_columns([piece[name] for piece in parts]) for name in parts[0]}
     # Equal keys are equal rows, apart from collisions of 64-bit hashes.
     key = rows["key"]
     order = np.argsort(key, kind="stable")
@@ -233,7 +239,7 @@ def _join_columns(pieces):
     return None if pieces[0] is None else np.concatenate(pieces)
 
 
-class RowDraw:
+class RowReservoir:
     """Keeps a bounded number of rows of a stream: those of the smallest keys.
 
     A key is a hash of the digits of a row (scores, label, weight, other columns), so
@@ -251,11 +257,11 @@ class RowDraw:
         Different rows of all classes together.
     """
 
-    def __init__(self, n_classes: int, most: int) -> None:
-        self.most = most
+    def __init__(self, n_classes: int, max_rows: int) -> None:
+        self.max_rows = max_rows
         # Rare classes keep rows that a draw of all rows would leave out.
         self._of_class = min(
-            _MIN_ROWS_PER_CLASS, -(-most // (_CLASS_QUOTA_DIVISOR * n_classes))
+            _MIN_ROWS_PER_CLASS, -(-max_rows // (_CLASS_QUOTA_DIVISOR * n_classes))
         )
         self._steps = int(np.clip(_MAX_STRATA // n_classes, 1, _MAX_STRATA_PER_CLASS))
         n_strata = n_classes * self._steps
@@ -292,10 +298,10 @@ class RowDraw:
             Of other columns that identify rows.
         """
         scores = scores.reshape(len(scores), -1)
-        key = _row_keys(scores, codes)
+        key = _hash_scores_and_labels(scores, codes)
         stratum = codes.astype(np.intp) * self._steps + self._get_odds_octave(true)
-        own = [] if weight is None else [(weight + 0.0).view(np.uint64)]
-        for digest in (*own, *digests):
+        weight_digests = [] if weight is None else [(weight + 0.0).view(np.uint64)]
+        for digest in (*weight_digests, *digests):
             # Rows that differ in another column are different rows.
             key = mix_bits(key ^ mix_bits(digest))
         if weight is not None:
@@ -317,7 +323,7 @@ class RowDraw:
         }
         self._parts.append(_select_rows(columns, kept))
         # Reducing the sample sorts it, so rows are collected first.
-        if sum(len(part["key"]) for part in self._parts[1:]) > self.most // 2:
+        if sum(len(piece["key"]) for piece in self._parts[1:]) > self.max_rows // 2:
             self._keep_sample()
 
     def _get_odds_octave(self, true):
@@ -328,12 +334,12 @@ class RowDraw:
         half = self._steps // 2
         return np.clip(octave, -half, self._steps - 1 - half) + half
 
-    def reduce_draw(self, most: int) -> "RowDraw":
+    def limit_rows(self, max_rows: int) -> "RowReservoir":
         """Return the draw of fewer rows, as if it had been made so."""
         n_classes = len(self._seen) // self._steps
-        return RowDraw(n_classes, min(most, self.most)).merge(self)
+        return RowReservoir(n_classes, min(max_rows, self.max_rows)).merge(self)
 
-    def merge(self, other: "RowDraw") -> "RowDraw":
+    def merge(self, other: "RowReservoir") -> "RowReservoir":
         """Add the rows of another draw, of the same classes; it keeps no fewer."""
         self._seen += other._seen
         # A row must pass the limits of both draws to be in that of all rows.
@@ -342,9 +348,9 @@ class RowDraw:
         self._keep_sample()
         return self
 
-    def copy(self) -> "RowDraw":
+    def copy(self) -> "RowReservoir":
         """Return the same rows, in a draw of its own."""
-        return self.reduce_draw(self.most)
+        return self.limit_rows(self.max_rows)
 
     def _keep_sample(self):
         """Keep what belongs to the sample."""
@@ -355,11 +361,12 @@ class RowDraw:
         stratum = rows["stratum"]
         # Rows are sorted by their keys: the first are the sample, to which the minima
         # of classes and strata are added.
-        ranks = np.arange(len(key)) < self.most
+        ranks = np.arange(len(key)) < self.max_rows
         limit = np.full(
-            len(self._limit), key[self.most] if len(ranks) > self.most else _MAX_KEY
+            len(self._limit),
+            key[self.max_rows] if len(ranks) > self.max_rows else _MAX_KEY,
         )
-        for group, size, least in (
+        for group, size, min_rows in (
             (stratum // self._steps, self._steps, self._of_class),
             (stratum, 1, _MIN_ROWS_PER_STRATUM),
         ):
@@ -370,12 +377,12 @@ class RowDraw:
             starts = np.append(0, ends[:-1])
             place = np.empty(len(order), dtype=np.intp)
             place[order] = np.arange(len(order)) - starts[group[order]]
-            ranks |= place < least
-            own = np.full(n_groups, _MAX_KEY)
-            full = ends - starts > least
+            ranks |= place < min_rows
+            group_limit = np.full(n_groups, _MAX_KEY)
+            full = ends - starts > min_rows
             # A stratum whose minimum is filled only takes smaller keys.
-            own[full] = key[order[starts[full] + least]]
-            limit = np.maximum(limit, np.repeat(own, size))
+            group_limit[full] = key[order[starts[full] + min_rows]]
+            limit = np.maximum(limit, np.repeat(group_limit, size))
         self._limit = np.minimum(limit, self._limit)
         self._parts = [_select_rows(rows, np.flatnonzero(ranks))]
 
@@ -407,12 +414,12 @@ class RowDraw:
         )
 
 
-def merge_draws(
-    mine: RowDraw | None, theirs: RowDraw | None, n_mine: int, n_theirs: int
-) -> RowDraw | None:
+def merge_reservoirs(
+    first: RowReservoir | None, second: RowReservoir | None, n_first: int, n_second: int
+) -> RowReservoir | None:
     """Return the draw of all rows of two summaries; None if one has rows and no draw."""
-    if mine is not None and theirs is not None:
-        return mine.merge(theirs)
-    if not n_theirs:
-        return mine
-    return None if n_mine or theirs is None else theirs.copy()
+    if first is not None and second is not None:
+        return first.merge(second)
+    if not n_second:
+        return first
+    return None if n_first or second is None else second.copy()

@@ -32,9 +32,9 @@ DISK_FULL_ERRNOS = (
 PIPE_TIMEOUT_SECONDS = 60
 
 
-def write_whole(path: str | Path, content: str | bytes) -> None:
-    """Write bytes, or text as UTF-8, by `whole_file`. Raises OSError."""
-    with whole_file(path) as file:
+def write_atomically(path: str | Path, content: str | bytes) -> None:
+    """Write bytes, or text as UTF-8, by `open_atomically`. Raises OSError."""
+    with open_atomically(path) as file:
         file.write(
             content.encode(errors="backslashreplace")
             if isinstance(content, str)
@@ -43,7 +43,7 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[BinaryIO]:
+def open_atomically(path: str | Path) -> Iterator[BinaryIO]:
     """Yield a binary file to write; after an error inside, the file is as it was before.
 
     Nothing is left behind then; what a killed process left is removed by the next that
@@ -126,15 +126,15 @@ def lock_file(path: str | Path, seconds: float) -> Iterator[bool]:
     end = time.monotonic() + seconds
     while True:
         handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
-        found = _try_lock(handle)
-        if found is None or (found and _is_same_open_file(handle, name)):
+        has_lock = _try_lock(handle)
+        if has_lock is None or (has_lock and _is_same_open_file(handle, name)):
             break
         os.close(handle)
-        if not found and time.monotonic() >= end:
+        if not has_lock and time.monotonic() >= end:
             raise TimeoutError(errno.ETIMEDOUT, "another process holds it", path)
-        time.sleep(_LOCK_POLL_SECONDS if not found else 0)
+        time.sleep(_LOCK_POLL_SECONDS if not has_lock else 0)
     try:
-        yield found is not None
+        yield has_lock is not None
     finally:
         if _IS_WINDOWS:
             os.close(handle)
@@ -182,11 +182,11 @@ def _replace_when_free(temporary, path):
 
 
 def _is_own_folder(entry):
-    own = (
+    is_own_name = (
         not hasattr(os, "getuid")
         or entry.stat(follow_symlinks=False).st_uid == os.getuid()
     )
-    return own and entry.is_dir(follow_symlinks=False)
+    return is_own_name and entry.is_dir(follow_symlinks=False)
 
 
 def _make_lock_name(path):
@@ -225,8 +225,8 @@ def _is_locked(handle, name):
     """Return whether a new file is locked, or needs no lock, and was not taken for a leftover."""
     if _IS_WINDOWS:
         return True
-    found = _try_lock(handle)
-    return found is None or (found and _is_same_open_file(handle, name))
+    has_lock = _try_lock(handle)
+    return has_lock is None or (has_lock and _is_same_open_file(handle, name))
 
 
 def _is_same_open_file(handle, name):

@@ -100,11 +100,11 @@ def expand_paths(data: Any) -> list[tuple[str, str, Any]]:
     what is not a path.
     """
     several = isinstance(data, list | tuple)
-    found = chain.from_iterable(
+    named_paths = chain.from_iterable(
         _expand_patterns(item) for item in (data if several else [data])
     )
     different: dict[Any, tuple[str, str, Any]] = {}
-    for name, path, filesystem in found:
+    for name, path, filesystem in named_paths:
         key = path if filesystem is not None or "\0" in path else os.path.realpath(path)
         different.setdefault((key, filesystem is None), (name, path, filesystem))
     return [*different.values()]
@@ -117,7 +117,7 @@ def _expand_patterns(data):
     elif os.path.isdir(text):
         below = [str(path) for path in sorted(Path(text).rglob("*")) if path.is_file()]
         paths = _skip_marker_files(below, text)
-        yield from ((path, path, None) for path in _one_format(paths, text))
+        yield from ((path, path, None) for path in _check_one_format(paths, text))
     elif os.path.exists(text) or not has_magic(text):
         _check_rereadable(text)
         yield text, text, None
@@ -170,7 +170,7 @@ def _expand_address(text):
         )
     if info.type == fs.FileType.Directory:
         below = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
-        files = sorted(each.path for each in below if each.type == fs.FileType.File)
+        files = sorted(entry.path for entry in below if entry.type == fs.FileType.File)
         paths = [
             file
             for file in _skip_marker_files(files, path)
@@ -192,12 +192,12 @@ def _skip_marker_files(paths, folder):
     for path in paths:
         parts = Path(os.path.relpath(path, folder or ".")).parts
         if path.lower().endswith(_TABLE_SUFFIXES) and not any(
-            part[0] in "._" for part in parts
+            name[0] in "._" for name in parts
         ):
             yield path
 
 
-def _one_format(paths, folder):
+def _check_one_format(paths, folder):
     paths = [*paths]
     kinds = [
         kind
@@ -228,7 +228,7 @@ _MAX_JSON_BYTES = 2**28
 _JSON_START_PATTERN = re.compile(r'\s*(\{\s*["}]|\[\s*[{\]])')
 
 
-def standard_input() -> BinaryIO:
+def open_standard_input() -> BinaryIO:
     """Return the stream of the standard input; reject a closed one."""
     if sys.stdin is None:
         raise invalid_input(
@@ -265,7 +265,7 @@ def open_decompressed(file: str) -> Any:
     return openers.get(ending, open)(file, "rb")
 
 
-def json_text(file: str) -> str:
+def read_json_text(file: str) -> str:
     """Return the text of a file of JSON that is not a table.
 
     OSError where it has more than 2^28 bytes.

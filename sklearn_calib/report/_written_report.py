@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._files.opened import get_path_text
-from .._files.whole import write_whole
+from .._files.atomic import write_atomically
+from .._files.input_files import get_path_text
 from .._show import (
     SHARED_CSS,
     RenderableMixin,
@@ -206,7 +206,7 @@ class WrittenReport(RenderableMixin):
         """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
         if path is not None:
-            write_whole(get_path_text(path), text)
+            write_atomically(get_path_text(path), text)
         return text
 
     def to_markdown(self) -> str:
@@ -270,7 +270,7 @@ class WrittenReport(RenderableMixin):
             body=render_html(self._make_sections(drawn=True)),
         )
         absolute_path = os.path.abspath(get_path_text(path))
-        write_whole(absolute_path, text)
+        write_atomically(absolute_path, text)
         return absolute_path
 
     def _repr_html_(self) -> str:
