@@ -7,6 +7,7 @@ import os
 import sys
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 
 gc.set_threshold(50_000, 20, 50)  # looking costs time
 for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
@@ -16,6 +17,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import pytest  # noqa: E402
 from crosses import with_each_value  # noqa: E402
 
+NO_CASES = SimpleNamespace(params={})
 CROSS = 4  # of fewer sets of parameters none is left out, unless `--fewest` reports it
 
 
@@ -75,6 +77,18 @@ def pytest_collection_modifyitems(config, items):
             for at, item in enumerate(cross):
                 if at not in kept:
                     item.add_marker("cross")
+    if fewest:
+        for item in items:
+            for name, cases in getattr(item, "callspec", NO_CASES).params.items():
+                if name.startswith("cases_of_") and isinstance(cases, dict):
+                    item.callspec.params[name] = choose_cases(cases)
+
+
+def choose_cases(cases):
+    """Return the fewest cases of one test that have each value, by their titles."""
+    titles = [*cases]
+    kept = with_each_value([tuple(enumerate(title.split("-"))) for title in titles])
+    return {titles[at]: cases[titles[at]] for at in sorted(kept)}
 
 
 @pytest.fixture

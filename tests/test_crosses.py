@@ -1,6 +1,7 @@
 """Of a cross of parameters each value is taken; the mark `cross` has all the other sets."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 from crosses import with_each_value
@@ -27,7 +28,10 @@ def test_what_is_left_out_has_the_mark(request):
     class Item:
         def __init__(self, a, b, *marks):
             self.nodeid, self.marks = f"file::test[{a}-{b}]", {*marks}
-            self.callspec = type("Spec", (), {"id": f"{a}-{b}"})
+            cases = {f"{x}-{y}": {} for x, y in product("abc", "xyz")}
+            self.callspec = SimpleNamespace(
+                id=f"{a}-{b}", params={"cases_of_name": cases, "name": a}
+            )
 
         def iter_markers(self):
             return [getattr(pytest.mark, name) for name in self.marks]
@@ -39,6 +43,9 @@ def test_what_is_left_out_has_the_mark(request):
         items = [Item(a, b, *marks) for a, b in product(firsts, "xyz")]
         config = type("Config", (), {"getoption": lambda self, name: fewest})()
         plugin.pytest_collection_modifyitems(config, items)
+        titles = [*items[0].callspec.params["cases_of_name"]]
+        assert {one for title in titles for one in title.split("-")} == {*"abcxyz"}
+        assert len(titles) < 7 if fewest else len(titles) == 9
         added = [item.marks - {*marks} for item in items]
         quick = [
             item.callspec.id
