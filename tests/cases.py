@@ -40,6 +40,8 @@ def run_every_case(names, cases, ids=None):
             alone.append(pytest.param({title: arguments}, id=title, marks=marks))
         else:
             together[f"{title}, {place}" if title in together else title] = arguments
+    if not together and not alone:
+        raise ValueError(f"expected cases of {names}, got none")
     argument = f"cases_of_{names[0]}"
     tests = [pytest.param(together, id="all")] if together else []
 

@@ -75,5 +75,10 @@ def test_crosses():
     assert seen == [(1, "a"), (1, "b"), (2, "a"), (2, "b")]
 
 
+def test_a_test_has_cases():
+    with pytest.raises(ValueError, match=r"expected cases of \['name'\], got none"):
+        run_every_case("name", [])
+
+
 def test_names():
     assert [name_value(one) for one in (int, "int", 3)] == ["int", "int", "3"]

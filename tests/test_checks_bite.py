@@ -62,21 +62,22 @@ def failures(checks):
     return failed
 
 
-@run_every_case(("wrong", "check"), RECALIBRATORS)
+# The lists of wrong classes are filled below: they are read when the tests are collected.
+@pytest.mark.parametrize(("wrong", "check"), RECALIBRATORS)
 def test_wrong_recalibrator(wrong, check):
     checks = [c for c in contract_checks(wrong()) if c[0].startswith(check)]
     assert checks, f"there is no {check}"
     assert check in failures(checks)
 
 
-@run_every_case(("wrong", "check"), MEASURES)
+@pytest.mark.parametrize(("wrong", "check"), MEASURES)
 def test_wrong_measure(wrong, check):
     checks = [c for c in contract_checks(wrong) if c[0].startswith(check)]
     assert checks, f"there is no {check}"
     assert check in failures(checks)
 
 
-@run_every_case(("wrong", "check"), LOSSES)
+@pytest.mark.parametrize(("wrong", "check"), LOSSES)
 def test_wrong_loss(wrong, check):
     checks = [c for c in contract_checks(wrong()) if c[0].startswith(check)]
     assert checks, f"there is no {check}"
