@@ -118,7 +118,8 @@ class CumulativeDifferenceDisplay(Display):
         -------
         display : CumulativeDifferenceDisplay
         """
-        differences: Any = cumulative_differences(  # one: of the largest probability
+        # With several classes there is one result, that of the largest probability.
+        differences: Any = cumulative_differences(
             y_true,
             y_proba,
             multiclass=multiclass,

@@ -102,7 +102,8 @@ class WitnessDisplay(Display):
             labels=labels,
             pos_label=pos_label,
         )
-        witness: Any = calibration_witness(  # one: of the largest probability
+        # With several classes there is one result, that of the largest probability.
+        witness: Any = calibration_witness(
             y_true,
             y_proba,
             sample_weight=sample_weight,

@@ -35,7 +35,8 @@ class GaussianLoss(NamedTuple):
     error_rate: float
 
 
-MAX_PARAMETER_MAGNITUDE = 1e50  # of squares and quotients that float64 holds
+# Squares and quotients of parameters up to this size are finite in float64.
+MAX_PARAMETER_MAGNITUDE = 1e50
 
 
 def make_normal_rule() -> tuple[FloatArray, FloatArray]:
@@ -65,8 +66,9 @@ class LogisticLimit(NamedTuple):
     calibration: FloatArray
     refinement: FloatArray
     error_rate: FloatArray
-    inner: FloatArray  # w' S w_best
-    norm: FloatArray  # sqrt(w' S w)
+    # The inner product w' S w_best, and the norm sqrt(w' S w).
+    inner: FloatArray
+    norm: FloatArray
 
 
 class GaussianLogisticModel:
@@ -151,7 +153,8 @@ class GaussianLogisticModel:
         self.smallest = smallest
         self._nodes, self._weights = self._make_spectral_rule()
         inverse_mean = self._weights @ (1 / self._nodes)
-        # prop. 7.3
+        # Proposition 7.3 relates the size of the means to the error rate of the best
+        # classifier.
         self.scale_ = float(-special.ndtri(error_rate) / np.sqrt(inverse_mean))
 
     @staticmethod
@@ -314,8 +317,8 @@ class GaussianLogisticModel:
             values = np.asarray(self.spectrum, dtype=float)
             return values, np.full(len(values), 1 / len(values))
         a, b = self.spectrum
-        # x = expit(pi sinh t): any power at the ends, and the pole at -smallest, are
-        # harmless
+        # Double exponential quadrature with x = expit(pi sinh t): any power of x at the
+        # ends, and the pole at -smallest, are harmless.
         t = np.arange(-4.5, 4.5, 1 / 24)
         log_odds = np.pi * np.sinh(t)
         x = special.expit(log_odds)
