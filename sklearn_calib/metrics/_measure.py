@@ -170,7 +170,7 @@ class Measure(Generic[P]):
         self.spec = spec
         self._function = function
         self._validate = validate
-        self.option_names = tuple(option.name for option in options)
+        self.option_names: tuple[str, ...] = tuple(option.name for option in options)
         # Whether the measure reads two-class problems, for which a class is positive.
         self.has_pos_label = any(
             reduction in MULTICLASS_REDUCTIONS for reduction in spec.multiclass
