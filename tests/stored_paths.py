@@ -16,7 +16,7 @@ import test_methods
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
-from sklearn.model_selection import GroupKFold, ShuffleSplit
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.neural_network import MLPClassifier
 from stored_calls import OTHER, TABLE, THREE, TWO, WEIGHT, P, X, Y, adapted, numbers_in
 
@@ -520,9 +520,7 @@ def calls_of_rare_cases():
     yield (
         "decompose_loss",
         "folds that leave rows out",
-        lambda: decomposition.decompose_loss(
-            Y, P, cv=ShuffleSplit(2, test_size=0.4, random_state=0)
-        ),
+        lambda: decomposition.decompose_loss(Y, P, cv=[*KFold(3).split(P)][:2]),
     )
     yield (
         "staging",

@@ -1,5 +1,6 @@
 """Paths that few calls take, each with the value that one wrong step would change."""
 
+import inspect
 import re
 from types import SimpleNamespace
 
@@ -15,10 +16,10 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib import CalibratedModel
+from sklearn_calib import CalibratedModel, displays
 from sklearn_calib._cli._apply import _choose_unused_column_names
 from sklearn_calib._files import rows as query_rows
-from sklearn_calib._files.columns import Block
+from sklearn_calib._files.columns import TableBlock
 from sklearn_calib._simplex_array import convert_log_odds
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_curve
@@ -215,7 +216,7 @@ def test_rows_of_an_iterator_come_in_pieces_of_one_size(monkeypatch):
 
 def test_merged_values_keep_the_decimal_sign():
     first, second = ColumnValues("g"), ColumnValues("g")
-    first.add(Block(pd.DataFrame({"g": [0.5, 1.5]}), "t.csv", ","))
+    first.add(TableBlock(pd.DataFrame({"g": [0.5, 1.5]}), "t.csv", ","))
     first.merge(second)
     assert first.decimal == ","
     second.merge(first)
@@ -246,6 +247,26 @@ def min_of_bands(display):
         for band in display.ax_.collections
         for path in band.get_paths()
     )
+
+
+def displays_with_names():
+    """Classes of displays whose fitted model can have a name."""
+    for word in displays.__all__:
+        maker = getattr(getattr(displays, word), "from_estimator", None)
+        if maker is not None and "name" in inspect.signature(maker).parameters:
+            yield word
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("word", displays_with_names())
+def test_the_model_of_a_display_has_the_name_that_is_given(word):
+    maker = getattr(displays, word).from_estimator
+    known = inspect.signature(maker).parameters
+    few = {"n_resamples": 9, "groups": Y == 1, "min_rows": 5, "grades": [0.4]}
+    few = {key: one for key, one in few.items() if key in known}
+    made = maker(LogisticRegression().fit(X, Y), X, Y, name="mine", **few)
+    held = [one for one in vars(made).values() if isinstance(one, dict)]
+    assert any([*one] == ["mine"] for one in held), vars(made).keys()
 
 
 def test_a_scale_has_two_different_ends():
