@@ -30,7 +30,7 @@ from test_functions import ENOUGH_DRAWS, call
 from words import numbers
 
 from sklearn_calib.displays import Display
-from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.exceptions import CalibrationWarning, InvalidInputError
 
 NAN, INF = float("nan"), float("inf")
 
@@ -178,8 +178,8 @@ HOSTILE = [
 
 
 #: Not replaced: who asks, processes, which take seconds to start, what scikit-learn
-#: reads.
-LEFT = ("self", "where", "keeps_unit", "n_jobs", "param_grid", "X_train")
+#: reads; `source` is shown as it is.
+LEFT = ("self", "where", "keeps_unit", "n_jobs", "param_grid", "X_train", "source")
 
 
 def keywords(function):
@@ -231,7 +231,7 @@ def of_method(thing, method, given):
 
 
 #: Results whose description names the numbers that are NaN.
-NAN_IS_SAID = {"validation_summary", "make_sign_perturbed"}
+NAN_IS_SAID = {"validation_summary", "make_sign_perturbed", "multilabel_report"}
 #: Classes that no user builds.
 FOR_AUTHORS = {
     "CellSample",
@@ -241,7 +241,7 @@ FOR_AUTHORS = {
     "Recalibrator",
     "Staging",
 }
-FOR_AUTHORS |= {"ExportedMap", "PairedLosses"}
+FOR_AUTHORS |= {"ExportedMap", "PairedLosses", "Verdict"}
 
 
 def valid_calls():
@@ -277,7 +277,15 @@ def is_worded(error):
     """Whether an error is of a documented kind and has what was expected, got, and to be done."""
     if isinstance(error, OSError):  # the system's own words for a path
         return True
-    kind = isinstance(error, ValueError | TypeError)
+    # RuntimeError: equations of valid numbers that were not solved.
+    kind = isinstance(error, ValueError | TypeError | RuntimeError)
+    if isinstance(error, InvalidInputError):  # may be a sentence of another form
+        return kind and error.hint
+    # Words of scikit-learn, and of the learner of a user, for its own arguments.
+    if re.search(
+        "inconsistent numbers of samples|needs samples of at least 2", str(error)
+    ):
+        return kind
     return kind and (
         isinstance(error, InvalidParameterError) or WORDED.fullmatch(str(error))
     )
@@ -324,8 +332,36 @@ def check_draws(seed, n_draws, tmp_path, monkeypatch):
         assert not [*tmp_path.iterdir()], f"{shown} writes a file"
 
 
-def test_every_room_is_called():
+def test_every_subpackage_is_called():
     assert len(CALLS) > 200
+
+
+FRAME = pd.DataFrame(np.full((80, 2), 0.5), columns=["a", "a"])
+#: Calls that draws have found once, with the value and whether it is accepted.
+FOUND_CALLS = [
+    ("calibration_report", "soft_labels", np.arange(80.0)[:, None], False),
+    ("multilabel_report", "n_resamples", np.arange(80), False),
+    ("variational_calibration_interval", "multiclass", FRAME, False),
+    ("summary.update", "y_true", [[1], [2, 3]], False),
+    ("convolved_calibration_error", "bandwidth", 50.0, True),
+    ("convolved_calibration_error", "bandwidth", 1e308, True),
+    ("CalibratedModel", "cv", np.array(0.5), False),
+    ("PriorShift, 2 classes", "mean", [10**400], False),
+    ("canonical_proba", "kind", np.array([]), False),
+    ("cross_fitted_proba", "cv", np.timedelta64(3, "s"), False),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "argument", "value", "accepted"), FOUND_CALLS)
+def test_calls_that_draws_have_found(name, argument, value, accepted):
+    assert attempt(name, {argument: value}) is None
+    run, given, _ = CALLS[name]
+    if accepted:
+        run(**copy.deepcopy(given) | {argument: value})
+    else:
+        with pytest.raises((ValueError, TypeError)):
+            run(**copy.deepcopy(given) | {argument: value})
 
 
 @pytest.mark.filterwarnings("ignore")

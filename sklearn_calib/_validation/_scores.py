@@ -123,7 +123,7 @@ def canonical_proba(
     [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]
     """
     held = None
-    if absent is None and kind in ("proba", "logits"):
+    if absent is None and isinstance(kind, str) and kind in ("proba", "logits"):
         with add_error_context("scores"):
             held = read_device_scores(scores, kind, read_proba, tolerance)
             if held is not None:

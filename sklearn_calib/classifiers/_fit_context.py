@@ -203,7 +203,7 @@ class FitContext:
     def _make_splitter(self, cv):
         """Return a splitter; if groups are given, an int means folds that split none of them."""
         if isinstance(cv, Integral):
-            check_fold_count(int(cv), self.y_encoded)
+            check_fold_count(cv, self.y_encoded)
         elif cv is not None:
             # An iterator would be exhausted by the check of its pairs.
             cv = list(cv) if isinstance(cv, Iterator) else cv

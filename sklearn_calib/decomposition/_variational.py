@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from .._argument_checks import (
+    check_choice,
     check_count,
     check_level,
     is_number,
@@ -433,9 +434,7 @@ def variational_calibration_interval(
     True
     """
     check_level(level)
-    modes = ("auto", *_MULTICLASS_MODES)
-    if multiclass not in modes:
-        raise unknown_name_error("multiclass", multiclass, modes)
+    check_choice("multiclass", multiclass, ("auto", *_MULTICLASS_MODES))
     norm = _check_options(norm, recalibrator, direction)
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label

@@ -465,7 +465,7 @@ def _encode_outcome_labels(y, pos_label):
             got=repr(pos_label),
             hint="Pass one of them",
         )
-    event = [label == pos_label for label in names]
+    event = [is_scalar_equal(pos_label, label) for label in names]
     return np.asarray(event, dtype=np.float64)[codes], pos_label, True
 
 

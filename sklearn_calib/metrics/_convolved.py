@@ -24,6 +24,8 @@ _FREQUENCY_CUTOFF = 2.75
 LOG_BANDWIDTH_TOLERANCE = 1e-7
 MIN_BANDWIDTH = 1e-9
 FIRST_BANDWIDTH = 0.02
+# At larger bandwidths all frequencies but the lowest are damped to 0, as at this one.
+_MAX_BANDWIDTH = 10.0
 #: The logarithm of what each frequency is damped by, at the bandwidth 1.
 _DAMPING_EXPONENTS = -((np.pi * np.arange(GRID_CELLS)) ** 2) / 2
 
@@ -81,7 +83,7 @@ def convolved_calibration_error(
         )
     compute_error = _make_error_function(problem)
     if bandwidth is not None:
-        return min(compute_error(bandwidth), 1.0)
+        return min(compute_error(min(bandwidth, _MAX_BANDWIDTH)), 1.0)
     return min(_find_fixed_point(compute_error), 1.0)
 
 

@@ -28,7 +28,7 @@ from .._simplex_array import (
 )
 from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
-from .._validation import canonical_weight, get_rows_per_weight
+from .._validation import canonical_weight, check_same_index, get_rows_per_weight
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities
@@ -331,6 +331,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             soft_labels=soft_labels,
         )
         n_rows = np.shape(y)[0]
+        check_same_index(y, self._groups)
         if self._groups is not None:
             self._groups = _encode_group_numbers(
                 encode_groups(self._groups, n_rows)[rows.items]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
+from .._argument_checks import is_number
 from .._group_folds import FastStratifiedGroupKFold
 from .._random import check_seed, make_random_state
 from .._typing import (
@@ -205,7 +206,7 @@ def make_folds(
 def check_fold_count(cv: int, codes: IntArray) -> None:
     """Reject numbers of stratified folds that some class cannot be split into."""
     max_folds = int(np.bincount(codes).max())
-    if isinstance(cv, bool) or not 2 <= cv <= max_folds:
+    if not is_number(cv) or not 2 <= cv <= max_folds:
         raise invalid_input(
             expected=f"2 to {max_folds} folds as cv, for the {max_folds} rows of the largest class",
             got=repr(cv)[:60],
@@ -224,7 +225,8 @@ def check_cv_pairs(cv: CV) -> None:
             got=repr(cv)[:60],
             hint="Pass for instance cv=5",
         )
-    if not all(np.iterable(pair) and len([*pair]) == 2 for pair in pairs):
+    is_single = not np.iterable(cv) and not hasattr(cv, "split")
+    if is_single or not all(np.iterable(pair) and len([*pair]) == 2 for pair in pairs):
         raise invalid_input(
             expected=_EXPECTED_CV, got=repr(cv)[:60], hint="Pass for instance cv=5"
         )

@@ -233,15 +233,19 @@ def is_missing_value(value: object) -> bool:
 def _convert_number_column(column, name):
     """Return a column of numbers as at fit; a column of missing values only becomes NaN."""
     if column.dtype == object:
-        if texts := [
-            v for v in dict.fromkeys(column.tolist()) if not is_missing_value(v)
-        ]:
-            raise invalid_input(
-                expected="numbers, as at fit",
-                got=f"{texts[0]!r} in column {quote_text(name)}",
-                hint="Pass the column as it was at fit",
-            )
-        return np.full(len(column), np.nan)
+        # A categorical column of numbers is read as objects.
+        numbers = np.full(len(column), np.nan)
+        for row, value in enumerate(column.tolist()):
+            if is_missing_value(value):
+                continue
+            if not isinstance(value, _NUMBER_TYPES):
+                raise invalid_input(
+                    expected="numbers, as at fit",
+                    got=f"{value!r} in column {quote_text(name)}",
+                    hint="Pass the column as it was at fit",
+                )
+            numbers[row] = value
+        column = numbers
     # The limits keep the middle of two numbers finite.
     return np.clip(column, -1e300, 1e300)
 

@@ -71,7 +71,7 @@ def validate_class_frequencies(value: Any, classes: AnyArray, name: str) -> Floa
     else:
         try:
             frequencies = np.array(value, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise invalid_input(
                 expected=f"numbers in {name}",
                 got=f"{value!r}",

@@ -6,11 +6,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_level, check_progress
+from .._argument_checks import check_bool, check_level, check_progress
 from .._random import make_generator
 from .._show import make_printable, redact_secrets
 from .._typing import ArrayLike, Progress, RandomStateLike
-from .._validation import is_label_table, is_single_column, validate_proba
+from .._validation import (
+    get_survival_hint,
+    is_label_table,
+    is_single_column,
+    validate_proba,
+)
 from ..classifiers import check_gives_proba
 from ..exceptions import invalid_input
 from ..inference import add_cluster_ids, warn_few_events
@@ -182,6 +187,7 @@ def calibration_report(
     >>> error.value > error.null_mean
     True
     """
+    soft_labels = check_bool(soft_labels, "soft_labels")
     if y_proba is not None and not soft_labels:
         _check_one_label(y_true)
     # Measures without intervals for clusters are not in the table then.
@@ -472,7 +478,7 @@ def _check_one_label(y_true):
             expected="one label per row, a 1d array",
             got="a table of labels",
             hint="For many labels per row call multilabel_report; for one-hot labels pass "
-            "y.argmax(axis=1)",
+            "y.argmax(axis=1)" + get_survival_hint(np.asarray(y_true)),
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from .._argument_checks import import_optional
+from .._argument_checks import import_optional, is_scalar_equal
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._kernels._importance_sampling import (
     compute_range_p_value,
@@ -598,7 +598,7 @@ def multilabel_report(
         for key, predictions in zip(names, all_predictions, strict=True)
     }
     rng = make_generator(random_state)
-    if n_resamples == "auto":
+    if is_scalar_equal(n_resamples, "auto"):
         # Resamples of all labels share one budget.
         share = _N_TOTAL_RESAMPLES // len(names)
         n_resamples = int(np.clip(share, _MIN_LABEL_RESAMPLES, MAX_LABEL_RESAMPLES))

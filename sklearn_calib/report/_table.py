@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from .._argument_checks import check_choice, check_count
+from .._argument_checks import check_choice, check_count, is_scalar_equal
 from .._blas_threads import limit_blas_threads
 from .._random import make_generator
 from .._show import make_printable
@@ -133,7 +133,7 @@ def measure_models(
         Called as ``progress(done, total)``.
     """
     seeds = make_generator(random_state).integers(0, 2**63, size=2)
-    if n_resamples != "auto":
+    if not is_scalar_equal(n_resamples, "auto"):
         n_resamples = check_count(n_resamples, "n_resamples", 0)
     plans = {
         name: _plan_draws(model, functions, n_resamples)

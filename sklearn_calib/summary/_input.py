@@ -364,6 +364,8 @@ def _compute_row_sums(block):
 def check_one_label_per_row(y: Any, n: int) -> Any:
     """Return labels of a batch of so many rows; None, which others reject, stays None."""
     y = collect_lazy_frame(y)
+    if isinstance(y, list):
+        y = read_array(y, "labels")
     if y is not None and np.shape(y)[:1] != (n,):
         raise invalid_input(
             expected="as many labels as rows of scores",
