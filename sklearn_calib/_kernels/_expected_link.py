@@ -101,17 +101,6 @@ def _interpolate_table(mu, tau):
     return tuple(parts)
 
 
-def average_probit(mu, tau):
-    """Average the standard normal distribution function, in closed form."""
-    # E Phi(mu + tau Z) = Phi(mu / sqrt(1 + tau^2)). This makes Platt scaling and
-    # angular calibration agree for a probit link: Li and Sur (2025), theorem 5 and eq.
-    # (9).
-    norm = np.hypot(1, tau)
-    z = mu / norm
-    bell = compute_normal_density(z)
-    return ndtr(z), bell / norm, -bell * mu * tau / norm**3
-
-
 def average_clipped_relu(mu, tau):
     """Average s(t) = min(max(t, 0), 1), in closed form."""
     if tau == 0:
@@ -177,6 +166,9 @@ def log_average_logistic(mu, tau):
 
 def log_average_probit(mu, tau):
     """Return the same for the standard normal distribution function."""
+    # E Phi(mu + tau Z) = Phi(mu / sqrt(1 + tau^2)). This makes Platt scaling and
+    # angular calibration agree for a probit link: Li and Sur (2025), theorem 5 and eq.
+    # (9).
     norm = np.hypot(1, tau)
     z = mu / norm
     log = log_ndtr(z)
