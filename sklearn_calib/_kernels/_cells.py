@@ -64,9 +64,8 @@ def decode_float_keys(keys):
 
 def round_to_steps(keys):
     """Round keys to steps of 36 bits."""
-    return (
-        np.asarray(keys, dtype=np.int64) + (1 << (DISTANCE_STEP_BITS - 1))
-    ) >> DISTANCE_STEP_BITS
+    half_step = 1 << (DISTANCE_STEP_BITS - 1)
+    return (np.asarray(keys, dtype=np.int64) + half_step) >> DISTANCE_STEP_BITS
 
 
 def split_distance_and_side(p, q=None):
@@ -123,17 +122,20 @@ def count_dropped_bits(ids, shift):
     start, _ = decode_cells(ids)
     # Very small probabilities would otherwise use most cells, because floats are dense
     # near 0, although few decisions depend on them.
-    tail = np.where(
-        np.equal(shift, 0), 0, np.minimum(shift + TAIL_EXTRA_BITS, MAX_BIT_SHIFT)
-    )
+    tail = np.minimum(shift + TAIL_EXTRA_BITS, MAX_BIT_SHIFT)
+    tail = np.where(np.equal(shift, 0), 0, tail)
     return np.where(start < TAIL_KEY, tail, shift)
 
 
 def find_cell_starts(keys, high, shift):
     """Return the first key of the cell of each key."""
     dropped = np.where(keys < TAIL_KEY, get_tail_bit_shift(shift), shift)
-    floor = [cuts[np.searchsorted(cuts, keys, side="right") - 1] for cuts in CUT_KEYS]
-    return np.maximum(keys >> dropped << dropped, np.where(high, floor[1], floor[0]))
+    # A cell starts at the last cut before it if that is later.
+    low_cut, high_cut = (
+        cuts[np.searchsorted(cuts, keys, side="right") - 1] for cuts in CUT_KEYS
+    )
+    cut = np.where(high, high_cut, low_cut)
+    return np.maximum(keys >> dropped << dropped, cut)
 
 
 def find_smallest_bit_shift(fits, shift=0):
@@ -161,9 +163,10 @@ def find_cell_runs(p, q, max_cells):
         new = (cells[1:] != cells[:-1]) | (high[1:] != high[:-1])
         return np.flatnonzero(np.append(True, new))
 
-    return find_starts(
-        find_smallest_bit_shift(lambda shift: len(find_starts(shift)) <= max_cells)
-    )
+    def fits(shift):
+        return len(find_starts(shift)) <= max_cells
+
+    return find_starts(find_smallest_bit_shift(fits))
 
 
 def encode_cells(cells, high):
@@ -216,24 +219,22 @@ def compute_mean_distances(table, last=None):
     start, high = decode_cells(table[:, ID])
     base = round_to_steps(start) << DISTANCE_STEP_BITS
     offset = view_as_float(table)[:, OFFSET]
-    step = decode_float_keys(base + (1 << DISTANCE_STEP_BITS)) - decode_float_keys(base)
+    base_distance = decode_float_keys(base)
+    step = decode_float_keys(base + (1 << DISTANCE_STEP_BITS)) - base_distance
     weight = get_label_sums(table)[0].sum(axis=1)
-    mean = np.where(
-        offset > 0,
-        decode_float_keys(base) + offset / weight * step,
-        decode_float_keys(start),
-    )
+    start_distance = decode_float_keys(start)
+    mean = base_distance + offset / weight * step
+    mean = np.where(offset > 0, mean, start_distance)
     # The caller may pass the last key of each cell; without it, the start of the next
     # cell limits the mean.
-    if last is not None:
-        return np.clip(mean, decode_float_keys(start), decode_float_keys(last)), high
-    inner = np.where(high[1:], start[:-1], start[1:])
-    same = high[1:] == high[:-1]
-    # The largest key that may be in each cell.
-    last = np.full(len(start), HALF_KEY)
-    last[:-1] = np.where(same & ~high[1:], inner - 1, last[:-1])
-    last[1:] = np.where(same & high[1:], inner - 1, last[1:])
-    return np.clip(mean, decode_float_keys(start), decode_float_keys(last)), high
+    if last is None:
+        inner = np.where(high[1:], start[:-1], start[1:])
+        same = high[1:] == high[:-1]
+        # The largest key that may be in each cell.
+        last = np.full(len(start), HALF_KEY)
+        last[:-1] = np.where(same & ~high[1:], inner - 1, last[:-1])
+        last[1:] = np.where(same & high[1:], inner - 1, last[1:])
+    return np.clip(mean, start_distance, decode_float_keys(last)), high
 
 
 def compute_mean_scores(table, last=None):

@@ -381,7 +381,14 @@ def insert_cells(slots, cells, shift):
 @compile_kernel
 def _write_cells_to_slots(slots, cells, shift, bits, pattern):
     for i in range(len(cells)):
-        slot = _find_slot(slots, cells[i, ID], i, pattern, shift, bits)
+        slot = _find_slot(
+            slots,
+            cells[i, ID],
+            i,
+            pattern,
+            shift,
+            bits,
+        )
         for j in range(cells.shape[1]):
             slots[slot, j] = cells[i, j]
 

@@ -56,11 +56,8 @@ def bound_cluster_covariance(chance, weight, groups):
     # The weight of the later rows of the same cluster.
     larger = upto[ends[groups]] - upto
     expected = weight * chance
-    return (
-        2 * expected @ larger
-        - (np.bincount(groups, expected) ** 2).sum()
-        + expected @ expected
-    )
+    cluster_square = (np.bincount(groups, expected) ** 2).sum()
+    return 2 * expected @ larger - cluster_square + expected @ expected
 
 
 def run_score_test(columns, residual, variance, weight, groups):
@@ -84,11 +81,10 @@ def run_score_test(columns, residual, variance, weight, groups):
     expected = (columns * mass * variance[:, None]).T @ columns
     columns = columns @ _raise_matrix_to_power(expected, -0.5)
     seen = (columns * mass * (residual**2)[:, None]).T @ columns
-    pulls = sum_clusters((weight * residual)[:, None] * columns, groups)
+    row_pulls = (weight * residual)[:, None] * columns
+    pulls = sum_clusters(row_pulls, groups)
     pulls = pulls @ _raise_matrix_to_power(seen, -0.5)
-    total = sum_clusters((weight * residual)[:, None] * columns, np.zeros_like(groups))[
-        0
-    ]
+    total = sum_clusters(row_pulls, np.zeros_like(groups))[0]
     spread = pulls.T @ pulls
     values = np.linalg.eigvalsh(spread)
     # Clusters fewer than columns leave directions without any observed variance, which
@@ -100,9 +96,8 @@ def run_score_test(columns, residual, variance, weight, groups):
         return 0.0, 1.0
     square = float(total @ np.linalg.pinv(spread, rcond=1e-10, hermitian=True) @ total)
     sign = np.sign(total.sum()) if columns.shape[1] == 1 else 1.0
-    return float(sign * np.sqrt(max(square, 0.0))), float(
-        stats.chi2.sf(square, degrees)
-    )
+    root = sign * np.sqrt(max(square, 0.0))
+    return float(root), float(stats.chi2.sf(square, degrees))
 
 
 def _raise_matrix_to_power(matrix, power):

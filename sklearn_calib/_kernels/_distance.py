@@ -280,7 +280,12 @@ def bracket_distance(
     # The saddle point of Hu, Jambulapati, Tian, Yang (2024), section 4: entropic steps
     # in the coupling and Euclidean ones in the multipliers, whose ratio balances the
     # two geometries.
-    problem = _CouplingSaddlePoint(cost, balance, np.log(q), ratio=float(len(u)))
+    problem = _CouplingSaddlePoint(
+        cost,
+        balance,
+        np.log(q),
+        ratio=float(len(u)),
+    )
     log_x, x, multipliers = problem.make_start(q)
     sum_x = 0.0
     sum_l = 0.0
@@ -324,8 +329,9 @@ class _CouplingSaddlePoint(NamedTuple):
     ratio: float
 
     def make_start(self, q):
-        x = np.tile(q / len(self.cost), (len(self.cost), 1))
-        return np.log(x), x, np.zeros(len(self.cost))
+        n = len(self.cost)
+        x = np.tile(q / n, (n, 1))
+        return np.log(x), x, np.zeros(n)
 
     def take_extragradient_step(self, step, log_x, x, m):
         """Take a step, halved until its own test of convergence holds.

@@ -208,23 +208,23 @@ def _fit_line(log_odds, event_weight, weight, squares, cells, start, end, out):
         for k in range(start, end):
             i = cells[k]
             w = weight[i]
-            x = tried_a + tried_b * log_odds[i]
+            z = log_odds[i]
+            x = tried_a + tried_b * z
             q = _compute_expit(x)
             r = event_weight[i] - w * q
             spread = q * (1.0 - q)
             v = w * spread
             m = squares[i] * spread
-            now += (
-                w * (max(x, 0.0) + math.log1p(math.exp(-abs(x)))) - event_weight[i] * x
-            )
+            softplus = max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+            now += w * softplus - event_weight[i] * x
             ga += r
-            gb += r * log_odds[i]
+            gb += r * z
             haa += v
-            hab += v * log_odds[i]
-            hbb += v * log_odds[i] * log_odds[i]
+            hab += v * z
+            hbb += v * z * z
             maa += m
-            mab += m * log_odds[i]
-            mbb += m * log_odds[i] * log_odds[i]
+            mab += m * z
+            mbb += m * z * z
         determinant = haa * hbb - hab * hab
         # A trial that is worse is moved halfway back to the last good point.
         if not now <= loss * (1.0 + 1e-14) or not determinant > 0.0:
@@ -279,12 +279,13 @@ def fit_groups(
         high0 = high1 = -math.inf
         for k in range(start, end):
             i = cells[k]
+            z = log_odds[i]
             if event_weight[i] > 0.0:
-                low1 = min(low1, log_odds[i])
-                high1 = max(high1, log_odds[i])
+                low1 = min(low1, z)
+                high1 = max(high1, z)
             if event_weight[i] < weight[i]:
-                low0 = min(low0, log_odds[i])
-                high0 = max(high0, log_odds[i])
+                low0 = min(low0, z)
+                high0 = max(high0, z)
         out[:, g] = math.nan
         # All predictions are 0 or 1: no shift of the log-odds changes them.
         if variance <= 0.0:

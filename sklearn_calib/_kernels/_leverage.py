@@ -84,18 +84,13 @@ def _compute_dual(X, curvature, penalty, centre, curved):
     is_complete = len(curved) == n
     rows = X if is_complete else X[curved]
     inner = _compute_gram(rows, rows, centre)
-    norms = (
-        inner.diagonal() / penalty
-        if is_complete
-        else _compute_gram_diagonal(X, centre) / penalty
-    )
+    norms = inner.diagonal() if is_complete else _compute_gram_diagonal(X, centre)
+    norms = norms / penalty
     # Here m is close to 1 and (1 - m) / D cancels; the direct formula does not.
     flat = np.flatnonzero(curvature * norms < MIN_CURVATURE_TIMES_NORM)
-    cross = (
-        _compute_gram(rows, X[flat], centre) / penalty
-        if len(flat)
-        else np.empty((len(curved), 0))
-    )
+    cross = np.empty((len(curved), 0))
+    if len(flat):
+        cross = _compute_gram(rows, X[flat], centre) / penalty
     root = np.sqrt(curvature[curved])
     inner *= root[:, None] / penalty
     inner *= root
@@ -145,11 +140,10 @@ def _compute_primal_blocks(X, curvature, penalty, centre, intercept):
             block = rows.T @ (rows * curvature[:, a, b, None])
             if a == b:
                 block.flat[:: columns + 1] += diagonal
-            row_part, column_part = (
-                slice(c * columns, (c + 1) * columns) for c in (a, b)
-            )
-            hessian[row_part, column_part] = block
-            hessian[column_part, row_part] = block.T
+            block_rows = slice(a * columns, (a + 1) * columns)
+            block_columns = slice(b * columns, (b + 1) * columns)
+            hessian[block_rows, block_columns] = block
+            hessian[block_columns, block_rows] = block.T
     factor = _factor_primal(hessian)
     J = np.empty((n, r, r))
     for row_block in make_row_slices(n, columns * r * r):
@@ -170,9 +164,8 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
     # The curvature of a row is a matrix here, whose symmetric root takes the place of
     # sqrt(D).
     values, vectors = np.linalg.eigh(curvature)
-    root = (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ vectors.transpose(
-        0, 2, 1
-    )
+    scaled = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
+    root = scaled @ vectors.transpose(0, 2, 1)
     kernel = _compute_gram(X, X, centre) / penalty
     inner = np.einsum(
         "ij,iab,jbc->iajc",
@@ -182,14 +175,18 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
         optimize=True,
     ).reshape(n * r, n * r)
     factor = _factor_dual(inner)
-    right = np.einsum("iab,ij->iajb", root, kernel, optimize=True).reshape(n * r, n * r)
+    right = np.einsum(
+        "iab,ij->iajb",
+        root,
+        kernel,
+        optimize=True,
+    ).reshape(n * r, n * r)
     half = solve_triangular(
         factor, right, lower=True, overwrite_b=True, check_finite=False
     )
     half = half.reshape(n * r, n, r)
-    J = kernel.diagonal()[:, None, None] * np.eye(r) - np.einsum(
-        "kia,kib->iab", half, half
-    )
+    J = kernel.diagonal()[:, None, None] * np.eye(r)
+    J -= np.einsum("kia,kib->iab", half, half)
     if intercept:
         # The intercept has no penalty; its block is eliminated by the Schur complement.
         ones = solve_triangular(

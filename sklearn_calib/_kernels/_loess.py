@@ -81,7 +81,13 @@ def _fit_smoothing_operator(score, mass):
 
     def fill_rows(indices, first):
         width = _find_window_widths(score, windows, indices)
-        _fill_smoother_rows(x, pooled, score[indices], width, rows[first:])
+        _fill_smoother_rows(
+            x,
+            pooled,
+            score[indices],
+            width,
+            rows[first:],
+        )
 
     # With so few scores the fit is computed at each of them.
     if n <= MAX_SUPPORT_POINTS:
@@ -97,7 +103,9 @@ def _fit_smoothing_operator(score, mass):
     fill_rows(points, 0)
     row_numbers = np.arange(len(points))
     gains = np.full(len(points) - 1, np.inf)
-    while (n_new := min(MAX_SUPPORT_POINTS - len(points), len(points))) > 0:
+    while len(points) < MAX_SUPPORT_POINTS:
+        n_points = len(points)
+        n_new = min(MAX_SUPPORT_POINTS - n_points, n_points)
         low = points[:-1]
         high = points[1:]
         # Neighbours without a score between them cannot be halved.
@@ -112,9 +120,9 @@ def _fit_smoothing_operator(score, mass):
         high = high[chosen]
         middle = np.searchsorted(score, (score[low] + score[high]) / 2)
         middle = np.clip(middle, low + 1, high - 1)
-        new = np.arange(len(points), len(points) + len(middle))
+        new = np.arange(n_points, n_points + len(middle))
         # Each chosen interval is halved at the score nearest to its middle.
-        fill_rows(middle, len(points))
+        fill_rows(middle, n_points)
         fraction = (score[middle] - score[low]) / (score[high] - score[low])
         low_rows = row_numbers[chosen]
         high_rows = row_numbers[chosen + 1]

@@ -47,10 +47,10 @@ class LogOddsGrid:
         # probabilities change fast, and in proportion to z in the tails.
         self.max_index = round(fineness * float(np.arcsinh(_MAX_ABS_LOG_ODDS / 2)))
         self.n_cells = 2 * self.max_index + 1
-        self.edges = 2 * np.sinh(
-            (np.arange(self.n_cells + 1) - self.max_index - 0.5) / fineness
-        )
-        self.centre = 2 * np.sinh((np.arange(self.n_cells) - self.max_index) / fineness)
+        edge_index = np.arange(self.n_cells + 1) - self.max_index - 0.5
+        self.edges = 2 * np.sinh(edge_index / fineness)
+        centre_index = np.arange(self.n_cells) - self.max_index
+        self.centre = 2 * np.sinh(centre_index / fineness)
         self.width = np.diff(self.edges)
 
     def count_rows(
@@ -58,20 +58,22 @@ class LogOddsGrid:
     ) -> IntArray:
         """Count the rows of each part in whole numbers; shape (n_parts, 5, n_cells)."""
         near = np.clip(log_odds, -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS)
-        cell = (
-            np.rint(self.fineness * np.arcsinh(near / 2)).astype(np.intp)
-            + self.max_index
-        )
+        cell = np.rint(self.fineness * np.arcsinh(near / 2)).astype(np.intp)
+        cell += self.max_index
         # Positions within a cell are integers, so their sums do not depend on the order
         # or the batches of the rows.
-        position = np.rint(
-            (near - self.centre[cell]) * (_POSITIONS_PER_CELL / self.width[cell])
-        )
+        scale = _POSITIONS_PER_CELL / self.width[cell]
+        position = np.rint((near - self.centre[cell]) * scale)
         cell += self.n_cells * part
         counts = np.empty((n_parts, 5, self.n_cells), dtype=np.int64)
-        for number, weight in enumerate(
-            (None, outcome, position, position * position, position * outcome)
-        ):
+        weights = (
+            None,
+            outcome,
+            position,
+            position * position,
+            position * outcome,
+        )
+        for number, weight in enumerate(weights):
             sums = np.bincount(cell, weight, minlength=n_parts * self.n_cells)
             counts[:, number] = sums.reshape(n_parts, self.n_cells)
         return counts
@@ -108,16 +110,17 @@ def split_cells_into_atoms(counts: IntArray, cells: LogOddsGrid) -> BinnedCounts
     half_distance = step * np.sqrt(np.maximum(square / n - mean * mean, 0.0))
     log_odds = cells.centre[used] + step * mean
     has_events = k > 0
-    z_hit = (
-        cells.centre[used][has_events]
-        + step[has_events] * event_positions[has_events] / k[has_events]
-    )
-    apart_hit = half_distance[has_events]
+    k = k[has_events]
+    event_mean = step[has_events] * event_positions[has_events] / k
+    event_log_odds = cells.centre[used][has_events] + event_mean
+    half_event_distance = half_distance[has_events]
     return BinnedCounts(
         np.concatenate([log_odds - half_distance, log_odds + half_distance]),
         np.concatenate([n, n]) / 2,
-        np.concatenate([z_hit - apart_hit, z_hit + apart_hit]),
-        np.concatenate([k[has_events], k[has_events]]) / 2,
+        np.concatenate(
+            [event_log_odds - half_event_distance, event_log_odds + half_event_distance]
+        ),
+        np.concatenate([k, k]) / 2,
     )
 
 
@@ -154,22 +157,18 @@ def fit_line(
     basis = np.column_stack([np.ones_like(counts.log_odds), counts.log_odds])
 
     def evaluate_loss(theta):
-        return 0.5 * finite_precision @ (theta - _IDENTITY_LINE) ** 2 - float(
-            compute_log_likelihood(counts, *theta)
-        ), None
+        penalty = 0.5 * finite_precision @ (theta - _IDENTITY_LINE) ** 2
+        return penalty - float(compute_log_likelihood(counts, *theta)), None
 
     def compute_derivatives(theta):
         """Return gradient and Hessian of the loss; fixed parameters have the identity."""
         p = expit(basis @ theta)
-        slope = (
-            basis.T @ (counts.rows * p)
-            - counts.event_sums
-            + finite_precision * (theta - _IDENTITY_LINE)
-        )
+        pull = finite_precision * (theta - _IDENTITY_LINE)
+        gradient = basis.T @ (counts.rows * p) - counts.event_sums + pull
         information = _compute_information(basis, counts, p)
-        return slope * free, information * np.outer(free, free) + np.diag(
-            np.where(free, finite_precision, 1.0)
-        )
+        prior_information = np.diag(np.where(free, finite_precision, 1.0))
+        hessian = information * np.outer(free, free) + prior_information
+        return gradient * free, hessian
 
     def find_direction(theta, _):
         gradient, hessian = compute_derivatives(theta)
@@ -217,10 +216,10 @@ def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, Float
     log = compute_log_likelihood(counts, theta[:, 0], theta[:, 1])
     log = log - 0.5 * ((theta - _IDENTITY_LINE) ** 2) @ precision
     top = float(log.max())
-    volume = abs(float(np.linalg.det(root))) / (
-        2 * np.pi * float(np.prod(_SHIFT_SLOPE_PRIOR_SCALES))
-    )
-    return top + float(np.log(np.exp(log - top).sum() * volume)), mode, root
+    prior_volume = 2 * np.pi * float(np.prod(_SHIFT_SLOPE_PRIOR_SCALES))
+    volume = abs(float(np.linalg.det(root))) / prior_volume
+    log_evidence = top + float(np.log(np.exp(log - top).sum() * volume))
+    return log_evidence, mode, root
 
 
 def find_confidence_region(
@@ -268,11 +267,8 @@ def find_confidence_region(
         low = np.where(within, middle, low)
         high = np.where(within, high, middle)
     border = mode + low[:, None] * direction
-    return mode, np.where(
-        np.abs(border) > _MAX_ABS_SHIFT_OR_SLOPE / 2,
-        np.copysign(np.inf, border),
-        border,
-    )
+    is_far = np.abs(border) > _MAX_ABS_SHIFT_OR_SLOPE / 2
+    return mode, np.where(is_far, np.copysign(np.inf, border), border)
 
 
 def is_in_confidence_region(
@@ -316,13 +312,10 @@ def find_smallest_repair(
     bends = cells.edges[np.abs(cells.edges[:, None] - thirds).argmin(axis=0)]
 
     def make_basis(log_odds):
-        return np.column_stack(
-            [
-                np.ones_like(log_odds),
-                log_odds,
-                *(np.maximum(log_odds - bend, 0) for bend in bends),
-            ]
-        )
+        columns = [np.ones_like(log_odds), log_odds]
+        for bend in bends:
+            columns.append(np.maximum(log_odds - bend, 0))
+        return np.column_stack(columns)
 
     row_basis = make_basis(counts.log_odds)
     event_basis = make_basis(counts.event_log_odds)
@@ -333,12 +326,8 @@ def find_smallest_repair(
         offset,
         1,
     )
-    return (
-        offset,
-        line,
-        pvalue_slope,
-        _run_score_test(counts, row_basis, event_basis, line, 2),
-    )
+    pvalue_curvature = _run_score_test(counts, row_basis, event_basis, line, 2)
+    return offset, line, pvalue_slope, pvalue_curvature
 
 
 def _run_score_test(
@@ -359,18 +348,14 @@ def _run_score_test(
     solved = np.linalg.lstsq(inner, cross, rcond=None)[0]
     conditional_information = information[fitted:, fitted:] - cross.T @ solved
     conditional_score = score[fitted:] - solved.T @ score[:fitted]
-    values, vectors = np.linalg.eigh(
-        (conditional_information + conditional_information.T) / 2
-    )
+    symmetric = (conditional_information + conditional_information.T) / 2
+    values, vectors = np.linalg.eigh(symmetric)
     sure = values > 1e-9 * max(float(np.abs(information).max()), 1e-300)
     if not sure.any():
         return 1.0
-    return float(
-        chdtrc(
-            sure.sum(),
-            float(((vectors[:, sure].T @ conditional_score) ** 2 / values[sure]).sum()),
-        )
-    )
+    squares = (vectors[:, sure].T @ conditional_score) ** 2
+    statistic = float((squares / values[sure]).sum())
+    return float(chdtrc(sure.sum(), statistic))
 
 
 # -- when it changed ------------------------------------------------------------------------------

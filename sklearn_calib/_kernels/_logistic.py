@@ -304,17 +304,21 @@ def _search_line(evaluate_at, point, step, change, slope, nonnegative):
     falling = [point.coef[j] / -step[j] for j in nonnegative if step[j] < 0]
     longest = max(min(falling, default=np.inf), 1.0)
     length = 1.0
+
+    def evaluate_step(length):
+        return evaluate_at(point.coef + length * step)
+
     with np.errstate(over="ignore", invalid="ignore"):
-        reached = evaluate_at(point.coef + length * step)
+        reached = evaluate_step(length)
         while not reached.loss <= point.loss + 1e-4 * length * slope:
             length *= 0.3
             if length < 1e-100:
                 return None
-            reached = evaluate_at(point.coef + length * step)
+            reached = evaluate_step(length)
         growth = 4.0
         while length < longest and reached.residual @ change < 0.3 * slope:
             length = min(growth * length, longest)
-            further = evaluate_at(point.coef + length * step)
+            further = evaluate_step(length)
             if not further.loss < reached.loss:
                 break
             reached = further

@@ -75,25 +75,26 @@ def make_cone_frame(degree):
     # gives f.
     slopes = 2 / degree * np.cos(np.outer(np.arange(degree), angles)) / weights
     slopes[0] /= 2
-    to_coef = np.zeros((degree + 1, degree + 1))
+    n_coef = degree + 1
+    to_coef = np.zeros((n_coef, n_coef))
     to_coef[0, 0] = 1.0
     for i in range(degree):
         integral = chebyshev.chebint(slopes[:, i], lbnd=-1)
-        to_coef[: len(integral), 1 + i] = integral[: degree + 1]
-    rows = np.zeros((degree + 1, degree + 2))
+        to_coef[: len(integral), 1 + i] = integral[:n_coef]
+    rows = np.zeros((n_coef, degree + 2))
     rows[0, 0] = 1.0
     rows[1:, 2:] = np.hstack(blocks)
     starts = np.cumsum([0, 1, 1] + [block.shape[1] for block in blocks])
-    powers = np.arange(degree + 1)
-    from_monomial = np.empty((degree + 1, degree + 1))
+    powers = np.arange(n_coef)
+    from_monomial = np.empty((n_coef, n_coef))
     # The bound on the coefficients is one on monomials, eq. (18d) of Wang, Li, Dang
     # (2019), in the variable scaled to [-1, 1].
     from_monomial[0] = (-1.0) ** powers
     slope_powers = nodes[:, None] ** np.maximum(powers - 1, 0)
     from_monomial[1:] = weights[:, None] * powers * slope_powers
-    to_monomial = np.zeros((degree + 1, degree + 1))
-    for j in range(degree + 1):
-        poly = chebyshev.cheb2poly(np.eye(degree + 1)[j])
+    to_monomial = np.zeros((n_coef, n_coef))
+    for j in range(n_coef):
+        poly = chebyshev.cheb2poly(np.eye(n_coef)[j])
         to_monomial[: len(poly), j] = poly
     L = make_linear_map(rows, starts)
     return ConeFrame(

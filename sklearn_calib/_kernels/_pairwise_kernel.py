@@ -20,12 +20,10 @@ def compute_median_bandwidth(proba):
     If it is 0, the median of the pairs that differ; if none does, 1.
     """
     n = len(proba)
-    chosen = (
-        np.linspace(0, n - 1, MAX_MEDIAN_ROWS).astype(np.intp)
-        if n > MAX_MEDIAN_ROWS
-        else slice(None)
-    )
-    distances = 0.5 * pdist(np.asarray(proba)[chosen], "cityblock")
+    rows = np.asarray(proba)
+    if n > MAX_MEDIAN_ROWS:
+        rows = rows[np.linspace(0, n - 1, MAX_MEDIAN_ROWS).astype(np.intp)]
+    distances = 0.5 * pdist(rows, "cityblock")
     positive = distances[distances > 0]
     if not len(positive):
         return 1.0

@@ -82,12 +82,11 @@ class LogitAxis:
         for fractions in histograms:
             zeros = zeros or fractions[0] > 0
             ones = ones or fractions[-1] > 0
-            inner = np.append(
-                np.cumsum(fractions[1:33]), np.cumsum(fractions[-2:32:-1])[::-1]
-            )
-            filled = np.flatnonzero(
-                (inner > _MIN_WIDENING_FRACTION) & (fractions[1:-1] > 0)
-            )
+            # The fraction of the rows from a bin to the nearer end.
+            from_low = np.cumsum(fractions[1:33])
+            from_high = np.cumsum(fractions[-2:32:-1])[::-1]
+            is_large = np.append(from_low, from_high) > _MIN_WIDENING_FRACTION
+            filled = np.flatnonzero(is_large & (fractions[1:-1] > 0))
             positions += [HISTOGRAM_EDGES[filled], HISTOGRAM_EDGES[filled + 1]]
         ends = np.concatenate(positions)
         low, high = (ends.min(), ends.max()) if len(ends) else (0.0, 0.0)

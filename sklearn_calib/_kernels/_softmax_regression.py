@@ -375,7 +375,12 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
 
     def find_direction(theta, proba):
         gradient, hessian = _compute_joint_derivatives(
-            z, w, proba, theta[0], score_sum, class_sums
+            z,
+            w,
+            proba,
+            theta[0],
+            score_sum,
+            class_sums,
         )
         return solve_newton_step(hessian, gradient)
 

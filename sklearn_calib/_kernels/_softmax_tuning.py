@@ -90,23 +90,21 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
     w = weight / weight.sum()
     chosen = np.arange(z.shape[1])
     if len(chosen) > _MAX_TUNING_ROWS:
-        chosen = np.sort(
-            np.random.default_rng(0).permutation(len(chosen))[:_MAX_TUNING_ROWS]
-        )
+        shuffled = np.random.default_rng(0).permutation(len(chosen))
+        chosen = np.sort(shuffled[:_MAX_TUNING_ROWS])
+    share = w[chosen].sum()
     tuning_rows = (
         np.ascontiguousarray(z[:, chosen]),
         y_encoded[chosen],
-        w[chosen] / w[chosen].sum(),
+        w[chosen] / share,
     )
-    n_part = n_rows * w[chosen].sum()
+    n_part = n_rows * share
     losses = {}
     last = None
 
     def make_ridges(powers, n):
-        off, diagonal = _PENALTY_GRID_FACTOR ** np.asarray(powers) * (
-            k * (k - 1) / n,
-            k / n,
-        )
+        unit = (k * (k - 1) / n, k / n)
+        off, diagonal = _PENALTY_GRID_FACTOR ** np.asarray(powers) * unit
         full = np.full((k, k), off)
         np.fill_diagonal(full, diagonal)
         return full, float(diagonal)
@@ -118,7 +116,12 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
             pair = make_ridges(powers, n_part)
             # Neighbouring penalties have close solutions, so each fit starts from the
             # last one.
-            last = fit_softmax_regression(*tuning_rows, *pair, tol=1e-6, start=last)
+            last = fit_softmax_regression(
+                *tuning_rows,
+                *pair,
+                tol=1e-6,
+                start=last,
+            )
             losses[powers] = compute_leave_one_out_losses(
                 *tuning_rows, 1.0 / n_part, last, *pair
             )

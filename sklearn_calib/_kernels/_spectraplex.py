@@ -159,7 +159,12 @@ def _find_step(problem, point, mismatch):
     pivots, regular = _factor_matrices(matrix)
     count = R.shape[1] + (2 * point.p.shape[1] + 1 if limited else 0)
     mu = _sum_complementarity(point, limited) / count
-    aims = point._replace(X=-point.X, p=-point.p, n=-point.n, s=-point.s)
+    aims = point._replace(
+        X=-point.X,
+        p=-point.p,
+        n=-point.n,
+        s=-point.s,
+    )
     direction = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
     ahead = _move_point(
         point, direction, _find_step_length(point, direction, starts, limited)

@@ -391,7 +391,15 @@ def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
     sums = choose_sums_function(logits.size)
     tests = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
     parts = [
-        np.asarray(sums(logits[t], y_encoded[t], weight[t], fit.beta)) for t in tests
+        np.asarray(
+            sums(
+                logits[t],
+                y_encoded[t],
+                weight[t],
+                fit.beta,
+            )
+        )
+        for t in tests
     ]
     total = np.sum(parts, axis=0)
     loss = 0.0

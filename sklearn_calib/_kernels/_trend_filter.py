@@ -52,35 +52,47 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         return TrendFit(y.copy(), np.arange(1, n - 1), 0.0)
     step = np.diff(x)
     variance = 1 / w
-    u = np.zeros(n - 2)
+    n_changes = n - 2
+    u = np.zeros(n_changes)
     change = np.diff(np.diff(y) / step)
     start = np.abs(change).mean()
     if start == 0:
         return TrendFit(line, np.empty(0, dtype=int), 0.0)
     # The two rows are the distances of u to its upper and its lower bound. In the end
     # change = slack[0] - slack[1].
-    room = np.full((2, n - 2), penalty)
-    slack = np.full((2, n - 2), start)
+    room = np.full((2, n_changes), penalty)
+    slack = np.full((2, n_changes), start)
     values = y
     gap = np.inf
     for _ in range(max_iter):
-        mu = np.vdot(room, slack) / (2 * (n - 2))
+        mu = np.vdot(room, slack) / (2 * n_changes)
         # Eliminating the slacks from Newton's system leaves a quadratic price q on each
         # change of slope.
         ratio = slack / room
         q = ratio[0] + ratio[1]
         # The present fit takes the place of y, so the solution is a step from u. The
         # first direction aims at products of 0.
-        _, du, _ = smooth_slopes(step, values, variance, np.zeros(n - 2), q)
+        _, du, _ = smooth_slopes(
+            step,
+            values,
+            variance,
+            np.zeros(n_changes),
+            q,
+        )
         toward = du * _BOUND_SIGNS
         slack_change = ratio * toward - slack
         length = _find_step_length(room, slack, toward, slack_change)
         ahead = np.vdot(room - length * toward, slack + length * slack_change)
-        center = max((ahead / (2 * (n - 2)) / mu) ** 3, 1e-12) * mu
+        ahead_mu = ahead / (2 * n_changes)
+        center = max((ahead_mu / mu) ** 3, 1e-12) * mu
         # Mehrotra's corrector: the second-order term of the predictor, and the centre.
         aim = (center + toward * slack_change) / room
         smoothed, du, ahead_change = smooth_slopes(
-            step, values, variance, aim[0] - aim[1], q
+            step,
+            values,
+            variance,
+            aim[0] - aim[1],
+            q,
         )
         toward = du * _BOUND_SIGNS
         slack_change = aim - slack + ratio * toward
@@ -161,6 +173,7 @@ def _filter_and_smooth(
     b[1] = y[1]
     c[1] = (y[1] - y[0]) / step[0]
     for i in range(1, n - 1):
+        following = i + 1
         h = step[i]
         p = level[i]
         g = slope_of[i]
@@ -170,27 +183,31 @@ def _filter_and_smooth(
         lever = 1 + h * g
         ahead = p * lever * lever + h * h * d
         covariance = p * g * lever + h * d
-        slope_of[i + 1] = covariance / ahead
+        slope_of[following] = covariance / ahead
         # The variance of the slope given the level: a product of positive numbers,
         # if the usual update would subtract.
-        slope_variance[i + 1] = p * d / ahead
-        total = ahead + variance[i + 1]
-        level[i + 1] = ahead * variance[i + 1] / total
-        surprise[i + 1] = y[i + 1] - guess
-        prior[i + 1] = ahead
-        b[i + 1] = guess + ahead / total * surprise[i + 1]
-        c[i + 1] = slope + covariance / total * surprise[i + 1]
+        slope_variance[following] = p * d / ahead
+        noise = variance[following]
+        total = ahead + noise
+        level[following] = ahead * noise / total
+        error = y[following] - guess
+        surprise[following] = error
+        prior[following] = ahead
+        b[following] = guess + ahead / total * error
+        c[following] = slope + covariance / total * error
     values[n - 1] = b[n - 1]
     # The adjoint variables of the state that follows.
     pull_b = 0.0
     pull_c = 0.0
     for i in range(n - 2, 0, -1):
         # The variance of the measurement at i + 1.
-        total = prior[i + 1] + variance[i + 1]
+        following = i + 1
+        noise = variance[following]
+        total = prior[following] + noise
         # The gain of b; that of c is this one times slope_of.
-        gain = prior[i + 1] / total
-        pull_b = (variance[i + 1] * pull_b - surprise[i + 1]) / total
-        pull_b -= gain * slope_of[i + 1] * pull_c
+        gain = prior[following] / total
+        pull_b = (noise * pull_b - surprise[following]) / total
+        pull_b -= gain * slope_of[following] * pull_c
         pull_c = step[i] * pull_b + pull_c
         u[i - 1] = -pull_c
         change[i - 1] = m[i - 1] - q[i - 1] * pull_c

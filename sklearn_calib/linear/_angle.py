@@ -306,11 +306,8 @@ def _estimate_norms(seen, fit, covariance):
     # Least squares of the labels is a second fit whose inner product with the truth
     # needs no covariance, if there are more rows than features.
     if n - free > MIN_ROWS_PER_FEATURE * d and not sparse.issparse(fit.X):
-        return (
-            "least squares",
-            norm2,
-            *estimate_by_least_squares(seen, fit.X, fit.target, free),
-        )
+        inner, t2 = estimate_by_least_squares(seen, fit.X, fit.target, free)
+        return "least squares", norm2, inner, t2
     return "likelihood", norm2, np.nan, np.nan
 
 
@@ -487,7 +484,15 @@ def estimate_by_least_squares(
     if intercept:
         X = X - X.mean(axis=0)
         y = y - y.mean()
-    fitted = X @ lstsq(X, y, check_finite=False, lapack_driver="gelsy")[0]
+    fitted = (
+        X
+        @ lstsq(
+            X,
+            y,
+            check_finite=False,
+            lapack_driver="gelsy",
+        )[0]
+    )
     psi = y - fitted
     # For the squared loss D is the identity and df is d, so v and gamma have closed
     # forms.

@@ -109,9 +109,10 @@ def _compute_modified_huber_loss(f, y):
 
 def _compute_multinomial_loss(f, codes):
     p = softmax(f, axis=1)
+    labels = np.arange(len(f)), codes
     psi = -p
-    psi[np.arange(len(f)), codes] += 1
-    return logsumexp(f, axis=1) - f[np.arange(len(f)), codes], psi, p
+    psi[labels] += 1
+    return logsumexp(f, axis=1) - f[labels], psi, p
 
 
 LOSS_DERIVATIVES_BY_NAME = {
@@ -213,7 +214,16 @@ def read_linear(
         coef = np.column_stack([coef, intercept / constant])
         intercept = np.zeros(len(coef))
     if common["loss"] == "multinomial":
-        return [LinearFit(X, codes, weight, coef, intercept, **common)]
+        return [
+            LinearFit(
+                X,
+                codes,
+                weight,
+                coef,
+                intercept,
+                **common,
+            )
+        ]
     # One-vs-rest models are one binary fit per class.
     positive = [1] if len(model.classes_) == 2 else range(len(model.classes_))
     return [

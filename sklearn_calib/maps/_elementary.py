@@ -24,6 +24,9 @@ class _RisingMap(CalibrationMap, in_documents=False):
     ) -> None:
         pass
 
+    def keeps_absent(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Identity(_RisingMap):
@@ -37,9 +40,6 @@ class Identity(_RisingMap):
 
     def linear_input(self) -> str:
         return "proba"
-
-    def keeps_absent(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,9 +57,6 @@ class Uniform(_RisingMap):
 
     def linear_input(self) -> str:
         return "constant"
-
-    def keeps_absent(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,9 +89,6 @@ class Floor(_RisingMap):
         low = rows.p.min() < self.floor
         return rows.make_rows(low.where(higher / higher.sum(), rows.p))
 
-    def keeps_absent(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TailCompression(_RisingMap):
@@ -110,3 +104,6 @@ class TailCompression(_RisingMap):
     def lower(self, rows: Any) -> Any:
         shares = 1.0 / (1.0 + rows.log.max(axis=1, keepdims=True) - rows.log)
         return rows.make_rows(shares / shares.sum(axis=1, keepdims=True))
+
+    def keeps_absent(self) -> bool:
+        return False

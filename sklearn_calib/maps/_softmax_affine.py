@@ -51,10 +51,9 @@ class SoftmaxAffine(CalibrationMap):
     def apply(self, rows: Any) -> Any:
         # If the coefficient is one number, adding a constant to a row changes nothing.
         is_scaled = self.coef.ndim == 0
+        slope_0, slope_1 = self._slope_pair
         if rows.n_classes == 2 and is_scaled and self.least is None:
-            return rows.from_log_odds(
-                self._slope_pair[1] * rows.log_odds + self._added_log_odds
-            )
+            return rows.from_log_odds(slope_1 * rows.log_odds + self._added_log_odds)
         u = rows.relative_log if self.centred or is_scaled else rows.log
         if self.centred:
             u = u - rows.row_max(u)
@@ -62,11 +61,10 @@ class SoftmaxAffine(CalibrationMap):
         if self.least is not None and self.least > float(rows.xp.finfo(u.dtype).min):
             u = rows.xp.clip(u, self.least, None)
         if rows.n_classes == 2:
-            slope_0, slope_1 = self._slope_pair
             log_odds = slope_1 * rows.column(u, 1) - slope_0 * rows.column(u, 0)
             return rows.from_log_odds(log_odds + self._added_log_odds)
         if is_scaled:
-            u = u * self._slope_pair[1]
+            u = u * slope_1
         elif self.coef.ndim == 1:
             u = u * rows.constant(self, "coef")
         else:
@@ -75,9 +73,7 @@ class SoftmaxAffine(CalibrationMap):
             return rows.softmax(u + rows.constant(self, "intercept"))
         # Centred logits that are multiplied by a factor of at least 0 still have the
         # maximum 0.
-        return rows.softmax(
-            u, is_centred=self.centred and is_scaled and self._slope_pair[1] >= 0
-        )
+        return rows.softmax(u, is_centred=self.centred and is_scaled and slope_1 >= 0)
 
     @cached_property
     def _slope_pair(self):

@@ -253,17 +253,15 @@ class AdaptiveCalibration(Recalibrator):
         if self.neighborhood == "interval" and intervals is None:
             rows = weight * get_rows_per_weight(weight)
             self._wald = _WaldIntervals(proba, codes, rows, self.level)
-            self.intervals_ = expit(
-                np.column_stack(self._wald.compute_ends(self.log_odds_))
-            )
+            ends = self._wald.compute_ends(self.log_odds_)
+            self.intervals_ = expit(np.column_stack(ends))
         elif self.neighborhood == "interval":
             self._wald = None
-            self.intervals_ = np.column_stack(
-                [
-                    np.bincount(row_knot, weights=weight * end) / mass
-                    for end in intervals.T
-                ]
-            )
+            means = [
+                np.bincount(row_knot, weights=weight * end) / mass
+                for end in intervals.T
+            ]
+            self.intervals_ = np.column_stack(means)
         # Pseudo rows are counted in rows; weights may be in another unit.
         self._invented = self.prior_weight / get_rows_per_weight(weight)
         self._make_window_estimator()
@@ -278,11 +276,9 @@ class AdaptiveCalibration(Recalibrator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without what follows from the cells."""
-        return {
-            name: value
-            for name, value in super().__getstate__().items()
-            if name != "_cells"
-        }
+        state = dict(super().__getstate__())
+        state.pop("_cells", None)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -292,10 +288,11 @@ class AdaptiveCalibration(Recalibrator):
     def _predict_pairs(self, proba):
         score = compute_rank_score(proba)
         if self.neighborhood == "nearest":
-            return make_two_columns(self._cells.estimate_nearest(score))
-        return make_two_columns(
-            self._cells.estimate_window(score, *self._compute_interval_ends(score))
-        )
+            rate = self._cells.estimate_nearest(score)
+        else:
+            ends = self._compute_interval_ends(score)
+            rate = self._cells.estimate_window(score, *ends)
+        return make_two_columns(rate)
 
     def _compute_interval_ends(self, score):
         if self._wald is not None:
@@ -348,20 +345,16 @@ class _WaldIntervals:
     def __init__(self, proba, codes, weight, level):
         platt = PlattScaling()
         platt._fit(proba, codes, weight)
-        z = platt.slope_ * compute_log_odds(proba) + platt.intercept_
-        self.covariance = compute_model_covariance(
-            _add_constant_column(compute_log_odds(proba)),
-            weight,
-            z,
-            0.0,
-        )
+        score = compute_log_odds(proba)
+        z = platt.slope_ * score + platt.intercept_
+        design = _add_constant_column(score)
+        self.covariance = compute_model_covariance(design, weight, z, 0.0)
         self.factor = norm.ppf((1 + level) / 2) / max(abs(platt.slope_), 1e-300)
 
     def compute_ends(self, log_odds):
         """Compute log-odds of the lower and upper ends at these log-odds."""
-        half_width = self.factor * compute_standard_error(
-            _add_constant_column(log_odds), self.covariance
-        )
+        design = _add_constant_column(log_odds)
+        half_width = self.factor * compute_standard_error(design, self.covariance)
         return log_odds - half_width, log_odds + half_width
 
     def compute_crossings(self, ends):
@@ -386,12 +379,13 @@ def _add_constant_column(column):
 def _to_interval_ends(intervals):
     """Compute log-odds of the ends, moved outwards by the rounding of a probability."""
     low, high = intervals.T
+    epsilon = _MACHINE_EPSILON
+    # The probability and its complement are both moved.
+    rest_of_high = np.maximum((1 - high) - epsilon, 0.0)
     with np.errstate(divide="ignore"):
-        return (
-            np.log(low * (1 - _MACHINE_EPSILON)) - np.log(1 - low + _MACHINE_EPSILON),
-            np.log(high + _MACHINE_EPSILON * high)
-            - np.log(np.maximum((1 - high) - _MACHINE_EPSILON, 0.0)),
-        )
+        low_end = np.log(low * (1 - epsilon)) - np.log(1 - low + epsilon)
+        high_end = np.log(high + epsilon * high) - np.log(rest_of_high)
+    return low_end, high_end
 
 
 def _check_intervals(intervals, n):

@@ -341,9 +341,8 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
             positive,
         )
         by_mu = share * by_mu
-        return -(share @ log), -np.array(
-            [by_mu @ s, share @ by_tau, by_mu.sum()]
-        ) @ jacobian
+        gradient = np.array([by_mu @ s, share @ by_tau, by_mu.sum()])
+        return -(share @ log), -gradient @ jacobian
 
     # The likelihood is not concave in the noise, so the search starts from the best
     # point of a grid, on a sample of rows.
@@ -395,10 +394,11 @@ def _polish_minimum(loss, compute_slope, point, bounds):
         units = np.eye(len(point))[free] * room[:, None]
         # The Hessian by differences of exact gradients; second derivatives of the
         # averaged link would need more tables.
-        bent = [
-            compute_slope(point + unit) - compute_slope(point - unit) for unit in units
-        ]
-        bent = np.array(bent)[:, free] / (2 * room[:, None])
+        differences = []
+        for unit in units:
+            ahead = compute_slope(point + unit)
+            differences.append(ahead - compute_slope(point - unit))
+        bent = np.array(differences)[:, free] / (2 * room[:, None])
         step = np.zeros_like(point)
         sizes, axes = np.linalg.eigh((bent + bent.T) / 2)
         # Absolute eigenvalues make the step a descent direction if the loss is not

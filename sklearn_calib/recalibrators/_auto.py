@@ -513,18 +513,15 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             del self.weights_[name]
         # Candidates that claim to be monotone may still decrease for these data, for
         # instance if the scores are reversed.
-        falling = (
-            _find_decreasing_maps(fitted, proba)
-            if self.monotone and proba.shape[1] == 2
-            else []
-        )
+        falling = []
+        if self.monotone and proba.shape[1] == 2:
+            falling = _find_decreasing_maps(fitted, proba)
         for name in falling:
             del fitted[name], self.weights_[name]
         total = sum(self.weights_.values())
         if falling and not total > 0 and "identity" in chains:
-            fitted |= fit_chains(
-                {"identity": chains["identity"]}, proba, codes, weight
-            )[0]
+            identity = {"identity": chains["identity"]}
+            fitted |= fit_chains(identity, proba, codes, weight)[0]
             self.weights_["identity"] = total = 1.0
         if not total > 0:
             raise _no_usable_method_error(None if falling else error)
@@ -613,14 +610,15 @@ def list_candidates(
 
 def get_prior_rows(names: Sequence[str]) -> FloatArray:
     """Return the fraction of one invented row for each candidate."""
-    if "identity" not in names or len(names) == 1:
-        return np.full(len(names), 1 / len(names))
+    n = len(names)
+    if "identity" not in names or n == 1:
+        return np.full(n, 1 / n)
     shares = {"identity": 0.5}
-    if "default" in names and len(names) > 2:
+    if "default" in names and n > 2:
         # The default is itself a mean of unchanged scores and several maps. With few
         # rows others must be clearly better than it.
         shares = {"identity": 0.025, "default": 0.95}
-    other_share = (1 - sum(shares.values())) / (len(names) - len(shares))
+    other_share = (1 - sum(shares.values())) / (n - len(shares))
     return np.array([shares.get(name, other_share) for name in names])
 
 

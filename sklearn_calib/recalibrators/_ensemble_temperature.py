@@ -65,7 +65,10 @@ class EnsembleTemperatureScaling(Recalibrator):
     def _fit(self, proba, codes, weight):
         """Fit the temperature first, then the weights of the three parts."""
         self.temperature_scaling_ = self._fit_step(
-            TemperatureScaling(), proba, codes, weight
+            TemperatureScaling(),
+            proba,
+            codes,
+            weight,
         )
         rows = np.arange(len(codes))
         parts = np.stack([p[rows, codes] for p in self._compute_parts(proba)]).T

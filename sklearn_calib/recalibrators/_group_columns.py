@@ -129,12 +129,13 @@ def _convert_column(column, name):
 def select_columns(columns: dict[Any, AnyArray], names: list[Any]) -> list[AnyArray]:
     """Return the columns of a fit in its order; a missing one is an error."""
     if missing := [name for name in names if name not in columns]:
+        first_names = ", ".join(map(quote_text, names[:10]))
         raise invalid_input(
-            expected=f"the columns {', '.join(map(quote_text, names[:10]))} of groups, as at fit",
+            expected=f"the columns {first_names} of groups, as at fit",
             got=f"{len(columns)} columns",
             sentence=(
                 f"The table of groups lacks {quote_text(missing[0])}; at fit it had the columns "
-                f"{', '.join(map(quote_text, names[:10]))}"
+                f"{first_names}"
             ),
             hint="Pass the table with all columns of the fit",
         )

@@ -330,7 +330,12 @@ def warn_if_harmful(
     frequencies than those of the rows, such as `PriorShift` with a given prior, is not
     judged by them.
     """
-    if _targets_other_prior(recalibrator, y_encoded, weight, len(classes)):
+    if _targets_other_prior(
+        recalibrator,
+        y_encoded,
+        weight,
+        len(classes),
+    ):
         return
     positive = np.flatnonzero(weight > 0)
     if len(np.unique(y_encoded[positive])) < len(classes):

@@ -263,7 +263,10 @@ class MulticlassBinning(Recalibrator):
         sums = []
         for pool in pool_rows:
             completed = add_absent_class_rows(
-                proba[pool], codes[pool], weight[pool], absent
+                proba[pool],
+                codes[pool],
+                weight[pool],
+                absent,
             )
             sums.append(self._compute_sums(*completed))
         labels, first, size = sums[0]
@@ -300,7 +303,10 @@ class MulticlassBinning(Recalibrator):
         self._store_merged_cells(merged)
         self._warn_small_cells(merged, len(proba))
         self.error_bound_ = self._bound_error(
-            merged, size, weight[choice_rows].sum(), k
+            merged,
+            size,
+            weight[choice_rows].sum(),
+            k,
         )
         share = weight / weight.sum() / (2 if k == 2 else 1)
         target = np.eye(k)[codes]

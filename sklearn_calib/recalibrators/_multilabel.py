@@ -178,7 +178,11 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             method = new._resolve_method()
             check_same_index(y, X, sample_weight)
             names, pairs, table = validate_label_tables(
-                y, X, None, label_name="y", input_name="X"
+                y,
+                X,
+                None,
+                label_name="y",
+                input_name="X",
             )
             weight = canonical_weight(sample_weight, len(table))
             new._fit_pooling(_MultilabelInput(pairs, table, weight, names), method)
@@ -274,7 +278,8 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def _fit_labels_together(self, data, method):
         """Fit one method to the rows of all labels."""
-        self.pooled_ = data.fit_method(method, range(len(data.pairs)))
+        labels = range(len(data.pairs))
+        self.pooled_ = data.fit_method(method, labels)
         if self.pooled_ is None:
             warn_calibration(
                 expected="some label that is 0 in some rows and 1 in others",
@@ -283,10 +288,8 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
                 estimator=self,
             )
             self.pooled_ = data.fit_identity(0)
-        self.recalibrators_ = [self.pooled_] * len(data.pairs)
-        unknown = [
-            data.names[i] for i in range(len(data.pairs)) if not len(data.find_rows(i))
-        ]
+        self.recalibrators_ = [self.pooled_] * len(labels)
+        unknown = [data.names[i] for i in labels if not len(data.find_rows(i))]
         if unknown:
             warn_calibration(
                 expected="a row whose label is known, for each label",

@@ -83,8 +83,9 @@ def validate_class_frequencies(value: Any, classes: AnyArray, name: str) -> Floa
             got=f"shape {frequencies.shape}",
             hint="Pass one for each",
         )
-    if not ((frequencies >= 0) & (frequencies < np.inf)).all():
-        wrong = frequencies[~((frequencies >= 0) & (frequencies < np.inf))][0]
+    is_valid = (frequencies >= 0) & (frequencies < np.inf)
+    if not is_valid.all():
+        wrong = frequencies[~is_valid][0]
         raise invalid_input(
             expected=f"finite numbers >= 0 in {name}",
             got=f"{wrong:g}",
@@ -425,8 +426,9 @@ class PriorShift(Recalibrator):
             weights = np.ones(k)
             for column, value in iter_columns_by_label(class_weight, classes):
                 weights[column] = value
-        if not ((weights > 0) & (weights < np.inf)).all():
-            wrong = f"{weights[~((weights > 0) & (weights < np.inf))][0]:g}"
+        is_valid = (weights > 0) & (weights < np.inf)
+        if not is_valid.all():
+            wrong = f"{weights[~is_valid][0]:g}"
             raise invalid_input(
                 expected="weights that are finite and above 0",
                 got=wrong,

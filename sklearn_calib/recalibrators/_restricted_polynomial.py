@@ -244,7 +244,12 @@ class RestrictedPolynomialRegression(Recalibrator):
         # within ties.
         mean_t, mean_y, _ = compute_chebyshev_moments(x, share, mass, self.degree_)
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
-        [[fit]] = self._fit_candidates(data, self.degree_, [bound], moved_constraints)
+        [[fit]] = self._fit_candidates(
+            data,
+            self.degree_,
+            [bound],
+            moved_constraints,
+        )
         if fit is None:
             raise self._impossible_constraints_error(
                 constraints, f"a rising polynomial of degree {self.degree_}"
@@ -371,13 +376,20 @@ class RestrictedPolynomialRegression(Recalibrator):
         degrees = [degree for degree in degrees if degree <= max_degree]
         if len(x) < 2 * self.cv or not degrees:
             return self._smallest_degree(
-                x, share, mass, bounds[-1], moved_constraints
+                x,
+                share,
+                mass,
+                bounds[-1],
+                moved_constraints,
             ), bounds[-1]
         sums = []
         for f in range(self.cv):
             rows = fold == f
             mean_t, mean_y, _ = compute_chebyshev_moments(
-                x[rows], share[rows], mass[rows], degrees[-1]
+                x[rows],
+                share[rows],
+                mass[rows],
+                degrees[-1],
             )
             total = mass[rows].sum()
             # Moments are sums over rows: those of all folds but one are a difference,
@@ -445,21 +457,15 @@ class RestrictedPolynomialRegression(Recalibrator):
                 hint="Bound the map at fewer points",
             )
         parts = [_parse_constraint(entry, self.scale) for entry in self.constraints]
-        columns = [np.array(column) for column in zip(*parts, strict=True)]
-        constraints = _ProbabilityConstraints(
-            *columns[:-1], tuple(columns[-1].tolist())
-        )
+        *columns, texts = zip(*parts, strict=True)
+        constraints = _ProbabilityConstraints(*map(np.array, columns), texts)
+        p = constraints.probability
+        slope = constraints.slope
         for i, j in np.argwhere(constraints.low[:, None] > constraints.high):
-            same = constraints.slope[i] == constraints.slope[j]
             # The values increase, so a lower bound also applies to all points behind
             # it.
-            ahead = (
-                constraints.probability[i] <= constraints.probability[j]
-                and not constraints.slope[i]
-            )
-            if same and (
-                ahead or constraints.probability[i] == constraints.probability[j]
-            ):
+            is_ahead = p[i] <= p[j] and not slope[i]
+            if slope[i] == slope[j] and (is_ahead or p[i] == p[j]):
                 raise invalid_input(
                     expected="constraints that a map that rises can fulfil",
                     got=f"{constraints.text[i]} and {constraints.text[j]}",

@@ -112,7 +112,15 @@ def make_thresholds_section(thresholds: Sequence[Threshold]) -> Section:
         "probability is at least the target."
     )
     return Section(
-        tables=[Table(("target", "rule"), rows, "", "names unbroken")], notes=[sentence]
+        tables=[
+            Table(
+                ("target", "rule"),
+                rows,
+                "",
+                "names unbroken",
+            )
+        ],
+        notes=[sentence],
     )
 
 

@@ -159,7 +159,15 @@ class TrendFiltering(Recalibrator):
                 key=lambda line: line.criterion,
             )
         else:
-            best = next(iter_fits(proba, codes, weight, "aicc", lam=self.penalty))
+            best = next(
+                iter_fits(
+                    proba,
+                    codes,
+                    weight,
+                    "aicc",
+                    lam=self.penalty,
+                )
+            )
         self.line_ = best
         self.penalty_ = best.lam
         self.df_ = best.df

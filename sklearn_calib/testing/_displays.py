@@ -275,14 +275,13 @@ def _check_settings_untouched(display):
 
 def _check_names(display):
     """Check every text in the picture that is a name in the inputs, with a hostile name."""
-    axes = _plot_without_pyplot(display)
-    for name in sorted(
-        _collect_input_texts(display) & set(_find_visible_texts(axes[0].figure))
-    ):
+    figure = _plot_without_pyplot(display)[0].figure
+    visible = set(_find_visible_texts(figure))
+    for name in sorted(_collect_input_texts(display) & visible):
         renamed = _change_inputs(display, partial(_rename_text, name=name))
-        axes = _plot_without_pyplot(renamed)
-        axes[0].figure.canvas.draw()
-        seen = _find_visible_texts(axes[0].figure)
+        figure = _plot_without_pyplot(renamed)[0].figure
+        figure.canvas.draw()
+        seen = _find_visible_texts(figure)
         # a word of the display itself that is an input by chance
         own_word = name in seen
         assert _HOSTILE_NAME in seen or own_word, (

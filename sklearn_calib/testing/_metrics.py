@@ -194,8 +194,8 @@ def _check_scorer(metric, k, proba, y):
     names = np.array(["a", "b", "c", "d"])
     labels = names[y]
     scale = {"order": names[:k]} if "order" in metric.option_names else {}
-    model = DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), labels)
     X = np.zeros((len(y), 1))
+    model = DummyClassifier(strategy="prior").fit(X, labels)
     value = get_scorer(metric.spec.scorer_name, **scale)(model, X, labels)
     sign = 1 if metric.spec.greater_is_better else -1
     assert abs(sign * value - metric(labels, model.predict_proba(X), **scale)) < 1e-12

@@ -27,18 +27,22 @@ def _assert_predicts_simplex(fitted, proba):
 
 def _check_simplex(recalibrator, k, proba, y):
     fitted = fit_quietly(recalibrator, proba, y)
-    _assert_predicts_simplex(fitted, proba)
-    assert np.array_equal(fitted.transform(proba), fitted.predict_proba(proba))
-    assert np.array_equal(
-        fitted.predict(proba), fitted.predict_proba(proba).argmax(axis=1)
-    )
+    out = fitted.predict_proba(proba)
+    assert_simplex(out, proba.shape)
+    assert np.array_equal(fitted.transform(proba), out)
+    assert np.array_equal(fitted.predict(proba), out.argmax(axis=1))
 
 
 def _check_weights_are_repetition(recalibrator, k, proba, y):
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     if not recalibrator.capabilities.sample_weight:
         assert_refused(
-            lambda: fit_quietly(recalibrator, proba, y, sample_weight=weight),
+            lambda: fit_quietly(
+                recalibrator,
+                proba,
+                y,
+                sample_weight=weight,
+            ),
             "sample_weight",
         )
         return
@@ -83,10 +87,11 @@ def _check_weight_scale(recalibrator, k, proba, y):
 def _check_order_invariance(recalibrator, k, proba, y):
     if recalibrator.capabilities.order_dependent:
         return
-    proba = proba.round(1) + np.r_[np.zeros(k - 1), 1] * (
-        1 - proba.round(1).sum(1, keepdims=True)
-    )
-    proba = np.abs(proba) / np.abs(proba).sum(axis=1, keepdims=True)  # many ties
+    # Rounded probabilities have many ties.
+    proba = proba.round(1)
+    proba[:, -1] += 1 - proba.sum(axis=1)
+    proba = np.abs(proba)
+    proba /= proba.sum(axis=1, keepdims=True)
     order = np.random.default_rng(2).permutation(len(y))
     first = fit_quietly(recalibrator, proba, y)
     second = fit_quietly(recalibrator, proba[order], y[order])
@@ -136,7 +141,8 @@ def _check_zeros_and_ones(recalibrator, k, proba, y):
 
 
 def _check_constant_scores(recalibrator, k, *_):
-    proba = np.tile(np.arange(1.0, k + 1) / np.arange(1.0, k + 1).sum(), (40, 1))
+    row = np.arange(1.0, k + 1)
+    proba = np.tile(row / row.sum(), (40, 1))
     y = np.arange(40) % k
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -158,7 +164,12 @@ def _check_tiny(recalibrator, k, proba, y):
     for n in (k, k + 1):
         fitted = fit_quietly(recalibrator, proba[:n], np.arange(n) % k)
         _assert_predicts_simplex(fitted, proba)
-    fitted = fit_quietly(recalibrator, proba[:1], [0], classes=range(k))
+    fitted = fit_quietly(
+        recalibrator,
+        proba[:1],
+        [0],
+        classes=range(k),
+    )
     _assert_predicts_simplex(fitted, proba)
 
 
@@ -291,10 +302,10 @@ def _check_monotone(recalibrator, k, *_):
     if k != 2 or not recalibrator.capabilities.monotone:
         return
     proba, y = make_overconfident(2)
-    out = fit_quietly(recalibrator, proba, y).predict_proba(np.linspace(0, 1, 1001))[
-        :, 1
-    ]
-    assert np.diff(out).min() >= -1e-12, f"falls by {-np.diff(out).min():.3g}"
+    grid = np.linspace(0, 1, 1001)
+    out = fit_quietly(recalibrator, proba, y).predict_proba(grid)[:, 1]
+    smallest = np.diff(out).min()
+    assert smallest >= -1e-12, f"falls by {-smallest:.3g}"
 
 
 def _check_bad_input(recalibrator, k, proba, y):
