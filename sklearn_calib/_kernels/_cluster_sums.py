@@ -89,9 +89,9 @@ def run_score_test(columns, residual, variance, weight, groups):
     values = np.linalg.eigvalsh(spread)
     # Clusters fewer than columns leave directions without any observed variance, which
     # cannot be tested.
-    degrees = (
-        int((values > 1e-10 * max(values[-1], 1e-300)).sum()) if values[-1] > 0 else 0
-    )
+    degrees = 0
+    if values[-1] > 0:
+        degrees = int((values > 1e-10 * max(values[-1], 1e-300)).sum())
     if degrees == 0:
         return 0.0, 1.0
     square = float(total @ np.linalg.pinv(spread, rcond=1e-10, hermitian=True) @ total)
@@ -201,16 +201,16 @@ def compute_oe_ratio_interval(events, expected, mass, level):
     max_ratio = mass / expected.sum()
     total = EventTotal(events, mass, lambda c: expit(c) * max_ratio * expected)
     rate = min(total.rate, 1.0)
-    z = (
-        total.standardise_total(logit(1 / max_ratio))
-        if max_ratio > 1
-        else EventTotal(events, mass, lambda _: expected).standardise_total(0)
-    )
-    start = (
-        float(np.clip(logit(rate), -40, 40))
-        if 0 < rate < 1
-        else 40 * np.sign(rate - 0.5)
-    )
+    if max_ratio > 1:
+        z = total.standardise_total(logit(1 / max_ratio))
+    else:
+        # No parameter gives a ratio of 1: the probabilities themselves are tested.
+        fixed = EventTotal(events, mass, lambda _: expected)
+        z = fixed.standardise_total(0)
+    if 0 < rate < 1:
+        start = float(np.clip(logit(rate), -40, 40))
+    else:
+        start = 40 * np.sign(rate - 0.5)
     low, high = total.find_interval(start, level)
     low = 0.0 if rate <= 0 else expit(low)
     high = 1.0 if rate >= 1 else expit(high)

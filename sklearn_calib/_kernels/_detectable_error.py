@@ -79,24 +79,24 @@ class DetectableErrors:
 
         It is blind if it misses even scores without any information.
         """
-        detected = [
-            kind
-            for kind in self.kinds
-            if self.compute_power(kind(1.0), noise, critical) >= TARGET_POWER
-        ]
         errors = []
-        for kind in detected:
+        is_blind = True
+        for distort in self.kinds:
+
+            def is_detected(strength, distort=distort):
+                power = self.compute_power(distort(strength), noise, critical)
+                return power >= TARGET_POWER
+
+            if not is_detected(1.0):
+                continue
+            # Scores that are shrunk all the way have no information.
+            if distort == self.shrink_log_odds:
+                is_blind = False
             # The power rises with the strength of an error, so bisection finds where it
             # reaches the target.
-            strength = _find_crossing(
-                lambda s, kind=kind: (
-                    self.compute_power(kind(s), noise, critical) >= TARGET_POWER
-                ),
-                0.0,
-                1.0,
-            )
-            errors.append(self.measure_size(kind(strength)))
-        return max(errors, default=None), self.shrink_log_odds not in detected
+            strength = _find_crossing(is_detected, 0.0, 1.0)
+            errors.append(self.measure_size(distort(strength)))
+        return max(errors, default=None), is_blind
 
     def count_rows(self, size):
         """Return the rows, all of one weight, that reveal an error of this mean size.
@@ -105,30 +105,27 @@ class DetectableErrors:
         if there are none, or if more than 1e12 rows would be needed.
         """
         critical = self._draw_critical_value()
+        max_log_rows = np.log(_MAX_SEARCHED_ROWS)
         numbers = []
-        for kind in self.kinds:
-            if self.measure_size(kind(1.0)) < size:
+        for distort in self.kinds:
+
+            def is_large(strength, distort=distort):
+                return self.measure_size(distort(strength)) >= size
+
+            if not is_large(1.0):
                 continue
-            strength = _find_crossing(
-                lambda s, kind=kind: self.measure_size(kind(s)) >= size, 0.0, 1.0
-            )
-            truth = kind(strength)
+            truth = distort(_find_crossing(is_large, 0.0, 1.0))
 
             def is_detected(log, truth=truth):
                 n = np.exp(log)
                 noise = self.weight_fraction / n
-                return (
-                    self.compute_power(truth, noise, critical / np.sqrt(n))
-                    >= TARGET_POWER
-                )
+                power = self.compute_power(truth, noise, critical / np.sqrt(n))
+                return power >= TARGET_POWER
 
-            if not is_detected(np.log(_MAX_SEARCHED_ROWS)):
+            if not is_detected(max_log_rows):
                 return None
-            numbers.append(
-                float(
-                    np.exp(_find_crossing(is_detected, 0.0, np.log(_MAX_SEARCHED_ROWS)))
-                )
-            )
+            log_rows = _find_crossing(is_detected, 0.0, max_log_rows)
+            numbers.append(float(np.exp(log_rows)))
         return max(numbers, default=None)
 
     def _draw_critical_value(self):

@@ -387,7 +387,9 @@ def locate_onset(
     # of changes with its prior.
     behind = np.cumsum(gains[::-1], axis=0)[::-1] + log_prior
     top = behind.max(axis=1)
-    log = np.append(top + np.log(np.exp(behind - top[:, None]).sum(axis=1)), 0.0)
+    log = top + np.log(np.exp(behind - top[:, None]).sum(axis=1))
+    # After the last block no change has happened.
+    log = np.append(log, 0.0)
     weight = np.exp(log - log.max())
     mass = rows * (weight[:-1] + weight[1:]) / 2
     cumulated = np.cumsum(mass) / mass.sum()

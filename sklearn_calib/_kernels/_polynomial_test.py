@@ -134,7 +134,8 @@ def fit_natural_spline(log_odds, rows, events):
     mean = expit(design @ coef)
     columns = np.sqrt(weight * mean * (1 - mean))[:, None] * design
     # The zero rows keep the factor square if there are fewer rows than knots.
-    root = np.linalg.qr(np.vstack([columns, np.zeros((len(knots),) * 2)]), mode="r")
+    zero_rows = np.zeros((len(knots), len(knots)))
+    root = np.linalg.qr(np.vstack([columns, zero_rows]), mode="r")
     return LogisticSpline(basis, coef, root)
 
 

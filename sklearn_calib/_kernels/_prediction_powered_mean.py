@@ -29,12 +29,7 @@ def count_effective_clusters(weight, cluster):
 
 def choose_power_tuning(label_errors, gains):
     """Return the lambdas in [0, 1] of least sum (label_errors - gains @ lambda)^2."""
-    return lsq_linear(
-        gains,
-        label_errors,
-        (0.0, 1.0),
-        method="bvls",
-    ).x
+    return lsq_linear(gains, label_errors, (0.0, 1.0), method="bvls").x
 
 
 def compute_error_sum_variance(errors, n_effective, fitted):

@@ -89,6 +89,7 @@ class RankedScores:
             rank_position = rank_position[order]
             # The distribution functions are compared only after all rows of a tie.
             last = np.append(rank_position[1:] != rank_position[:-1], True)
-            distances.append(float(np.abs(np.cumsum(gap[order])[last]).max()))
+            path = np.cumsum(gap[order])[last]
+            distances.append(float(np.abs(path).max()))
         worst = int(np.argmax(distances))
         return MixtureDistance(min(distances[worst], 1.0), self.columns[worst], prior)

@@ -159,21 +159,18 @@ def fit_temperature_with_absent_classes(logits, y_encoded, weight, label_smoothi
     informative.
     """
     problems = split_by_n_available_classes(logits, y_encoded, weight)
-    spread = 1.0
-    if problems:
-        spread = max(
-            float((problem[0].max(axis=1) - problem[0].min(axis=1)).max())
-            for problem in problems
-        )
-        spread = spread or 1.0
+    spread = 0.0
+    for problem_logits, _, _ in problems:
+        ranges = problem_logits.max(axis=1) - problem_logits.min(axis=1)
+        spread = max(spread, float(ranges.max()))
+    spread = spread or 1.0
     unit, problems = _rescale_logits_for_powers(problems, spread)
 
     def sum_problems(beta):
         problem_sums = [np.zeros(6)]
-        problem_sums += [
-            np.asarray(choose_sums_function(problem[0].size)(*problem, beta))
-            for problem in problems
-        ]
+        for problem in problems:
+            compute_sums = choose_sums_function(problem[0].size)
+            problem_sums.append(np.asarray(compute_sums(*problem, beta)))
         return np.sum(problem_sums, axis=0)
 
     total = float(weight.sum())

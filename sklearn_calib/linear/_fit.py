@@ -181,12 +181,13 @@ def read_linear(
         )
     X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
     _, codes = read_labels(y, classes=model.classes_, input_name="y")
-    weight = canonical_weight(sample_weight, len(codes), keeps_unit=True)
+    n_rows = len(codes)
+    weight = canonical_weight(sample_weight, n_rows, keeps_unit=True)
     coef = np.atleast_2d(model.coef_)
-    if X.shape != (len(codes), coef.shape[1]):
+    if X.shape != (n_rows, coef.shape[1]):
         raise invalid_input(
             expected=f"the training rows, with {coef.shape[1]} features and a label each",
-            got=f"shape {X.shape} and {len(codes)} labels",
+            got=f"shape {X.shape} and {n_rows} labels",
             hint="Pass the X and y of the model's fit",
         )
     if isinstance(model.class_weight, str) and not (weight == weight[0]).all():
@@ -199,18 +200,17 @@ def read_linear(
         weight = weight * compute_sample_weight(
             model.class_weight, model.classes_[codes]
         )
-    common = reader(model, len(codes))
+    common = reader(model, n_rows)
     intercept = np.ravel(model.intercept_) + np.zeros(len(coef))
     if common["intercept_kind"] == PENALISED_INTERCEPT:
         # liblinear penalises the intercept as the coefficient of a constant column, so
         # it is read as one.
         constant = float(model.intercept_scaling)
-        column = np.full((len(codes), 1), constant)
-        X = (
-            sparse.hstack([X, column]).tocsr()
-            if sparse.issparse(X)
-            else np.hstack([X, column])
-        )
+        column = np.full((n_rows, 1), constant)
+        if sparse.issparse(X):
+            X = sparse.hstack([X, column]).tocsr()
+        else:
+            X = np.hstack([X, column])
         coef = np.column_stack([coef, intercept / constant])
         intercept = np.zeros(len(coef))
     if common["loss"] == "multinomial":

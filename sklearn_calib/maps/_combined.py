@@ -53,12 +53,10 @@ class Mixture(CalibrationMap):
         return rows.with_proba(rows.xp.clip(total, None, 1.0))
 
     def lower(self, rows: Any) -> Any:
-        weighted = zip(self.weights.tolist(), self.parts, strict=True)
-        return rows.make_rows(
-            combine_pairwise(
-                np.add, [rows.apply_map(part).p * w for w, part in weighted]
-            )
-        )
+        terms = []
+        for weight, part in zip(self.weights.tolist(), self.parts, strict=True):
+            terms.append(rows.apply_map(part).p * weight)
+        return rows.make_rows(combine_pairwise(np.add, terms))
 
     def direction(self) -> int | None:
         return combine_directions(part.direction() for part in self.parts)

@@ -105,9 +105,10 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
 
     def check(self, k: int, at: str) -> None:
         check_length(self.values, len(self.knots), f"{at}.values")
-        if self.domain is not None and self.domain[0] > self.domain[1]:
+        domain = self.domain
+        if domain is not None and domain[0] > domain[1]:
             raise invalid_field(
-                f"{at}.domain", expected="a <= b", got=f"{self.domain.tolist()}"
+                f"{at}.domain", expected="a <= b", got=f"{domain.tolist()}"
             )
         if self.scale == "proba":
             if self.input == "proba":
@@ -118,21 +119,16 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
                 )
             # A curve in the probability cannot continue beyond its knots on the
             # log-odds.
-            ends = self.knots[[0, -1]]
-            if (
-                self.domain is None
-                or self.domain[0] < ends[0]
-                or self.domain[1] > ends[1]
-            ):
+            low, high = self.knots[[0, -1]]
+            if domain is None or domain[0] < low or domain[1] > high:
                 raise invalid_field(
                     f"{at}.domain",
                     expected="a domain within the knots, if scale is 'proba'",
                     got="a larger one",
                 )
-        if self.link is None and self.domain is not None:
-            Numbers("", -_VALUE_TOLERANCE, 1 + _VALUE_TOLERANCE).read(
-                self.values, f"{at}.values"
-            )
+        if self.link is None and domain is not None:
+            proba = Numbers("", -_VALUE_TOLERANCE, 1 + _VALUE_TOLERANCE)
+            proba.read(self.values, f"{at}.values")
 
     @cached_property
     def _piece_tables(self):

@@ -82,15 +82,14 @@ class TopLabel(CalibrationMap):
         top = mapped[0].column(1)
         # Each row takes the numbers from the part of its predicted class.
         if len(mapped) > 1:
-            of_parts = (
-                np.column_stack([one.column(side) for one in mapped]) for side in (0, 1)
-            )
-            rest, top = (is_top.where(one, 0.0).sum() for one in of_parts)
+            rests = np.column_stack([table.column(0) for table in mapped])
+            tops = np.column_stack([table.column(1) for table in mapped])
+            rest = is_top.where(rests, 0.0).sum()
+            top = is_top.where(tops, 0.0).sum()
         # The logarithms are relative to the largest of the others, so that the exponent
         # does not cause an overflow. The predicted class gets no share.
-        shares = is_top.where(
-            rows.lowest_number, (rows.log - log_others.max()) * self.rest
-        ).softmax()
+        exponents = (rows.log - log_others.max()) * self.rest
+        shares = is_top.where(rows.lowest_number, exponents).softmax()
         out = is_top.where(top, rest * shares)
         if None in self.parts:
             # A row without a part is recognised by a table of 0 and 1 over the

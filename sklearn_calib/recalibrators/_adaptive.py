@@ -312,10 +312,11 @@ class AdaptiveCalibration(Recalibrator):
         # also change where an end meets a point.
         if self._wald is not None:
             points = np.append(points, self._wald.compute_crossings(points))
-        return self._make_curve(
-            points,
-            lambda score: self._cells.find_window(*self._compute_interval_ends(score)),
-        )
+
+        def find_window(score):
+            return self._cells.find_window(*self._compute_interval_ends(score))
+
+        return self._make_curve(points, find_window)
 
     def _make_curve(self, points, window):
         """Make a curve from its points, and a function that returns the window of a score."""

@@ -475,14 +475,11 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         prior = get_prior_rows(names)
         self.cv_losses_ = {}
         if outside:
-            table = np.column_stack(
-                [
-                    np.concatenate(
-                        [losses_by_name[name] for losses_by_name, _ in outside]
-                    )
-                    for name in names
-                ]
-            )
+            columns = []
+            for name in names:
+                fold_values = [values_by_name[name] for values_by_name, _ in outside]
+                columns.append(np.concatenate(fold_values))
+            table = np.column_stack(columns)
             mass = np.concatenate([left for _, left in outside]) * per_weight
             losses = compute_log_losses(table)
             means = mass @ losses / mass.sum()
@@ -498,9 +495,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         # A candidate of negligible weight would still cost a fit and its share of every
         # prediction.
         weights[weights < _MIN_CANDIDATE_WEIGHT] = 0.0
-        self.weights_ = dict(
-            zip(names, (weights / weights.sum()).tolist(), strict=True)
-        )
+        weights /= weights.sum()
+        self.weights_ = dict(zip(names, weights.tolist(), strict=True))
 
     def _refit_chains(self, chains, proba, codes, weight, n_rows):
         """Refit the candidates with weight to all rows, and drop those that fail or decrease."""

@@ -295,26 +295,23 @@ def cross_validate_steps(
     ]
     # For each fold, a track of the rows that are learned from and one of those that
     # judge.
-    tracks = [
-        [
-            _RoundTracker(rows.take_rows(fold_rows), correction.coding)
-            for fold_rows in fold
-        ]
-        for correction, fold in zip(corrections, folds, strict=True)
-    ]
+    tracks = []
+    for correction, (train, test) in zip(corrections, folds, strict=True):
+        learned = _RoundTracker(rows.take_rows(train), correction.coding)
+        held = _RoundTracker(rows.take_rows(test), correction.coding)
+        tracks.append((learned, held))
     mass = sum(held.rows.weight.sum() for _, held in tracks)
     n_steps, _ = options._count_steps()
-    losses = [
-        sum(sum_losses(start_margin[test], rows.take_rows(test)) for _, test in folds)
-        / mass
-    ]
+    start_loss = 0.0
+    for _, test in folds:
+        start_loss += sum_losses(start_margin[test], rows.take_rows(test))
+    losses = [start_loss / mass]
     best_step = 0
     for number in range(1, options.n_rounds * n_steps + 1):
         for correction, (train, held) in zip(corrections, tracks, strict=True):
             correction.grow_step(train, options, min_leaf_weight, [held])
-        losses.append(
-            sum(sum_losses(held.margin, held.rows) for _, held in tracks) / mass
-        )
+        loss = sum(sum_losses(held.margin, held.rows) for _, held in tracks)
+        losses.append(loss / mass)
         # The first of nearly equal numbers of steps is kept.
         if losses[number] < losses[best_step] - MIN_LOSS_GAIN_NATS:
             best_step = number

@@ -237,11 +237,10 @@ class _SplinedMap(Recalibrator):
         """Fit one spline to the log-odds of each class against the rest."""
         n_classes = proba.shape[1]
         is_class = [codes == column for column in range(n_classes)]
+        log_odds = [compute_log_odds(pair) for pair in iter_one_vs_rest(proba)]
         self.spline_ = SplineCalibration()
         self.spline_._fit_log_odds(
-            np.concatenate(
-                [compute_log_odds(pair) for pair in iter_one_vs_rest(proba)]
-            ),
+            np.concatenate(log_odds),
             np.concatenate(is_class),
             np.tile(weight, n_classes),
         )

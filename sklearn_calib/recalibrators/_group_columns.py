@@ -313,21 +313,16 @@ def compute_bin_edges(
     """Return inner edges of at most `n_bins` bins of about equal weight."""
     is_present = ~np.isnan(values)
     distinct, distinct_index = np.unique(values[is_present], return_inverse=True)
-    if len(distinct) < 2:
+    n_distinct = len(distinct)
+    if n_distinct < 2:
         return np.empty(0)
-    cumulative_weight = np.cumsum(
-        np.bincount(distinct_index, weight[is_present], minlength=len(distinct))
-    )
-    last_indices = np.arange(len(distinct) - 1)
-    if len(distinct) > n_bins:
-        target_weights = cumulative_weight[-1] * (
-            (np.arange(1, n_bins) - BIN_EDGE_TOLERANCE) / n_bins
-        )
-        last_indices = np.unique(
-            np.minimum(
-                np.searchsorted(cumulative_weight, target_weights), len(distinct) - 2
-            )
-        )
+    mass = np.bincount(distinct_index, weight[is_present], minlength=n_distinct)
+    cumulative_weight = np.cumsum(mass)
+    last_indices = np.arange(n_distinct - 1)
+    if n_distinct > n_bins:
+        shares = (np.arange(1, n_bins) - BIN_EDGE_TOLERANCE) / n_bins
+        indices = np.searchsorted(cumulative_weight, cumulative_weight[-1] * shares)
+        last_indices = np.unique(np.minimum(indices, n_distinct - 2))
     return 0.5 * (distinct[last_indices] + distinct[last_indices + 1])
 
 

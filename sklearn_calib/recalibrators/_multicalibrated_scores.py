@@ -1,7 +1,6 @@
 """MulticalibratedScores: the probabilities of a black box, calibrated in many groups at once."""
 
 from collections.abc import Iterable
-from itertools import zip_longest
 from numbers import Integral
 from typing import Any
 
@@ -200,15 +199,12 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
         # Rounded up, because the last round may be incomplete.
         self.n_rounds_ = -(-best_step // n_steps)
         self.n_trees_ = best_step * n_trees
-        gains = (
-            np.sum([correction.gains for correction in self._corrections], axis=(0, 1))
-            if best_step
-            else []
-        )
         names = [*self._schema.names, SCORE_FEATURE_NAME]
-        self.feature_gains_ = dict(
-            zip_longest(names, np.ravel(gains).tolist(), fillvalue=0.0)
-        )
+        self.feature_gains_ = dict.fromkeys(names, 0.0)
+        if best_step:
+            gains = [correction.gains for correction in self._corrections]
+            totals = np.sum(gains, axis=(0, 1)).tolist()
+            self.feature_gains_ |= zip(names, totals, strict=False)
 
     def _predict_second(
         self, proba: FloatArray, columns: dict[Any, AnyArray]

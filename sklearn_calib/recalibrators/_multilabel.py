@@ -382,19 +382,24 @@ class _MultilabelInput(NamedTuple):
 
     def fit_method(self, method, chosen):
         """Return a copy of a method fitted to some labels together; None if all rows agree."""
-        kept = [(label, self.find_rows(label)) for label in chosen]
-        labels = np.concatenate(
-            [self.table[rows, label] for label, rows in kept]
-        ).astype(np.intp)
+        outcomes = []
+        pairs = []
+        weights = []
+        for label in chosen:
+            rows = self.find_rows(label)
+            outcomes.append(self.table[rows, label])
+            pairs.append(self.pairs[label][rows])
+            weights.append(self.weight[rows])
+        y_encoded = np.concatenate(outcomes).astype(np.intp)
         # A fit needs rows of both kinds.
-        if len(np.unique(labels)) < 2:
+        if len(np.unique(y_encoded)) < 2:
             return None
         return fit_validated(
             clone(method),
-            stack_rows([self.pairs[label][rows] for label, rows in kept]),
-            labels,
+            stack_rows(pairs),
+            y_encoded,
             BINARY_CLASSES,
-            sample_weight=np.concatenate([self.weight[rows] for _, rows in kept]),
+            sample_weight=np.concatenate(weights),
         )
 
     def fit_identity(self, label):
@@ -411,9 +416,12 @@ class _MultilabelInput(NamedTuple):
         # Leaving a row out removes one of its copies if the weight is a count, else the
         # whole row.
         unit = np.minimum(self.weight, 1.0) if are_counts(self.weight) else self.weight
-        lifted = [clip_to_floor(pair, platt.floor_) for pair in self.pairs]
+        scores = []
+        for pair in self.pairs:
+            clipped = clip_to_floor(pair, platt.floor_)
+            scores.append(compute_map_input(clipped, platt.scale))
         return LabelColumns(
-            np.column_stack([compute_map_input(pair, platt.scale) for pair in lifted]),
+            np.column_stack(scores),
             np.where(is_known, self.table, 0.0),
             is_known * self.weight[:, None],
             is_known * unit[:, None],

@@ -80,10 +80,8 @@ class SmoothIsotonicCalibration(Recalibrator):
         """Make a monotone cubic through the blocks, in the smaller probability on each side."""
         if len(self.knots_) == 1:
             return maps.make_constant(self.values_[0])
-        first, second = (
-            np.log(np.maximum(p, MIN_POSITIVE_FLOAT)) for p in (self._rest, self.knots_)
-        )
-        knots = second - first
+        log_rest = np.log(np.maximum(self._rest, MIN_POSITIVE_FLOAT))
+        knots = np.log(np.maximum(self.knots_, MIN_POSITIVE_FLOAT)) - log_rest
         lower, upper = (
             PchipInterpolator(x, self.values_).derivative()(x)
             for x in (self.knots_, -self._rest)

@@ -79,9 +79,8 @@ class SoftmaxRegression(FittedSoftmax):
             beta = step.inverse_temperature_
             # The same share as `TemperatureScaling(laplace=True)` mixes in.
             share = 1.0 / (step.n_samples_ + 1.0)
-            return log_proba(
-                mix_with_uniform(scale_proba(log_proba(proba), beta), share)
-            )
+            scaled = scale_proba(log_proba(proba), beta)
+            return log_proba(mix_with_uniform(scaled, share))
         return scale_inputs(
             log_proba(proba), self.temperature_scaling_.inverse_temperature_
         )

@@ -83,14 +83,15 @@ class Threshold(RenderableMixin):
         return " or ".join(map(self._format_range, self.intervals))
 
     def _format_range(self, ends):
-        low, high = _SCORE_RANGE_BY_INPUT[self.input]
-        if ends[0] == ends[1]:
-            return f"score = {ends[0]!r}"
-        if ends[0] == low:
-            return f"score <= {ends[1]!r}"
-        if ends[1] == high:
-            return f"{ends[0]!r} <= score"
-        return f"{ends[0]!r} <= score <= {ends[1]!r}"
+        smallest, largest = _SCORE_RANGE_BY_INPUT[self.input]
+        low, high = ends
+        if low == high:
+            return f"score = {low!r}"
+        if low == smallest:
+            return f"score <= {high!r}"
+        if high == largest:
+            return f"{low!r} <= score"
+        return f"{low!r} <= score <= {high!r}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the threshold as a dict of numbers, texts and lists."""

@@ -92,10 +92,12 @@ def _iter_drawn_numbers(ax):
 
 
 def _are_equal(series, drawn):
-    return len(series) == len(drawn) and all(
-        np.shape(a) == np.shape(b) and np.allclose(a, b, equal_nan=True)
-        for a, b in zip(series, drawn, strict=True)
-    )
+    if len(series) != len(drawn):
+        return False
+    for a, b in zip(series, drawn, strict=True):
+        if np.shape(a) != np.shape(b) or not np.allclose(a, b, equal_nan=True):
+            return False
+    return True
 
 
 def _assert_axes_show_panels(axes, panels):
@@ -292,13 +294,14 @@ def _check_names(display):
 def _find_visible_texts(figure):
     """Return the visible texts of a picture."""
     text_class = import_optional("matplotlib.text", "plot").Text
-    seen = [text for text in figure.findobj(text_class) if text.get_visible()]
-    formulas = import_optional("matplotlib.cbook", "plot").is_math_text
-    return [
-        text.get_text().replace(r"\$", "$").strip()
-        for text in seen
-        if not (text.get_parse_math() and formulas(text.get_text()))
-    ]
+    is_math_text = import_optional("matplotlib.cbook", "plot").is_math_text
+    texts = []
+    for artist in figure.findobj(text_class):
+        text = artist.get_text()
+        is_formula = artist.get_parse_math() and is_math_text(text)
+        if artist.get_visible() and not is_formula:
+            texts.append(text.replace(r"\$", "$").strip())
+    return texts
 
 
 def _is_record(thing):

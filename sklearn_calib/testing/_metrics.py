@@ -120,18 +120,16 @@ def _check_cells(metric, k, proba, y):
         return
     score = proba.max(axis=1).round(1)
     hit = (proba.argmax(axis=1) == y).astype(np.intp)
-    rows = Predictions(
-        np.column_stack([1 - score, score]),
-        hit,
-        None,
-        np.arange(2),
-    )
+    classes = np.arange(2)
+    pair = np.column_stack([1 - score, score])
+    rows = Predictions(pair, hit, None, classes)
     cells = rows.problems()[0].cells
+    pooled_pair = np.column_stack([1 - cells.score, cells.score])
     pooled = Predictions(
-        np.tile(np.column_stack([1 - cells.score, cells.score]), (2, 1)),
+        np.tile(pooled_pair, (2, 1)),
         np.repeat([1, 0], len(cells.score)),
         np.r_[cells.hits, cells.mass - cells.hits],
-        np.arange(2),
+        classes,
     )
     difference = abs(metric.evaluate(rows) - metric.evaluate(pooled))
     assert difference < 1e-7, f"pooled rows differ by {difference:.3g}"
