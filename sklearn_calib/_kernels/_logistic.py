@@ -304,21 +304,17 @@ def _search_line(evaluate_at, point, step, change, slope, nonnegative):
     falling = [point.coef[j] / -step[j] for j in nonnegative if step[j] < 0]
     longest = max(min(falling, default=np.inf), 1.0)
     length = 1.0
-
-    def evaluate_step(length):
-        return evaluate_at(point.coef + length * step)
-
     with np.errstate(over="ignore", invalid="ignore"):
-        reached = evaluate_step(length)
+        reached = evaluate_at(point.coef + length * step)
         while not reached.loss <= point.loss + 1e-4 * length * slope:
             length *= 0.3
             if length < 1e-100:
                 return None
-            reached = evaluate_step(length)
+            reached = evaluate_at(point.coef + length * step)
         growth = 4.0
         while length < longest and reached.residual @ change < 0.3 * slope:
             length = min(growth * length, longest)
-            further = evaluate_step(length)
+            further = evaluate_at(point.coef + length * step)
             if not further.loss < reached.loss:
                 break
             reached = further
