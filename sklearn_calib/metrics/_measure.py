@@ -469,7 +469,7 @@ def _get_options(function):
     """Return the parameters of a measure's function without the first and the shared ones."""
     _, *options = signature(function).parameters.values()
     # `**shared` declares the shared ones for type checkers.
-    keyword_only = []
+    keyword_only: list[Parameter] = []
     for option in options:
         if option.kind is Parameter.VAR_KEYWORD:
             continue
