@@ -588,9 +588,10 @@ def report_of(rows, how):
     return found, found.bins(), found.line(), np.concatenate([[0.0], *drawn])
 
 
-#: Checksums, dates, versions, colours and times.
+#: Checksums, dates, versions, colours and times. The digits of a fraction are not a
+#: checksum: how many there are depends on the last one, and so on the processor.
 OTHER_NUMBERS = (
-    r"\b[0-9a-f]{12,}\b|\d{4}-\d\d-\d\d\S*|\d+(\.\d+){2,}\S*|"
+    r"(?<![.\w])[0-9a-f]{12,}\b|\d{4}-\d\d-\d\d\S*|\d+(\.\d+){2,}\S*|"
     r"#[0-9a-f]{3,8}|\d[\d.]* m?s\b"
 )
 
