@@ -287,7 +287,7 @@ MUTANTS = {
         "inference._internal_validation",
         "rngs = spawn_generators(random_state,",
         "rngs = spawn_generators(0,",
-        "inference/test_internal_validation.py::test_each_option_matters[random_state-<class 'int]",
+        "inference/test_internal_validation.py::test_each_option_matters[all]",
     ),
     "internal_validation: tails of twice the size": Mutant(
         "inference._internal_validation",
@@ -376,7 +376,7 @@ MUTANTS = {
         "recalibrators._venn_abers",
         "return self.table_[2 * below + is_fitted_score]",
         "return self.table_[2 * below + is_fitted_score][:, ::-1]",
-        "recalibrators/test_venn_abers.py::test_equals_the_definition[1]",
+        "recalibrators/test_venn_abers.py::test_equals_the_definition[all]",
     ),
     # -- decompositions
     "LossDecomposition: standard errors off by the root of 2": Mutant(
