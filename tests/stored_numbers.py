@@ -79,7 +79,7 @@ LEFT_OUT = (
 # --- the numbers of a result --------------------------------------------------------------------
 
 
-def fields_of(result, name="", depth=0):
+def parse_error_fields(result, name="", depth=0):
     """(path, array or word) of all that a result holds, with its properties."""
     if isinstance(result, str):
         is_word = len(result) < 20 and " " not in result
@@ -112,7 +112,9 @@ def fields_of(result, name="", depth=0):
             yield name, array.astype(float)
         return
     for part, one in parts:
-        yield from fields_of(one, f"{name}.{part}" if part != "" else name, depth + 1)
+        yield from parse_error_fields(
+            one, f"{name}.{part}" if part != "" else name, depth + 1
+        )
 
 
 def parts_of_list(result, depth):
@@ -121,7 +123,7 @@ def parts_of_list(result, depth):
         return [(getattr(one, "quantity", str(i)), one) for i, one in enumerate(result)]
     columns = {}
     for one in result:
-        for field, value in fields_of(one, "", depth + 1):
+        for field, value in parse_error_fields(one, "", depth + 1):
             if not isinstance(value, str):
                 columns.setdefault(field.lstrip("."), []).append(value.ravel())
     return [(field, np.concatenate(column)) for field, column in columns.items()]
@@ -699,7 +701,7 @@ def answer(ask):
             for one in caught
             if issubclass(one.category, CalibrationWarning)
         ]
-        found = dict(fields_of(result))
+        found = dict(parse_error_fields(result))
         if messages:
             found["warnings"] = numbers_of_messages(messages)
             found["words of warnings"] = checksum_of_words(map(str, messages))

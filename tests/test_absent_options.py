@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
@@ -137,7 +137,9 @@ def test_rows_copies_and_pickles_keep_the_mark(kind):
 def test_every_other_method_refuses(name):
     method = get_recalibrator(name)
     if not method.capabilities.allows_absent_classes:
-        with refuses(ValueError, hint="Take 'temperature', 'identity' or 'auto'"):
+        with raises_invalid_input(
+            ValueError, hint="Take 'temperature', 'identity' or 'auto'"
+        ):
             method.fit(MARKED["proba"][:50], Y[:50])
 
 
@@ -171,7 +173,9 @@ def test_a_label_that_its_row_does_not_have():
     row = next(i for i in ROWS if GONE[i].any())
     wrong[row] = GONE[row].argmax()
     for call in (log_loss, lambda y, p: TemperatureScaling().fit(p, y)):
-        with refuses(ValueError, expected="labels among the options of their rows"):
+        with raises_invalid_input(
+            ValueError, expected="labels among the options of their rows"
+        ):
             call(wrong, MARKED["proba"])
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import main
 from sklearn_calib._cli._prediction_batches import describe_files
@@ -113,7 +113,7 @@ def test_one_file_is_one_of_this_machine(address):
         lambda: is_summary_file(address),
     )
     for call in calls:
-        with refuses(
+        with raises_invalid_input(
             ValueError, expected=".*the path of a local file", value="the address"
         ) as error:
             call()
@@ -151,7 +151,7 @@ REPEATED = [
 def test_libraries_that_repeat_a_secret_are_not_quoted(address, capsys):
     words = ["--label", "y", "--prob", "p"]
     assert main(["audit", address, *words, "--allow", "remote"]) == 2
-    with refuses(ValueError, expected="an address") as error:
+    with raises_invalid_input(ValueError, expected="an address") as error:
         summarize(address, label="y", prob="p")
     assert "SECRET" not in capsys.readouterr().err + "".join(
         traceback.format_exception(error.value)
@@ -184,7 +184,7 @@ def test_google_is_asked_for_seconds(monkeypatch, address, asked):
 
     fs = SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri))
     monkeypatch.setattr(input_files, "import_optional", lambda *_: fs)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="an address that pyarrow can open", value=".*no network"
     ):
         list(input_files.expand_paths(address))

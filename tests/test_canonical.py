@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy import sparse, special
 
 from sklearn_calib._kernels._two_class_problems import (
@@ -105,7 +105,9 @@ def test_refused_scores(scores, kind, error, message):
 
 
 def test_columns_are_counted():
-    with refuses(ValueError, expected="3 columns of scores, one per class", value="2"):
+    with raises_invalid_input(
+        ValueError, expected="3 columns of scores, one per class", value="2"
+    ):
         canonical_proba([0.5], n_classes=3)
 
 
@@ -261,7 +263,7 @@ def test_tables_of_labels():
     ):
         classes, codes = canonical_labels(y)
         assert classes.tolist() == ["n", "y"] and codes.tolist() == [0, 1, 0]
-    with refuses(ValueError, value="(<NA>|nan)", row=1):
+    with raises_invalid_input(ValueError, value="(<NA>|nan)", row=1):
         canonical_labels(pd.Series([1, pd.NA, 0], dtype="Int64"))
 
 
@@ -546,7 +548,9 @@ def test_softmax_of_half_precision_stored_in_single():
         CalibrationWarning, match="as numbers of half precision make them"
     ):
         warned = canonical_proba(half)
-    with refuses(ValueError, hint=".*numbers of half precision: divide rows") as caught:
+    with raises_invalid_input(
+        ValueError, hint=".*numbers of half precision: divide rows"
+    ) as caught:
         canonical_proba(half, tolerance=1e-6)
     tolerance = float(re.search(r"tolerance=([\d.]+)", str(caught.value))[1])
     proba = canonical_proba(half, tolerance=tolerance)
@@ -571,15 +575,15 @@ def test_bfloat16_stored_in_single():
         found = canonical_proba(brain)
     np.testing.assert_allclose(found, brain / total, rtol=1e-15)
     np.testing.assert_array_equal(found, canonical_proba(brain, tolerance=0.01))
-    with refuses(ValueError, expected="rows that sum to 1"):
+    with raises_invalid_input(ValueError, expected="rows that sum to 1"):
         canonical_proba(brain, tolerance=1e-3)
-    with refuses(ValueError, expected="rows that sum to 1"):
+    with raises_invalid_input(ValueError, expected="rows that sum to 1"):
         canonical_proba(brain * np.float32(0.98))  # too far, and other numbers
-    with refuses(ValueError, expected="rows that sum to 1"):
+    with raises_invalid_input(ValueError, expected="rows that sum to 1"):
         canonical_proba(brain * np.float32(1 + 1e-6))  # other numbers
     soft = validate_soft_labels(brain)
     np.testing.assert_allclose(np.bincount(soft.items, soft.weight), 1.0)
-    with refuses(ValueError, expected=".*whose rows sum to 1"):
+    with raises_invalid_input(ValueError, expected=".*whose rows sum to 1"):
         validate_soft_labels(brain * np.float32(1 + 1e-6))
 
 
@@ -601,7 +605,7 @@ def test_half_precision_of_many_classes(k):
     worst = np.abs(half.astype(float).sum(axis=1) - 1).max()
     assert worst > 1e-3 * (k / 100) ** 0.5  # 4e-3 and more for 1000 classes
     assert np.abs(canonical_proba(half).sum(axis=1) - 1).max() <= 1e-15
-    with refuses(ValueError, expected="rows that sum to 1"):
+    with raises_invalid_input(ValueError, expected="rows that sum to 1"):
         canonical_proba((half * (1 - 2e-3 * k**0.5)).astype(np.float16))
 
 
@@ -617,7 +621,7 @@ def test_rounded_decimals_are_recognised(decimals, dtype, k):
         ) as said:
             warned = canonical_proba(rounded)
         assert len(said) == 1
-    with refuses(ValueError, expected="rows that sum to 1") as caught:
+    with raises_invalid_input(ValueError, expected="rows that sum to 1") as caught:
         canonical_proba(rounded, tolerance=None if decimals == 1 else 1e-7)
     unit = "decimal," if decimals == 1 else "decimals,"
     assert f"rounded to {decimals} {unit}" in str(caught.value)
@@ -653,29 +657,35 @@ def test_one_rule_for_rounded_rows_everywhere():
     off = rounded.copy()
     off[7, 0] += 0.06
     for use in uses.values():
-        with refuses(ValueError, expected=".*rows that sum to 1", value="a sum of"):
+        with raises_invalid_input(
+            ValueError, expected=".*rows that sum to 1", value="a sum of"
+        ):
             use(off)
 
 
 def test_what_the_message_says_of_other_sums():
-    with refuses(ValueError, hint=r".*were rounded, divide .*tolerance=0.042\)"):
+    with raises_invalid_input(
+        ValueError, hint=r".*were rounded, divide .*tolerance=0.042\)"
+    ):
         canonical_proba([[0.123456789, 0.836543211]])
-    with refuses(ValueError, hint=".*logits") as caught:
+    with raises_invalid_input(ValueError, hint=".*logits") as caught:
         canonical_proba([[0.2, 0.2]])
     assert "tolerance" not in str(caught.value)
     assert canonical_proba([[0.33, 0.66]], tolerance=0.01).sum() == pytest.approx(1)
     assert canonical_proba([[0.5, 0.5]], tolerance=0).tolist() == [[0.5, 0.5]]
     for tolerance in (-0.1, 1, True, "auto", np.nan):
-        with refuses(ValueError, expected=r"a tolerance in \[0, 1\)"):
+        with raises_invalid_input(ValueError, expected=r"a tolerance in \[0, 1\)"):
             canonical_proba([0.5], tolerance=tolerance)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="tolerance without kind", value="both", hint="Leave"
     ):
         canonical_proba([0.5], kind="logits", tolerance=0.1)
 
 
 def test_a_tolerance_does_not_widen_the_range():
-    with refuses(ValueError, expected=r"probabilities in \[0, 1\]", value="-0.01"):
+    with raises_invalid_input(
+        ValueError, expected=r"probabilities in \[0, 1\]", value="-0.01"
+    ):
         canonical_proba([[-0.01, 1.01]], tolerance=0.1)
 
 

@@ -25,7 +25,7 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from stored_numbers import fields_of
+from stored_numbers import parse_error_fields
 from test_functions import FUNCTIONS, SLOW, call, rows as rows_of
 from words import QUICKER, same
 
@@ -316,12 +316,12 @@ def test_summaries_that_are_saved_read_and_updated(tmp_path):
 @quiet
 def test_results_are_the_same_after_a_copy_and_a_pickle(name):
     found = call(FUNCTIONS[name], rows_of(2))
-    expected = dict(fields_of(found))
+    expected = dict(parse_error_fields(found))
     for title, other in (
         ("a pickle", pickle.loads(pickle.dumps(found))),
         ("a copy", copy.deepcopy(found)),
     ):
-        again = dict(fields_of(other))
+        again = dict(parse_error_fields(other))
         assert again.keys() == expected.keys(), f"{name}: {title} has other fields"
         for field, value in expected.items():
             where = f"{title} of {name}, {field}"
@@ -337,7 +337,7 @@ def test_summaries_are_the_same_after_a_copy_a_pickle_and_a_table(kind):
             (many < 0.4).astype(int), many, np.full(5000, 0.5)
         ).coarsen(4096)
     expected = dict(
-        fields_of([found.totals, found.samples(), found.reliability_curve()])
+        parse_error_fields([found.totals, found.samples(), found.reliability_curve()])
     )
     for title, other in (
         ("a pickle", pickle.loads(pickle.dumps(found))),
@@ -347,7 +347,9 @@ def test_summaries_are_the_same_after_a_copy_a_pickle_and_a_table(kind):
         other.merge(CalibrationSummary(classes=[0, 1]))
         assert other == found, f"{title} of a summary, {kind}"
         again = dict(
-            fields_of([other.totals, other.samples(), other.reliability_curve()])
+            parse_error_fields(
+                [other.totals, other.samples(), other.reliability_curve()]
+            )
         )
         for field, value in expected.items():
             where = f"{title} of a summary, {kind}, {field}"

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.base import clone
 from test_architecture import ROOT, files_without_line
 
@@ -826,7 +826,9 @@ def test_every_check_is_bitten():
 
 
 def test_what_has_no_contract_is_refused():
-    with refuses(TypeError, expected="a recalibrator, measure, loss, display or class"):
+    with raises_invalid_input(
+        TypeError, expected="a recalibrator, measure, loss, display or class"
+    ):
         contract_checks(3)
 
 

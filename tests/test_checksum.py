@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import main
 from sklearn_calib._files.checksum import compute_checksum
@@ -137,7 +137,9 @@ def isotonic():
 def test_an_edited_map_is_read_with_a_word_that_says_so():
     document = isotonic()
     document["map"]["values"][7] += 1e-3
-    with refuses(ValueError, expected="the checksum ", hint=".* with edited=True"):
+    with raises_invalid_input(
+        ValueError, expected="the checksum ", hint=".* with edited=True"
+    ):
         from_dict(document)
     found = from_dict(document, edited=True)
     assert found.map_.to_tree()["values"][7] == document["map"]["values"][7]
@@ -145,12 +147,12 @@ def test_an_edited_map_is_read_with_a_word_that_says_so():
     # from here on it is as all maps
     assert from_json(to_json(found)).document == found.document
     document["map"]["values"][7] = 1.5
-    with refuses(ValueError, expected="numbers <= 1", value=r"1\.5"):
+    with raises_invalid_input(ValueError, expected="numbers <= 1", value=r"1\.5"):
         from_dict(document, edited=True)
     swapped = isotonic() | {"classes": [1, 0]}
-    with refuses(ValueError, expected="the checksum of the document"):
+    with raises_invalid_input(ValueError, expected="the checksum of the document"):
         from_dict(swapped)
-    with refuses(ValueError, expected="the order of the map's columns"):
+    with raises_invalid_input(ValueError, expected="the order of the map's columns"):
         from_dict(swapped, edited=True)
     renamed = isotonic() | {"classes": [7, 5]}
     assert from_dict(renamed, edited=True).classes_.tolist() == [7, 5]
@@ -176,7 +178,7 @@ def test_ranges_and_orders_hold_for_edited_maps_too(case, place, field, value, w
     if value == "falling":
         value = node[field][::-1]
     node[field] = value
-    with refuses(ValueError, expected=f".*{words}"):
+    with raises_invalid_input(ValueError, expected=f".*{words}"):
         from_dict(document, edited=True)
 
 
@@ -206,15 +208,15 @@ def test_the_option_of_the_commands(tmp_path, monkeypatch, capsys):
 def test_documents_of_another_schema_or_without_a_checksum_are_refused():
     document = isotonic()
     for other in (0, 2, 3, True, "1", None):
-        with refuses(
+        with raises_invalid_input(
             ValueError, expected="1, which this version reads", value=repr(other)
         ):
             from_dict(document | {"schema": other})
-    with refuses(ValueError, value="2"):
+    with raises_invalid_input(ValueError, value="2"):
         from_dict({"format": document["format"], "schema": 2})
     for entry in ("sha256", "map_sha256"):
         left = {key: value for key, value in document.items() if key != entry}
-        with refuses(ValueError, expected="a value", value="nothing"):
+        with raises_invalid_input(ValueError, expected="a value", value="nothing"):
             from_dict(left)
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._cli import main
@@ -169,7 +169,7 @@ def test_scales_that_are_none(answers, tmp_path, capsys, scale):
 
 
 def test_confidence_in_python(answers):
-    with refuses(ValueError, hint=".*pass y_true == y_pred as y_true"):
+    with raises_invalid_input(ValueError, hint=".*pass y_true == y_pred as y_true"):
         calibration_report(answers["truth"], answers["p"])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import _streams, _tables, main
 from sklearn_calib._cli._request import Request
@@ -84,7 +84,7 @@ def test_mixed_ways_below_each_other(small, cells, sep, words):
     """In one block they were rejected, in two they were not."""
     file = written(cells, sep)
     for size in (SIZE, None):
-        with refuses(
+        with raises_invalid_input(
             InvalidInputError, expected="numbers in column 'p' ", value=r".* in row \d+"
         ):
             for table in iter_table_blocks(file, lambda _: ["p"], size=size):
@@ -106,7 +106,7 @@ def test_mixed_ways_in_files_of_types(small, make):
     frame = pd.DataFrame({"y": ["no", "yes"] * 15, "p": ["30%"] * 20 + ["0.3"] * 10})
     getattr(frame, make)("t.x")
     for draw in (DrawOptions(0), DrawOptions(0, percent=True)):
-        with refuses(ValueError, hint=".*all of them in percent, or none"):
+        with raises_invalid_input(ValueError, hint=".*all of them in percent, or none"):
             summarize("t.x", label="y", prob="p", classes=["no", "yes"], _draw=draw)
     words = [
         "--label",
@@ -145,7 +145,7 @@ def test_whole_numbers_go_with_both_marks(small):
 def test_text_beside_numbers_of_a_workbook():
     """Cells 30% (text) and 0.5 (a number): the number was taken for a share."""
     frame = pd.DataFrame({"p": ["30%", 0.5, None]}, dtype=object)
-    with refuses(InvalidInputError, value=r"for instance '0\.5' in row 1"):
+    with raises_invalid_input(InvalidInputError, value=r"for instance '0\.5' in row 1"):
         read_number_column(tables.TableBlock(frame, "t.xlsx", "."), "p", holes=True)
 
 
@@ -204,7 +204,9 @@ def test_row_groups_in_several_processes_share_the_form_of_text(tmp_path):
     for n_jobs in (None, 2):
         with (
             joblib.parallel_config("threading"),
-            refuses(ValueError, hint="Write all of them in percent, or none"),
+            raises_invalid_input(
+                ValueError, hint="Write all of them in percent, or none"
+            ),
         ):
             summarize(path, label="y", prob="p", n_jobs=n_jobs)
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import main
 from sklearn_calib.groups import Grades, grade_calibration
@@ -182,11 +182,11 @@ def test_the_report_in_python_has_the_same_grades(rows, tmp_path):
 
 def test_grades_that_a_report_cannot_have(rows):
     y, p = rows["default"] == "yes", rows["pd"].to_numpy()
-    with refuses(ValueError, expected="grades with edges that"):
+    with raises_invalid_input(ValueError, expected="grades with edges that"):
         calibration_report(y, p, grades=[0.5, 0.2])
-    with refuses(ValueError, expected="two classes", value="3"):
+    with raises_invalid_input(ValueError, expected="two classes", value="3"):
         calibration_report([0, 1, 2], np.eye(3) * 0.7 + 0.1, grades=EDGES)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*whole numbers >= 0 as sample_weight", value=r"0\.5"
     ):
         calibration_report(y, p, sample_weight=np.full(len(y), 0.5), grades=EDGES)

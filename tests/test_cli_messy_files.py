@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import _monitor, build_parser, main
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -153,7 +153,7 @@ def test_the_error_says_how_many_rows_to_skip(frame, capsys, path, titles):
             command
         )
     hint = r".*csv=\{'skip_rows': " + str(titles) + r"\}"
-    with refuses(ValueError, hint=hint):
+    with raises_invalid_input(ValueError, hint=hint):
         summarize(path, label="y", prob="p")
     if titles == 3:
         assert main(["audit", path, *COMMANDS["audit"], "--skip-rows", "1"]) == 2
@@ -193,7 +193,7 @@ def test_objects_have_no_titles(frame, capsys):
 @pytest.mark.parametrize("number", [-1, 1.5, "2", True])
 def test_what_is_no_number_of_rows(frame, number):
     write_table(frame, "t.csv")
-    with refuses(ValueError, expected="a whole number skip_rows >= 0"):
+    with raises_invalid_input(ValueError, expected="a whole number skip_rows >= 0"):
         summarize("t.csv", label="y", prob="p", csv={"skip_rows": number})
 
 

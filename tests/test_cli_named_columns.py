@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import main
 from sklearn_calib.export import from_json, to_code, to_dict, to_json, to_onnx, to_sql
@@ -204,13 +204,17 @@ def test_a_scale_in_python():
     assert "scale" not in to_dict(fitted_)
     assert json.loads(to_json(fitted_, scale=[0.0, 10.0]))["scale"] == [0.0, 10.0]
     for write in (to_sql, lambda found: to_code(found, "python")):
-        with refuses(
+        with raises_invalid_input(
             ValueError, expected="a map of probabilities", value=".*from 0 to 10"
         ):
             write(document)
     for wrong in (10, (10, 0), (0, "10"), (0, 1, 2), (0, float("nan"))):
-        with refuses(ValueError, expected="scale as two numbers, the lower one first"):
+        with raises_invalid_input(
+            ValueError, expected="scale as two numbers, the lower one first"
+        ):
             to_dict(fitted_, scale=wrong)
     pytest.importorskip("onnx")
-    with refuses(ValueError, expected="a map of probabilities", value=".*from 0 to 10"):
+    with raises_invalid_input(
+        ValueError, expected="a map of probabilities", value=".*from 0 to 10"
+    ):
         to_onnx(document)

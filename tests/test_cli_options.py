@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from systems import symlink
 
 from sklearn_calib._cli import build_parser, main
@@ -129,7 +129,7 @@ def test_a_gate_on_summaries_of_many_files(frame, capsys):
 def test_what_is_no_condition(frame, capsys, condition, message):
     assert audit("t.csv", *AS_USUAL, "--fail-if", condition) == 2
     assert message in said(capsys)
-    with refuses(Exception, expected=".*fail-if"):
+    with raises_invalid_input(Exception, expected=".*fail-if"):
         parse_conditions([condition])
 
 

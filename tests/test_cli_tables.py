@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import main
 from sklearn_calib._cli._request import Request
@@ -22,7 +22,9 @@ def test_roles_of_columns():
     ]
     assert roles.all_columns == ["y", "a", "b", "w", "g", "h"]
     options.features = ["y"]
-    with refuses(InvalidInputError, value=".*which determines the outcome"):
+    with raises_invalid_input(
+        InvalidInputError, value=".*which determines the outcome"
+    ):
         options.find_roles(["y", "a", "b", "w", "g", "h"])
 
 
@@ -47,7 +49,7 @@ def test_rows_with_holes_are_left_out_of_all_tables(capsys):
         in capsys.readouterr().err
     )
     tables.reset_counts()
-    with refuses(
+    with raises_invalid_input(
         InvalidInputError, expected="rows without missing values", value="none"
     ):
         tables.check_rows_kept()

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from offered import offered
-from refused import refuses
 from test_functions import FUNCTIONS
 
 from sklearn_calib.decisions import decision_curve, expected_metrics
@@ -224,7 +224,7 @@ def test_rows_of_weight_zero_do_not_speak():
 
 
 def test_names_without_labels_are_counted():
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*one class for each of the 3 columns ", value="2 classes"
     ):
         expected_metrics(rows()[1], labels=["low", "high"])
@@ -242,7 +242,7 @@ def test_a_column_belongs_to_the_positive_class():
         expected
     )
     for measure in (smooth_calibration_error, decision_curve):
-        with refuses(
+        with raises_invalid_input(
             ValueError, hint="Pass pos_label='ok' if it is .* else pos_label='fraud'"
         ):
             measure(y, p)

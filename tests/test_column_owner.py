@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from offered import offered
-from refused import refuses
 from test_functions import FUNCTIONS, N, call, having, on_each, options, rows
 from test_methods import WITH
 from words import same
@@ -107,7 +107,9 @@ def test_labels_without_an_order_need_an_owner(name, classes):
     second, first = (repr(label) for label in classes.tolist()[::-1])
     hint = rf"Pass pos_label={second} if it is the probability of {second}, else pos_label={first}"
     for option in options(name):
-        with refuses(ValueError, expected="to be told which class", hint=hint):
+        with raises_invalid_input(
+            ValueError, expected="to be told which class", hint=hint
+        ):
             call(FUNCTIONS[name], data, **option)
 
 
@@ -147,7 +149,7 @@ def test_a_column_of_any_kind(shape):
     assert measure(pd.Series(y), shape(p), pos_label="bad") == pytest.approx(
         measure(bad, p)
     )
-    with refuses(ValueError, hint=HINT):
+    with raises_invalid_input(ValueError, hint=HINT):
         measure(pd.Series(y), shape(p))
 
 
@@ -161,7 +163,7 @@ def test_columns_of_logits_and_stages():
         same(
             expected, function(y, scores(z), kind="logits", pos_label="bad"), rtol=1e-6
         )
-        with refuses(ValueError, hint=HINT):
+        with raises_invalid_input(ValueError, hint=HINT):
             function(y, scores(z), kind="logits")
 
 
@@ -185,7 +187,7 @@ def test_the_mean_of_labels():
     y, bad, p = binary()
     expected = calibrated_mean(bad[:60], p[:60], p[60:])
     same(expected, calibrated_mean(y[:60], p[:60], p[60:], pos_label="bad"))
-    with refuses(ValueError, hint=HINT):
+    with raises_invalid_input(ValueError, hint=HINT):
         calibrated_mean(y[:60], p[:60], p[60:])
 
 
@@ -196,7 +198,7 @@ def test_a_test_of_two_samples():
     found = prior_shift_test(p, y, p**2, pos_label="bad", **given)
     assert found.statistic == pytest.approx(expected.statistic)
     assert found.prior == pytest.approx(expected.prior[::-1])
-    with refuses(ValueError, hint=HINT):
+    with raises_invalid_input(ValueError, hint=HINT):
         prior_shift_test(p, y, p**2)
 
 
@@ -217,7 +219,7 @@ def test_a_report():
         lambda: calibration_report(y, p, **few),
         lambda: find_column_order(y, p),
     ):
-        with refuses(ValueError, hint=HINT):
+        with raises_invalid_input(ValueError, hint=HINT):
             function()
 
 
@@ -253,9 +255,11 @@ def test_a_summary():
         lambda: summarize(table, label="y", prob="p"),
         lambda: CalibrationSummary().update(y, p),
     ):
-        with refuses(ValueError, expected=".*labels among", hint=HINT):
+        with raises_invalid_input(ValueError, expected=".*labels among", hint=HINT):
             function()
-    with refuses(ValueError, hint="Name the class of the column with pos_label"):
+    with raises_invalid_input(
+        ValueError, hint="Name the class of the column with pos_label"
+    ):
         CalibrationSummary().update(["bad"], [0.5])
 
 
@@ -264,7 +268,9 @@ def test_a_monitor_names_the_argument():
     expected = CalibrationMonitor().update(bad, p)
     found = CalibrationMonitor(classes=["good", "bad"]).update(y, p)
     assert found.e_value_ == pytest.approx(expected.e_value_)
-    with refuses(ValueError, hint=r".*CalibrationMonitor\(classes=\['bad', 'good'\]\)"):
+    with raises_invalid_input(
+        ValueError, hint=r".*CalibrationMonitor\(classes=\['bad', 'good'\]\)"
+    ):
         CalibrationMonitor().update(y, p)
 
 
@@ -276,7 +282,7 @@ def test_a_tester_and_grades():
     grades = Grades.fit(bad, p)
     assert Grades.fit(y, p, pos_label="bad").edges == pytest.approx(grades.edges)
     for function in (tester.test, Grades.fit):
-        with refuses(ValueError, hint=HINT):
+        with raises_invalid_input(ValueError, hint=HINT):
             function(y, p)
 
 
@@ -302,7 +308,7 @@ def test_a_recalibrator_is_told_by_classes(name):
     assert found.predict_proba(p) == pytest.approx(expected, abs=1e-9)
     two = method.fit(both(p), y)
     assert two.classes_.tolist() == ["bad", "good"]
-    with refuses(ValueError, hint=OF_CLASSES):
+    with raises_invalid_input(ValueError, hint=OF_CLASSES):
         method.fit(p, y)
     for natural in (bad.astype(bool), 2 * bad - 1, bad.astype(float)):
         assert method.fit(p, natural).predict_proba(p) == pytest.approx(
@@ -339,7 +345,7 @@ def test_other_fits_are_told_by_classes(name):
         assert found.classes_.tolist() == ["good", "bad"]
     else:
         assert found == pytest.approx(expected)
-    with refuses(ValueError, hint=OF_CLASSES):
+    with raises_invalid_input(ValueError, hint=OF_CLASSES):
         function(y, p)
 
 

@@ -12,7 +12,7 @@ import sklearn
 import words
 from cases import check_every_case, run_every_case
 from checkout import GUIDE, ROOT
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -295,7 +295,7 @@ def test_as_many_classes_as_a_method_takes():
     for instance in limited:
         most = instance.capabilities.max_classes
         instance._check_fit_shapes(np.ones((1, most)), np.arange(most))
-        with refuses(
+        with raises_invalid_input(
             ValueError, expected=f"at most {most} classes", value=f"{most + 1}"
         ):
             instance._check_fit_shapes(np.ones((1, most + 1)), np.arange(most + 1))
@@ -307,13 +307,15 @@ def test_registry_names():
     assert len(names) == len(all_metrics())
     for name in names:
         assert repr(get_scorer(name)) == f"get_scorer({name!r})"
-    with refuses(ValueError, expected="one of .*temperature", value="'temprature'"):
+    with raises_invalid_input(
+        ValueError, expected="one of .*temperature", value="'temprature'"
+    ):
         get_recalibrator("temprature")
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="a scorer among ", value="'ece'", hint=".*neg_expected"
     ):
         get_scorer("ece")
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected="options of expected_calibration_error among .*n_bins",
         value="'bins'",

@@ -5,8 +5,8 @@ import inspect
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from offered import offered
-from refused import refuses
 
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.summary import CalibrationSummary
@@ -81,7 +81,7 @@ def test_bad_values_are_worded(name, parameter, value):
     if name in ("cumulative_test", "hosmer_lemeshow_test"):
         given["groups"] = np.arange(60) // 2  # there are no draws without clusters
     given[parameter] = value
-    with refuses((ValueError, TypeError), expected=f".*{parameter}"):
+    with raises_invalid_input((ValueError, TypeError), expected=f".*{parameter}"):
         function(**given)
 
 
@@ -95,7 +95,7 @@ def test_no_draws(name):
     if name in ("reliability_curve", "calibration_report"):
         function(**given)
         return
-    with refuses(ValueError, expected=".*n_resamples", value="0"):
+    with raises_invalid_input(ValueError, expected=".*n_resamples", value="0"):
         function(**given)
 
 
@@ -105,7 +105,7 @@ def test_of_summaries(parameter):
     for value in BAD[parameter]:
         for method in (summary.test, summary.reliability_curve):
             if parameter in inspect.signature(method).parameters:
-                with refuses((ValueError, TypeError)):
+                with raises_invalid_input((ValueError, TypeError)):
                     method(**{parameter: value})
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._files.columns import TableBlock, read_number_column
 from sklearn_calib._files.csv_text import CsvParser, iter_text_blocks
@@ -148,7 +148,7 @@ def test_numbers_in_text(cells, decimal, numbers):
 
 def test_numbers_in_text_are_refused_as_before():
     table = TableBlock(pd.DataFrame({"p": [b"0.5", b"0.25"]}), "t.parquet", ".")
-    with refuses(InvalidInputError, expected="numbers in column 'p'"):
+    with raises_invalid_input(InvalidInputError, expected="numbers in column 'p'"):
         read_number_column(table, "p")
 
 

@@ -6,7 +6,7 @@ from numbers import Real
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
@@ -43,7 +43,7 @@ def _real_options():
 @run_every_case(("method", "option"), _real_options())
 @run_every_case("value", [5e-324, 1e-305, 1e308])
 def test_no_option_of_a_map_is_lost_in_arithmetic(method, option, value):
-    with refuses(ValueError, expected=option):
+    with raises_invalid_input(ValueError, expected=option):
         method(**{option: value}).fit(P, Y)
 
 
@@ -70,9 +70,13 @@ def test_the_ends_that_are_allowed_give_numbers(method, option, value):
 
 @pytest.mark.parametrize("value", [5e-324, 1e308])
 def test_options_of_maps_of_groups_and_of_labels(value):
-    with refuses(ValueError, expected="strength of 0, or from 1e-100 to 1e"):
+    with raises_invalid_input(
+        ValueError, expected="strength of 0, or from 1e-100 to 1e"
+    ):
         GroupRecalibration(strength=value).fit(P, Y, np.arange(80) % 3)
-    with refuses(ValueError, expected="shrinkage of 0, or from 1e-100 to 1e"):
+    with raises_invalid_input(
+        ValueError, expected="shrinkage of 0, or from 1e-100 to 1e"
+    ):
         MultilabelCalibration(shrinkage=value).fit(THREE, (THREE > 0.5).astype(int))
 
 
@@ -85,7 +89,7 @@ def test_bins_of_a_far_norm(given):
 
 
 def test_logarithms_of_nan():
-    with refuses(ValueError, value="NaN"):
+    with raises_invalid_input(ValueError, value="NaN"):
         log_proba(np.array([[0.5, np.nan]]))
 
 
@@ -104,7 +108,9 @@ def test_weights_that_leave_no_model_are_told(method):
 
 
 def test_counts_without_an_end():
-    with refuses(ValueError, expected=".*n_splits <= 1000", value="1000000"):
+    with raises_invalid_input(
+        ValueError, expected=".*n_splits <= 1000", value="1000000"
+    ):
         safe_calibration_test(Y, P, n_splits=10**6)
     with pytest.raises(ValueError, match="n_resamples <= 1000000, got"):
         calibration_test(Y, P, n_resamples=10**12)
@@ -112,7 +118,7 @@ def test_counts_without_an_end():
 
 @pytest.mark.parametrize("cv", [81, 100001])
 def test_no_more_folds_of_a_stack_than_rows(cv):
-    with refuses(ValueError, expected="at most 80 folds as cv"):
+    with raises_invalid_input(ValueError, expected="at most 80 folds as cv"):
         StackedCalibration(["identity", "platt"], cv=cv).fit(P, Y)
 
 

@@ -8,7 +8,7 @@ import pytest
 import sklearn
 from boosters import imported
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn import config_context
 from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -60,7 +60,7 @@ def test_a_given_mean_names_its_classes():
     assert three.predict_proba(proba).mean(axis=0) == pytest.approx(
         [0.2, 0.3, 0.5], abs=1e-12
     )
-    with refuses(ValueError, expected=r".*(one column per class|columns)"):
+    with raises_invalid_input(ValueError, expected=r".*(one column per class|columns)"):
         PriorShift(mean=0.1).fit(
             proba[:, :2] / proba[:, :2].sum(axis=1)[:, None], classes=[1, 2, 3]
         )
@@ -68,7 +68,7 @@ def test_a_given_mean_names_its_classes():
 
 @pytest.mark.parametrize("method", [PlattScaling(), PriorShift(0.1)])
 def test_other_maps_say_that_they_need_labels(method):
-    with refuses(ValueError, expected="labels y", value="None"):
+    with raises_invalid_input(ValueError, expected="labels y", value="None"):
         method.fit(P)
 
 
@@ -82,9 +82,9 @@ def test_grades_of_no_defaults_need_no_labels(kind):
     )
     assert found.rows[0].events == 0 and found.rows[0].n_rows == 40
     assert grade_calibration(np.ones(40, kind), proba, [0.05]).rows[0].events == 40
-    with refuses(ValueError, hint=".*with labels="):
+    with raises_invalid_input(ValueError, hint=".*with labels="):
         grade_calibration(["no"] * 40, proba, [0.05])
-    with refuses(ValueError, hint=".*with labels="):
+    with raises_invalid_input(ValueError, hint=".*with labels="):
         grade_calibration([2] * 40, proba, [0.05])
 
 
@@ -113,7 +113,7 @@ def test_an_unknown_option_is_refused_by_the_display(cls, name):
 def test_options_of_a_display_reach_the_function():
     said = r".*Did you mean 'n_bins'|n_bins"
     model = LogisticRegression().fit(P, Y)
-    with refuses(TypeError, expected=f".*({said})"):
+    with raises_invalid_input(TypeError, expected=f".*({said})"):
         displays.ReliabilityDisplay.from_estimator(model, P, Y, bins=3)
     drawn = displays.ReliabilityDisplay.from_estimator(
         model, P, Y, n_bins=3, bands="none"
@@ -158,7 +158,7 @@ def test_one_reliability_curve_is_read_at_once():
     several = reliability_curve(
         np.arange(50) % 3, proba, multiclass="classwise", n_resamples=0
     )
-    with refuses(
+    with raises_invalid_input(
         AttributeError, expected="one curve", value="3 ", hint=r".*curves\[0\].observed"
     ):
         several.observed  # noqa: B018
@@ -167,7 +167,7 @@ def test_one_reliability_curve_is_read_at_once():
 
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_empty_text_is_no_path(text):
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="JSON or the path of a file", value="an empty text"
     ):
         from_json(text)

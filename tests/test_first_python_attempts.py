@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
@@ -52,14 +52,16 @@ def test_scores_of_pairs_of_classes_are_refused(n_classes, wrap):
     svc = SVC(decision_function_shape="ovo")
     model = wrap(svc.fit(X, y) if wrap is FrozenEstimator else svc)
     n_pairs = n_classes * (n_classes - 1) // 2
-    with refuses(ValueError, value=f"{n_pairs}, one per pair", hint=".*'ovr'"):
+    with raises_invalid_input(
+        ValueError, value=f"{n_pairs}, one per pair", hint=".*'ovr'"
+    ):
         CalibratedModel(model).fit(X, y)
 
 
 @pytest.mark.parametrize("learned, given", [(Y, WORDS), (WORDS, Y)])
 def test_labels_of_another_encoding_than_the_model(learned, given):
     model = FrozenEstimator(LogisticRegression().fit(X, learned))
-    with refuses(ValueError, hint=".*encode y in the same way"):
+    with raises_invalid_input(ValueError, hint=".*encode y in the same way"):
         CalibratedModel(model).fit(X, given)
 
 
@@ -84,7 +86,9 @@ def test_times_to_an_event_are_out_of_scope(call, y):
 
 
 def test_regressors_are_out_of_scope():
-    with refuses(TypeError, value="PoissonRegressor", hint=".*choose a threshold"):
+    with raises_invalid_input(
+        TypeError, value="PoissonRegressor", hint=".*choose a threshold"
+    ):
         CalibratedModel(PoissonRegressor()).fit(X, Y)
 
 
@@ -157,7 +161,7 @@ def test_scalars_of_numpy_look_like_those_of_python():
 
 @pytest.mark.parametrize("name", ["auc", "AUC", "roc_auc", "accuracy", "f1"])
 def test_what_is_no_measure_of_calibration(name):
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="a measure of calibration", hint=".*validation_summary"
     ):
         confidence_interval(Y, P, name)
@@ -184,7 +188,9 @@ class NotCallable:
 
 @pytest.mark.parametrize("module", [Module, Net, NotCallable])
 def test_a_torch_module_is_told_what_to_write(module):
-    with refuses(TypeError, hint=r".*FrozenEstimator\(lambda X: module\(torch"):
+    with raises_invalid_input(
+        TypeError, hint=r".*FrozenEstimator\(lambda X: module\(torch"
+    ):
         CalibratedModel(FrozenEstimator(module())).fit(X, Y)
 
 
@@ -203,18 +209,20 @@ def test_more_folds_than_rows(n_folds):
 
 
 def test_safe_tests_have_a_bounded_number_of_fits():
-    with refuses(ValueError, expected=".*n_splits <= 1000", value="10000"):
+    with raises_invalid_input(ValueError, expected=".*n_splits <= 1000", value="10000"):
         safe_calibration_test(Y, P, n_splits=10**4)
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with refuses(FileNotFoundError, value="'.*no.json'", hint="Check the name"):
+    with raises_invalid_input(
+        FileNotFoundError, value="'.*no.json'", hint="Check the name"
+    ):
         from_json(str(tmp_path / "no.json"))
 
 
 @pytest.mark.parametrize("n_classes", [np.array([1, 2]), "2", 2.5])
 def test_a_number_of_classes_is_a_number(n_classes):
-    with refuses(ValueError, expected="a whole number n_classes"):
+    with raises_invalid_input(ValueError, expected="a whole number n_classes"):
         canonical_proba(P, n_classes=n_classes)
 
 
@@ -243,7 +251,7 @@ EMPTY = {
 @run_every_case("kind", [list, lambda pairs: iter([*pairs])])
 @run_every_case("who", EMPTY)
 def test_folds_that_are_none(who, kind):
-    with refuses(ValueError, expected="at least one fold"):
+    with raises_invalid_input(ValueError, expected="at least one fold"):
         EMPTY[who](kind([]))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import main
 from sklearn_calib._cli._messages import translate_message
@@ -49,7 +49,7 @@ def test_grades_of_swapped_arguments():
     p = np.linspace(0.01, 0.9, 200)
     y = np.arange(200) % 3 > 1
     for labels in (y, y.astype(int), y.astype(float), np.where(y, "bad", "good")):
-        with refuses(
+        with raises_invalid_input(
             ValueError, hint=r".*labels first: Grades\.fit\(y_true, y_proba\)"
         ):
             Grades.fit(p, labels)
@@ -70,7 +70,7 @@ def test_which_option_is_missing(given, missing, tmp_path, capsys):
 def test_backwards_labels_in_words_of_the_command():
     rng = np.random.default_rng(0)
     p = rng.random((400, 2))
-    with refuses(
+    with raises_invalid_input(
         ValueError, hint=r".*1 - p; where they are meant, check_columns=False"
     ) as said:
         multilabel_report(rng.random((400, 2)) < 1 - p, p)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import build_parser, main
 from sklearn_calib._cli._result import write_repair_commands
@@ -233,7 +233,7 @@ def test_what_is_refused(write, monkeypatch, text, name, message):
 
 def test_a_column_that_comes_late(write, monkeypatch):
     monkeypatch.setattr(json_lines, "_HEAD_BYTES", 100)
-    with refuses(
+    with raises_invalid_input(
         InvalidInputError, value="p, y", remark=".* first MB: put a line that has"
     ):
         read(write(GOOD * 10 + '{"p": 1, "late": 2}'), "late")
@@ -523,7 +523,7 @@ def test_folders_and_patterns(tables, tmp_path):
     os.rename("t.jsonl", "day=1/t.jsonl")
     assert summarize("day=1", **plan) == summarize("day=*/*.jsonl", **plan)
     os.rename("t.csv", "day=1/t.csv")
-    with refuses(ValueError, value="csv and JSON lines in 'day=1'"):
+    with raises_invalid_input(ValueError, value="csv and JSON lines in 'day=1'"):
         summarize("day=1", **plan)
 
 

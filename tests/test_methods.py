@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.utils._param_validation import StrOptions
 from words import QUICKER, strings
 
@@ -323,7 +323,7 @@ def check_missing_class(cls, option, proba, y, refused):
         return fitted(cls, option, proba, y, kept, classes=range(k))
 
     if refused:
-        with refuses(ValueError, value=r"none of \[0\]"):
+        with raises_invalid_input(ValueError, value=r"none of \[0\]"):
             without()
     elif not set(keys(cls, option)) & set(NOT_REPEATED):
         assert_close(

@@ -8,8 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from offered import names_of
-from refused import refuses
 from test_functions import FUNCTIONS, SLOW, call, rows
 from test_methods import CLASSES, GROUPS, build, rows as rows_of_methods
 from words import same
@@ -421,7 +421,7 @@ def test_a_report_of_many_labels_looks_at_the_named_columns():
         values = {row.model: row.value for row in found.rows}
         assert values == {row.model: row.value for row in expected.rows}
     unnamed = [pd.DataFrame(one.to_numpy()) for one in given]
-    with refuses(ValueError, expected=".*in the order of the labels"):
+    with raises_invalid_input(ValueError, expected=".*in the order of the labels"):
         multilabel_report(*unnamed, **quick)
 
 
@@ -431,5 +431,5 @@ def test_names_that_were_not_there_at_fit():
     with pytest.raises(ValueError, match="feature names should match"):
         fitted.predict_proba(table(proba, [0, 1], names=np.array(["x", "y"])))
     twice = pd.DataFrame(proba, columns=["a", "a"])
-    with refuses(ValueError, expected="columns of different names"):
+    with raises_invalid_input(ValueError, expected="columns of different names"):
         TemperatureScaling().fit(twice, NAMES[y])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from test_functions import FUNCTIONS, SLOW, N, call, rows
 from test_methods import CLASSES, build, rows as rows_of_methods
 from words import same
@@ -99,7 +99,7 @@ def test_every_function_compares_the_indexes(name, changed):
     # only counts, and is uninformative about the rows
     assert said_of(run, np.arange(N)) == set()
     assert len(said_of(run, labels[::-1])) == 1
-    with refuses(ValueError, expected=RULE, value="'.*' in some only"):
+    with raises_invalid_input(ValueError, expected=RULE, value="'.*' in some only"):
         run(np.array([f"other {i}" for i in range(N)]))
 
 
@@ -124,7 +124,7 @@ def test_every_recalibrator_compares_the_indexes(cls, changed):
         expected = 0
     assert len(said_of(fit, labels[::-1])) == expected
     if expected:
-        with refuses(ValueError, expected=RULE):
+        with raises_invalid_input(ValueError, expected=RULE):
             fit(labels + 1)
 
 
@@ -156,7 +156,7 @@ def test_a_filter_of_one_side_of_equal_length():
         {"y": [0, 1, 0, 1], "p": [0.1, 0.8, 0.3, 0.6]}, index=list("abcd")
     )
     y, p = frame["y"].iloc[1:], frame["p"].iloc[:-1]
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=RULE, value="'[ad]' in some only", hint=r".*\.to_numpy\(\)"
     ):
         log_loss(y, p)
@@ -194,7 +194,7 @@ def test_kinds_of_indexes(one, other, said):
     if said is None:
         check_same_index(first, second)
     elif said is ValueError:
-        with refuses(ValueError, expected=RULE):
+        with raises_invalid_input(ValueError, expected=RULE):
             check_same_index(first, second)
     else:
         with pytest.warns(said, match=RULE):

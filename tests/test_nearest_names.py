@@ -2,7 +2,7 @@
 
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import main
 from sklearn_calib._cli._result import parse_conditions
@@ -79,7 +79,7 @@ def test_nearest(name, known, near):
     ],
 )
 def test_errors_of_python(call, near):
-    with refuses((ValueError, TypeError), hint=f"Write {near}"):
+    with raises_invalid_input((ValueError, TypeError), hint=f"Write {near}"):
         call()
 
 
@@ -96,7 +96,7 @@ def test_errors_of_python(call, near):
     ],
 )
 def test_conditions(condition, near):
-    with refuses(InvalidInputError, hint=near):
+    with raises_invalid_input(InvalidInputError, hint=near):
         parse_conditions([condition])
 
 

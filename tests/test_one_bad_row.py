@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from test_row_indexes import CALLS, SLOW, rows_with, without_pictures  # noqa: F401
 
 ROW = 5
@@ -47,6 +47,9 @@ def test_one_bad_row_is_named(call, name):
         changed.iloc[ROW] = BAD[name]
     else:
         changed.iloc[ROW, 0] = BAD[name]
-    with refuses((ValueError, TypeError), row=ROW), warnings.catch_warnings():
+    with (
+        raises_invalid_input((ValueError, TypeError), row=ROW),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")
         function(rows | {name: changed})

@@ -12,7 +12,7 @@ from functools import partial
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from words import differ, numbers, same
@@ -461,18 +461,18 @@ def test_levels_of_results():
         inner = [np.asarray(end, float) for end in interval(0.5)]
         assert (low < inner[0]).all() and (inner[1] < high).all(), name
         for level in BAD_LEVELS:
-            with refuses((ValueError, TypeError), expected=".*level"):
+            with raises_invalid_input((ValueError, TypeError), expected=".*level"):
                 interval(level)
 
 
 def test_levels_of_estimators():
     fitted = PriorShift().fit(P, Y)
     for level in BAD_LEVELS:
-        with refuses((ValueError, TypeError), expected=".*level"):
+        with raises_invalid_input((ValueError, TypeError), expected=".*level"):
             fitted.adapt(P, level=level)
     summary = CalibrationSummary().update(Y, P)
     for level in BAD_LEVELS:
-        with refuses((ValueError, TypeError), expected=".*level"):
+        with raises_invalid_input((ValueError, TypeError), expected=".*level"):
             summary.reliability_curve(level=level)
 
 

@@ -7,7 +7,7 @@ each other, and arguments of the wrong kind.
 import numpy as np
 import pandas as pd
 from cases import run_every_case
-from refused import fields_of, refuses
+from error_fields import parse_error_fields, raises_invalid_input
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib.datasets import (
@@ -301,5 +301,5 @@ REFUSED = {
 @run_every_case("case", REFUSED)
 def test_what_is_refused(case):
     call, message = REFUSED[case]
-    with refuses(KINDS, **fields_of(message)):
+    with raises_invalid_input(KINDS, **parse_error_fields(message)):
         call()

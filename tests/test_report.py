@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.stats import norm, sem
 
 import sklearn_calib
@@ -263,15 +263,17 @@ def test_a_summary_of_several_classes_is_reported_on():
         assert other.low == pytest.approx(one.low, rel=1e-9)
     assert alone.accuracy == pytest.approx(rows.accuracy)
     assert alone.decomposition == {} and alone.classes == list(range(5))
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="measures of cells", value="lp_calibration_error"
     ):
         calibration_report(summary, measures=["lp_calibration_error"])
-    with refuses(ValueError, expected="summaries of the confidence"):
+    with raises_invalid_input(ValueError, expected="summaries of the confidence"):
         calibration_report(
             CalibrationSummary(multiclass="classwise", classes=np.arange(5))
         )
-    with refuses(ValueError, expected="summaries alone", value="other arguments"):
+    with raises_invalid_input(
+        ValueError, expected="summaries alone", value="other arguments"
+    ):
         calibration_report(summary, labels=[0, 1, 2, 3, 4])
     with pytest.raises(TypeError, match=r"y_proba is missing, .*\. Pass y_proba"):
         calibration_report([0, 1])

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit
 
 from sklearn_calib._cli import main
@@ -176,14 +176,18 @@ def test_what_groups_do_not_go_with():
         {"features": groups[:, None]},
         {"grades": [0.5]},
     ):
-        with refuses(ValueError, expected="groups without by, features, grades"):
+        with raises_invalid_input(
+            ValueError, expected="groups without by, features, grades"
+        ):
             calibration_report(y, p, groups=groups, **more)
-    with refuses(ValueError, expected="measures among"):
+    with raises_invalid_input(ValueError, expected="measures among"):
         calibration_report(
             y, p, groups=groups, measures=["lower_distance_to_calibration"]
         )
     summary = calibration_report(y, p, **QUICK)._models["model"].summary
-    with refuses(ValueError, expected=".*rows, for groups", value="summaries"):
+    with raises_invalid_input(
+        ValueError, expected=".*rows, for groups", value="summaries"
+    ):
         calibration_report(summary, groups=groups)
 
 

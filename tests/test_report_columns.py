@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import sklearn.metrics
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit, softmax
 
 from sklearn_calib.datasets import make_overconfident
@@ -183,13 +183,13 @@ def test_rounded_rows_are_divided_with_one_warning(change, said):
 
 def test_other_sums_are_refused_unless_asked():
     proba, y = make_overconfident(3, 200)
-    with refuses(ValueError, expected="rows that sum to 1"):
+    with raises_invalid_input(ValueError, expected="rows that sum to 1"):
         calibration_report(y, 0.9 * proba, **QUICK)
     report = calibration_report(y, 0.9 * proba, normalize=True, **QUICK)
     assert report.rows[0].value == pytest.approx(
         calibration_report(y, proba, **QUICK).rows[0].value
     )
-    with refuses(ValueError, expected=r"probabilities in \[0, 1\]"):
+    with raises_invalid_input(ValueError, expected=r"probabilities in \[0, 1\]"):
         calibration_report(y, 100 * proba, normalize=True, **QUICK)
     proba[7] = 0.0
     with pytest.raises(ValueError, match="row 7"):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit
 
 from sklearn_calib._cli import _drawn, _large, main
@@ -33,7 +33,9 @@ def test_few_rows_and_summaries():
     )
     assert report.to_dict()["models"][0]["features"] is None
     summary = CalibrationSummary().update(frame.y, frame.p)
-    with refuses(ValueError, expected=".*each row, for features", value="summaries"):
+    with raises_invalid_input(
+        ValueError, expected=".*each row, for features", value="summaries"
+    ):
         calibration_report(summary, features=frame[["<region>"]])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit
 
 from sklearn_calib._cli import main
@@ -197,13 +197,15 @@ def test_rows_without_weight_and_several_models_and_classes():
 
 def test_summaries_have_no_rows_to_group():
     y, p, table = rows(100)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*labels and probabilities of each row, for by",
         value="summ",
     ):
         calibration_report(CalibrationSummary().update(y, p), by=table)
-    with refuses(ValueError, expected=".*one value for each of the 100 rows"):
+    with raises_invalid_input(
+        ValueError, expected=".*one value for each of the 100 rows"
+    ):
         calibration_report(y, p, by=table[:50])
 
 
@@ -291,7 +293,7 @@ def test_nothing_that_needs_rows_is_added_to_summaries(argument):
     y, models = few_rows()
     summary = CalibrationSummary().update(y, models["a"])
     add, table = ADDED[argument]
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=f".*of each row, for {argument}", value="summaries"
     ):
         add(calibration_report(summary, n_resamples=0), table)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from refused import fields_of, refuses
+from error_fields import parse_error_fields, raises_invalid_input
 from scipy.stats import binom
 
 from sklearn_calib._cli import main
@@ -280,12 +280,14 @@ def test_columns_in_an_order_that_cannot_be_meant():
     # too few rows to say so
     assert find_better_columns(P[:30, [2, 1, 0, 3]], Y[:30]) is None
     swapped, names = P[:, [2, 1, 0, 3]], ["a", "b", "c", "d"]
-    with refuses(
+    with raises_invalid_input(
         ValueError, value=r".*rank far better: 'a' by the column of 'c', 'c' by the"
     ):
         quickly(Y, swapped, labels=names)
     backwards = np.column_stack([P[:, 0], 1 - P[:, 1], P[:, 2:]])
-    with refuses(ValueError, value="'b' ranked backwards, far beyond chance"):
+    with raises_invalid_input(
+        ValueError, value="'b' ranked backwards, far beyond chance"
+    ):
         quickly(Y, backwards, labels=names)
     assert quickly(Y, swapped, labels=names, check_columns=False).p_value < 0.05
 
@@ -347,21 +349,27 @@ def test_p_values_below_any_draw_are_those_of_the_bound(hits):
     ],
 )
 def test_bad_input(options, said):
-    with refuses(ValueError, **fields_of(said)):
+    with raises_invalid_input(ValueError, **parse_error_fields(said)):
         multilabel_report([[0, 1], [1, 0]], [[0.2, 0.5], [0.4, 0.5]], **options)
 
 
 def test_several_models_and_none_are_not_a_report_on_labels():
-    with refuses(ValueError, expected="the probabilities of one model", value="a dict"):
+    with raises_invalid_input(
+        ValueError, expected="the probabilities of one model", value="a dict"
+    ):
         multilabel_report([[0, 1]], {"a": [[0.2, 0.5]]})
-    with refuses(ValueError, expected="the probabilities of one model", value="None"):
+    with raises_invalid_input(
+        ValueError, expected="the probabilities of one model", value="None"
+    ):
         multilabel_report([[0, 1]], None)
-    with refuses(TypeError, expected="probabilities", hint=".*multilabel_report"):
+    with raises_invalid_input(
+        TypeError, expected="probabilities", hint=".*multilabel_report"
+    ):
         multilabel_report([[0, 1]], lambda X: X)
 
 
 def test_a_report_on_one_label_points_to_the_report_on_many():
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="one label per row", hint=".*call multilabel_report"
     ):
         calibration_report([[0, 1], [1, 0]], [[0.2, 0.5], [0.4, 0.5]])

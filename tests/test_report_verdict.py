@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit, softmax
 from scipy.stats import ks_2samp
 
@@ -595,14 +595,16 @@ def test_several_models():
     y, p = rows("overconfident", 800)
     report = calibration_report(y, {"a": p, "b": np.full(800, y.mean())}, **QUICK)
     assert [v.calibrated for v in report.verdicts.values()] == [False, True]
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*a model among a, b",
         value="2 models",
         hint=r"Write report.verdicts\['a'\]",
     ):
         _ = report.verdict
-    with refuses(ValueError, expected="a whole number n_bins >= 1", value="0"):
+    with raises_invalid_input(
+        ValueError, expected="a whole number n_bins >= 1", value="0"
+    ):
         report.bins("a", n_bins=0)
 
 

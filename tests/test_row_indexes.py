@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from offered import list_subpackages, names_of
-from refused import refuses
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
@@ -552,5 +552,5 @@ def test_every_call_compares_indexes(call, changed):
     names = CALLS[call][0]
     assert len(heard(call, rows_with(names, changed, LABELS[::-1]))) == 1
     others = np.char.add(LABELS, "?")
-    with refuses(ValueError, expected=RULE, value="'.*' in some only"):
+    with raises_invalid_input(ValueError, expected=RULE, value="'.*' in some only"):
         CALLS[call][1](rows_with(names, changed, others))

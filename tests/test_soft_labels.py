@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn import config_context
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -208,9 +208,9 @@ def test_fractions_without_the_word_name_it():
         lambda: model.fit([[0.2], [0.7]], [0.3, 1.0]),
         lambda: brier_loss([[0.3, 0.7], [1, 0]], [0.2, 0.7]),
     ):
-        with refuses(ValueError, hint=".*soft_labels=True"):
+        with raises_invalid_input(ValueError, hint=".*soft_labels=True"):
             call()
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*2 classes, as the soft labels have", value="3"
     ):
         PlattScaling().fit([0.2, 0.7], [0.3, 1.0], classes=[0, 1, 2], soft_labels=True)
@@ -221,7 +221,9 @@ def test_what_needs_rows_of_one_label_is_refused():
     online = sklearn_calib.recalibrators.get_recalibrator("online")
     with pytest.raises(ValueError, match=r"rows in their order.*Draw a label"):
         online.fit(proba, soft, soft_labels=True)
-    with refuses(ValueError, expected="soft_labels without multilabel", value="both"):
+    with raises_invalid_input(
+        ValueError, expected="soft_labels without multilabel", value="both"
+    ):
         brier_loss(soft, proba, soft_labels=True, multilabel="macro")
     for measure, option, way in (
         (
@@ -251,7 +253,7 @@ def test_an_exported_map_checks_shares():
     proba, soft, _ = shares(2)
     read = from_dict(to_dict(PlattScaling().fit(proba, soft, soft_labels=True)))
     assert read.fit(proba, soft[:, 1], soft_labels=True) is read
-    with refuses(ValueError, value="-1", row=0):
+    with raises_invalid_input(ValueError, value="-1", row=0):
         read.fit(proba, -np.ones(60), soft_labels=True)
 
 
@@ -343,11 +345,13 @@ def test_models_that_are_fitted_or_take_no_weights():
     assert model.recalibrator_.slope_ == pytest.approx(alone.slope_, rel=1e-6)
     pipe = make_pipeline(StandardScaler(), LogisticRegression())
     for estimator in (KNeighborsClassifier(), pipe):
-        with refuses(
+        with raises_invalid_input(
             ValueError, expected=".*takes sample_weight, the shares of soft labels"
         ):
             CalibratedModel(estimator).fit(X, y, soft_labels=True)
-    with refuses(ValueError, expected=".*folds for soft labels", value="cv='alo'"):
+    with raises_invalid_input(
+        ValueError, expected=".*folds for soft labels", value="cv='alo'"
+    ):
         CalibratedModel(LogisticRegression(), cv="alo").fit(X, y, soft_labels=True)
 
 
@@ -385,7 +389,7 @@ def test_metadata_routing_takes_the_shares_to_whom_they_are_for():
         )
         assert model.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=0.02)
         pipe[1].set_fit_request(sample_weight=False)
-        with refuses(
+        with raises_invalid_input(
             ValueError, expected=".*the shares of soft labels", value="Pipeline"
         ):
             CalibratedModel(pipe, "platt").fit(X, y, soft_labels=True)
@@ -465,9 +469,11 @@ def test_a_report_counts_items():
     pairs = np.arange(80) // 2
     report = calibration_report(y, p, groups=pairs, soft_labels=True, n_resamples=20)
     assert (report.n_samples, report.n_clusters) == (80, 40)
-    with refuses(ValueError, expected="soft labels without by"):
+    with raises_invalid_input(ValueError, expected="soft labels without by"):
         calibration_report(y, p, soft_labels=True, by={"a": pairs})
-    with refuses(ValueError, expected=".*rows, for soft labels", value="summaries"):
+    with raises_invalid_input(
+        ValueError, expected=".*rows, for soft labels", value="summaries"
+    ):
         calibration_report(CalibrationSummary().update(y > 0.5, p), soft_labels=True)
 
 

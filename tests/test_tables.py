@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import _large, _tables, main
 from sklearn_calib._cli._remote import local_files
@@ -108,7 +108,9 @@ def test_percent_in_one_block_and_fractions_in_another_are_refused(tmp_path):
         (tmp_path / "t.csv").write_text(
             "p,y\n" + f"{above},1\n" * 100 + f"{below},1\n" * 100, encoding="utf-8"
         )
-        with refuses(InvalidInputError, hint="Write all of them in percent, or none"):
+        with raises_invalid_input(
+            InvalidInputError, hint="Write all of them in percent, or none"
+        ):
             for block in iter_table_blocks(
                 str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50
             ):
@@ -231,9 +233,11 @@ def test_a_file_without_names(tmp_path):
             0.7,
             0.9,
         ]
-    with refuses(InvalidInputError, hint=".*give all names with csv="):
+    with raises_invalid_input(InvalidInputError, hint=".*give all names with csv="):
         load_table(str(tmp_path / "t.csv"), lambda names: ["p"])
-    with refuses(InvalidInputError, expected="3 cells in the first line, ", value="2"):
+    with raises_invalid_input(
+        InvalidInputError, expected="3 cells in the first line, ", value="2"
+    ):
         load_table(str(tmp_path / "t.csv"), lambda names: ["p"], header=["a", "b", "c"])
 
 
@@ -262,7 +266,7 @@ def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
         archive.writestr("[Content_Types].xml", "")
         archive.writestr("xl/workbook.xml", "")
-    with refuses(
+    with raises_invalid_input(
         InvalidInputError, hint=r".*sklearn-calib\[excel\].*, or save the sheet"
     ):
         load_table(str(tmp_path / "t.xlsx"), lambda names: ["p"])
@@ -294,7 +298,7 @@ def test_the_name_that_was_meant(tmp_path):
 
 def test_utf_16_without_its_mark(tmp_path):
     (tmp_path / "t.csv").write_bytes("p,y\n0.2,1\n".encode("utf-16-le"))
-    with refuses(InvalidInputError, hint=".*name utf-16-le or utf-16-be"):
+    with raises_invalid_input(InvalidInputError, hint=".*name utf-16-le or utf-16-be"):
         load_table(str(tmp_path / "t.csv"), lambda names: ["p"])
     found = load_table(
         str(tmp_path / "t.csv"), lambda names: ["p"], encoding="utf-16-le"
@@ -309,7 +313,9 @@ def test_decimal_commas_in_text_of_typed_files(tmp_path, kind):
     table = load_table(str(file), lambda names: ["p"])
     assert read_number_column(table, "p").tolist() == [0.37, 0.5]
     given = load_table(str(file), lambda names: ["p"], decimal=".")
-    with refuses(InvalidInputError, hint=".*is the decimal mark, read it with csv="):
+    with raises_invalid_input(
+        InvalidInputError, hint=".*is the decimal mark, read it with csv="
+    ):
         read_number_column(given, "p")
 
 
@@ -340,7 +346,7 @@ def test_a_cell_too_many_is_refused_in_any_chunk(tmp_path, monkeypatch, row):
     lines[row] += ",h"
     file = tmp_path / "t.csv"
     file.write_text("\n".join(["p,y,s", *lines, ""]), encoding="utf-8")
-    with refuses(
+    with raises_invalid_input(
         InvalidInputError, expected="3 cells in each row ", value=f"more in row {row}"
     ):
         load_table(str(file), lambda _: ["p", "y"])

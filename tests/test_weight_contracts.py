@@ -17,7 +17,7 @@ import test_methods
 from cases import run_every_case
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from stored_numbers import KINDS_AT_AN_END, fields_of, rows_at_an_end
+from stored_numbers import KINDS_AT_AN_END, parse_error_fields, rows_at_an_end
 from test_functions import (
     COUNTING_ROWS,
     FUNCTIONS,
@@ -544,7 +544,7 @@ def attributes(cls, option, proba, y, weight, **more):
         found = {"predictions": model.predict_proba(proba[:60], **at), "": model}
     return {
         field: one
-        for field, one in fields_of(found)
+        for field, one in parse_error_fields(found)
         if not isinstance(one, str) and one.size
     }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.base import clone
 from words import QUICKER
 
@@ -214,7 +214,7 @@ class Unweighted(Identity):
 def test_a_method_without_weights_takes_equal_ones_alone():
     proba, y, weight = case_of(2)
     Unweighted().fit(proba, y, sample_weight=np.full(len(y), 2.0))
-    with refuses(
+    with raises_invalid_input(
         InvalidInputError,
         expected="equal weights, as this method cannot use sample_weight",
     ) as refused:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from boosters import imported
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel
@@ -22,5 +22,5 @@ def test_early_stopping_inside_a_refined_model_is_to_be_left_out():
 
 
 def test_an_empty_list_of_folds_is_refused():
-    with refuses(ValueError, expected="at least one fold", value=r"\[\]"):
+    with raises_invalid_input(ValueError, expected="at least one fold", value=r"\[\]"):
         CalibratedModel(LogisticRegression(), cv=[]).fit(X, Y)

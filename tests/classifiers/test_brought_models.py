@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from boosters import imported
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import IsolationForest
@@ -78,11 +78,11 @@ def test_unknown_arguments_say_what_to_write(cls, argument, hint):
     ],
 )
 def test_unknown_names_say_what_to_write(data, name, hint):
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="one of ", value=rf"'{name}'( \(name\))?", hint=f"{hint}"
     ):
         get_recalibrator(name)
-    with refuses(ValueError, hint=hint):
+    with raises_invalid_input(ValueError, hint=hint):
         CalibratedModel(GaussianNB(), name).fit(*data)
 
 
@@ -99,7 +99,7 @@ def test_every_equivalent_exists():
 def test_options_by_name():
     assert get_recalibrator("histogram_binning", n_bins=7).n_bins == 7
     assert get_recalibrator(PlattScaling(), scale="proba").scale == "proba"
-    with refuses(
+    with raises_invalid_input(
         TypeError,
         expected=".*options among n_bins",
         value="'bins'",
@@ -243,7 +243,7 @@ def test_a_class_that_the_labels_miss_is_asked_for():
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     model = ProbaOnly(GaussianNB().fit(X, y))
     kept = y != 1
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*labels of 3 classes",
         value="2 ",
@@ -262,13 +262,15 @@ def test_what_gives_no_probabilities_is_refused(data):
         def predict(self, X):
             return np.zeros(len(X), dtype=int)
 
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*predict returns probabilities", value="int64 values"
     ):
         CalibratedModel(FrozenEstimator(Labels())).fit(X, y)
-    with refuses(TypeError, expected="a fitted classifier", value="3"):
+    with raises_invalid_input(TypeError, expected="a fitted classifier", value="3"):
         CalibratedModel(FrozenEstimator(3)).fit(X, y)
-    with refuses(TypeError, hint=r".*PlattScaling\(\)\.fit\(canonical_proba\(-model"):
+    with raises_invalid_input(
+        TypeError, hint=r".*PlattScaling\(\)\.fit\(canonical_proba\(-model"
+    ):
         CalibratedModel(FrozenEstimator(IsolationForest().fit(X))).fit(X, y)
     with pytest.raises(NotFittedError):
         CalibratedModel(FrozenEstimator(GaussianNB())).fit(X, y)
@@ -313,7 +315,9 @@ def test_rows_that_are_far_from_1_are_refused(data):
         def predict_proba(self, X):
             return 0.95 * super().predict_proba(X)
 
-    with refuses(ValueError, expected="rows that sum to 1", value="a sum of"):
+    with raises_invalid_input(
+        ValueError, expected="rows that sum to 1", value="a sum of"
+    ):
         CalibratedModel(Lost()).fit(*data)
 
 
@@ -354,7 +358,9 @@ def test_early_stopping_needs_rows(package, piped):
     learner = (
         make_pipeline(StandardScaler(), cls(**options)) if piped else cls(**options)
     )
-    with refuses(ValueError, expected="an eval_set ", value="early_stopping_rounds=3"):
+    with raises_invalid_input(
+        ValueError, expected="an eval_set ", value="early_stopping_rounds=3"
+    ):
         CalibratedModel(learner).fit(X, y)
     if piped:
         return
@@ -495,7 +501,7 @@ def test_a_bare_outlier_detector_says_what_to_write(piped):
     model = IsolationForest(n_estimators=5, random_state=0)
     model = make_pipeline(StandardScaler(), model) if piped else model
     for given in (model, clone(model).fit(X)):
-        with refuses(
+        with raises_invalid_input(
             TypeError, value="IsolationForest, ", hint=r".*PlattScaling\(\)\.fit"
         ):
             CalibratedModel(given).fit(X, y)

@@ -6,7 +6,7 @@ import pytest
 import sklearn
 from boosters import imported
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, make_classification
@@ -142,7 +142,9 @@ def test_frozen_knows_classes_that_the_calibration_set_misses():
     kept = y != 2
     model = CalibratedModel(FrozenEstimator(base)).fit(X[kept], y[kept])
     assert model.classes_.tolist() == [0, 1, 2]
-    with refuses(ValueError, expected=r"labels among \[0, 1, 2\]", value=".*7"):
+    with raises_invalid_input(
+        ValueError, expected=r"labels among \[0, 1, 2\]", value=".*7"
+    ):
         model.fit(X, np.where(y == 0, 7, y))
 
 
@@ -341,7 +343,9 @@ def test_missing_groups_are_refused(several_labels, cv, missing):
     groups[5] = missing
     y = np.column_stack([y, 1 - y, y]) if several_labels else y
     model = CalibratedModel(LogisticRegression(), cv=cv)
-    with refuses(ValueError, expected="a group for every row", value="none", row=5):
+    with raises_invalid_input(
+        ValueError, expected="a group for every row", value="none", row=5
+    ):
         model.fit(X, y, groups=groups)
 
 
@@ -498,15 +502,15 @@ def test_refused_parameters(model, error, message):
 def test_refused_data():
     X, y = make_classification(60, random_state=0)
     model = CalibratedModel(LogisticRegression())
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="labels of at least two classes", value="one class"
     ):
         model.fit(X, np.zeros(60))
-    with refuses(ValueError, expected="sample_weight >= 0"):
+    with raises_invalid_input(ValueError, expected="sample_weight >= 0"):
         model.fit(X, y, sample_weight=-np.ones(60))
-    with refuses(ValueError, expected="class labels", value="fractions"):
+    with raises_invalid_input(ValueError, expected="class labels", value="fractions"):
         model.fit(X, X[:, 0])
-    with refuses(ValueError, expected="calibration rows in every fold"):
+    with raises_invalid_input(ValueError, expected="calibration rows in every fold"):
         CalibratedModel(
             GaussianNB(), cv=[(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
         ).fit(X, y)
@@ -573,7 +577,7 @@ def test_folds_of_a_few_rows_share_one_recalibrator(name, frozen):
     estimator = LogisticRegression()
     if frozen:
         estimator = FrozenEstimator(estimator.fit(X, y))
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected="at least 10 rows and two classes",
         hint=r"Pass ensemble=False",

@@ -5,7 +5,7 @@ from inspect import signature
 import numpy as np
 import pytest
 from boosters import imported
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -131,7 +131,7 @@ def test_callbacks_stop_too():
     xgboost = imported("xgboost")
     callbacks = [xgboost.callback.EarlyStopping(rounds=3)]
     model = learner("xgboost", early_stopping_rounds=None, callbacks=callbacks)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="an eval_set ", value="EarlyStopping without one"
     ):
         CalibratedModel(model).fit(X, Y)
@@ -140,7 +140,9 @@ def test_callbacks_stop_too():
     assert rounds(done) == rounds(reference)
     lightgbm = imported("lightgbm")
     model = learner("lightgbm", early_stopping_rounds=None)
-    with refuses(ValueError, expected="an eval_set ", value="_EarlyStoppingCallback"):
+    with raises_invalid_input(
+        ValueError, expected="an eval_set ", value="_EarlyStoppingCallback"
+    ):
         CalibratedModel(model).fit(
             X, Y, callbacks=[lightgbm.early_stopping(3, verbose=False)]
         )
@@ -190,7 +192,7 @@ def test_a_class_that_a_fold_misses_is_not_judged(package):
     found = stopped(X_EVAL, y_eval, weight)
     assert found == stopped(X_EVAL[kept], y_eval[kept], weight[kept])
     assert found[1] == [0, 1]
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*class that the fold is trained on",
         value=r"classes \['rar",
@@ -203,7 +205,7 @@ def test_labels_that_no_row_has(package):
     message = r"expected labels among \[0, 1\], got .*3"
     with pytest.raises(ValueError, match=message):
         fitted(learner(package), Y, eval_set=[(X_EVAL, np.full(len(X_EVAL), 3))])
-    with refuses(ValueError, expected="as many labels as rows"):
+    with raises_invalid_input(ValueError, expected="as many labels as rows"):
         fitted(learner(package), Y, eval_set=[(X_EVAL, Y_EVAL[1:])])
 
 
@@ -266,7 +268,7 @@ def test_forms_that_cannot_be_coded():
     pool = object()
     model = CalibratedModel(Pooled(), "platt", cv=2).fit(X, Y, eval_set=pool)
     assert all(pair.estimator.given_ is pool for pair in model.calibrated_pairs_)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*eval_set as pairs ",
         value="object",

@@ -6,7 +6,7 @@ from unittest import SkipTest
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy import sparse
 from scipy.special import expit
 from scipy.stats import binom, norm
@@ -167,7 +167,9 @@ def test_logits_are_taken_where_there_are_some(data):
     ]
     wanted = MultilabelCalibration().fit(logits, Y_test).predict_proba(logits)
     np.testing.assert_array_equal(model.predict_proba(X_test), table(wanted))
-    with refuses(TypeError, expected="an estimator with decision_function"):
+    with raises_invalid_input(
+        TypeError, expected="an estimator with decision_function"
+    ):
         CalibratedModel(NB, response_method="decision_function").fit(X, Y)
 
 
@@ -227,7 +229,7 @@ def test_weights_are_repetition(data):
     np.testing.assert_allclose(
         table(one.predict_proba(X_test)), table(two.predict_proba(X_test)), atol=1e-8
     )
-    with refuses(ValueError, expected="sample_weight >= 0"):
+    with raises_invalid_input(ValueError, expected="sample_weight >= 0"):
         CalibratedModel(NB).fit(X, Y, sample_weight=-weight)
 
 
@@ -268,13 +270,13 @@ def test_tables_of_labels(data):
 
 def test_errors(data):
     X, Y, _, _ = data
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*many labels per row",
         value="LogisticRegression, whose fit raises",
     ):
         CalibratedModel(LogisticRegression()).fit(X, Y)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=r".*labels 0, 1 or NaN \(unknown\)",
         value="2",
@@ -282,16 +284,22 @@ def test_errors(data):
         column=1,
     ):
         CalibratedModel(NB).fit(X, 2 * Y)
-    with refuses(TypeError, expected=".*numbers as labels", hint=r".*\(y == 'yes'\)"):
+    with raises_invalid_input(
+        TypeError, expected=".*numbers as labels", hint=r".*\(y == 'yes'\)"
+    ):
         CalibratedModel(NB).fit(X, np.where(Y == 1, "yes", "no").astype(object))
-    with refuses(ValueError, expected=".*folds for many labels", value="cv='alo'"):
+    with raises_invalid_input(
+        ValueError, expected=".*folds for many labels", value="cv='alo'"
+    ):
         CalibratedModel(NB, cv="alo").fit(X, Y)
-    with refuses(ValueError, expected="one label per row"):
+    with raises_invalid_input(ValueError, expected="one label per row"):
         RefineThenCalibrateCV(LogisticRegression()).fit(X, Y)
-    with refuses(ValueError, expected="a fitted model in a FrozenEstimator"):
+    with raises_invalid_input(
+        ValueError, expected="a fitted model in a FrozenEstimator"
+    ):
         CalibratedModel(NB, cv="prefit").fit(X, Y)
     frozen = FrozenEstimator(clone(NB).fit(X, Y))
-    with refuses(ValueError, expected=".*scores of 2 labels", value="3"):
+    with raises_invalid_input(ValueError, expected=".*scores of 2 labels", value="3"):
         CalibratedModel(frozen).fit(X, Y[:, :2])
     with pytest.warns(CalibrationWarning, match="not fitted yet"):
         CalibratedModel(clone(NB).fit(X, Y), cv=2).fit(X, Y)

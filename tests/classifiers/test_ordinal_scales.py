@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from error_fields import raises_invalid_input
 from own_order import OwnOrder
-from refused import refuses
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -47,7 +47,9 @@ def test_the_order_of_a_classifiers_columns_is_no_scale():
     X = rng.normal(size=(120, 2))
     y = np.array(SCALE)[np.digitize(X[:, 0] + rng.normal(size=120), [-0.5, 0.5])]
     estimator = FrozenEstimator(OwnOrder(LogisticRegression(), [2, 0, 1]).fit(X, y))
-    with refuses(ValueError, expected="the order of a scale", hint="Pass order="):
+    with raises_invalid_input(
+        ValueError, expected="the order of a scale", hint="Pass order="
+    ):
         CalibratedModel(estimator, OrdinalCalibration()).fit(X, y)
     model = CalibratedModel(estimator, OrdinalCalibration(order=SCALE)).fit(X, y)
     assert model.recalibrator_.order_.tolist() == SCALE

@@ -8,7 +8,7 @@ import pytest
 import sklearn
 from boosters import imported
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_classification
@@ -190,7 +190,7 @@ def test_search_only(data):
     X, y = data
     model = RefineThenCalibrateCV(boosting(), refit=False).fit(X, y)
     assert model.best_stage_ >= 1
-    with refuses(
+    with raises_invalid_input(
         AttributeError, expected=".*a model that was kept", value="refit=False"
     ):
         model.predict_proba(X)
@@ -212,7 +212,9 @@ def test_frozen_model_is_truncated_and_left_alone(data):
     piped = make_pipeline(StandardScaler(), clone(fitted)).fit(X[:250], y[:250])
     again = RefineThenCalibrateCV(FrozenEstimator(piped)).fit(X[250:], y[250:])
     assert again.best_stage_ == model.best_stage_
-    with refuses(ValueError, expected="a param_grid of an estimator that can be"):
+    with raises_invalid_input(
+        ValueError, expected="a param_grid of an estimator that can be"
+    ):
         RefineThenCalibrateCV(FrozenEstimator(fitted), {"max_depth": [1]}).fit(X, y)
 
 
@@ -377,7 +379,9 @@ def test_a_training_part_of_one_class_says_nothing():
     )
     assert model.fit(X, y).predict_proba(X).shape == (200, 2)
     one_sided = [(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
-    with refuses(ValueError, expected="test rows of classes that the training part"):
+    with raises_invalid_input(
+        ValueError, expected="test rows of classes that the training part"
+    ):
         RefineThenCalibrateCV(GaussianNB(), cv=one_sided).fit(X, y)
 
 
@@ -436,7 +440,7 @@ def test_failing_fits(data):
     assert search.best_params_["C"] >= 1
     assert np.isnan(search.cv_results_["criterion"]).tolist() == [True, False, False]
     assert search.cv_results_["rank"][0] == 3
-    with refuses(ValueError, expected="one candidate that can be fitted"):
+    with raises_invalid_input(ValueError, expected="one candidate that can be fitted"):
         RefineThenCalibrateCV(Fragile(), {"C": [0.1]}).fit(X, y)
     with pytest.raises(RuntimeError, match="too cold"):
         RefineThenCalibrateCV(Fragile(), {"C": [0.1, 1]}, error_score="raise").fit(X, y)
@@ -478,7 +482,7 @@ def test_bad_input(options, message):
 
 
 def test_one_class():
-    with refuses(ValueError, expected="labels of at least two classes"):
+    with raises_invalid_input(ValueError, expected="labels of at least two classes"):
         RefineThenCalibrateCV(boosting()).fit(np.zeros((5, 2)), np.zeros(5))
 
 

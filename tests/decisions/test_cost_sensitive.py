@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 import sklearn
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
-from refused import refuses
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -127,9 +127,11 @@ def test_costs_of_the_last_call_hold():
     by_row = CostSensitiveClassifier(MODEL).fit(X, NAMES, costs=rows)
     assert np.array_equal(by_row.predict(X[:9], costs=rows[:9]), known.predict(X[:9]))
     assert by_row.score(X, NAMES, costs=rows) == pytest.approx(known.score(X, NAMES))
-    with refuses(ValueError, expected="the costs of these rows", hint="Pass costs="):
+    with raises_invalid_input(
+        ValueError, expected="the costs of these rows", hint="Pass costs="
+    ):
         by_row.predict(X)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=r".*shape \(3, 3\) or \(9, 3, 3\)",
         value=r"shape \(150, 3, 3\)",
@@ -223,22 +225,26 @@ def test_bad_costs(case):
 
 
 def test_other_bad_input():
-    with refuses(TypeError, expected="numbers as costs"):
+    with raises_invalid_input(TypeError, expected="numbers as costs"):
         CostSensitiveClassifier(MODEL, [["a"] * 3] * 3).fit(X, NAMES)
-    with refuses(TypeError, value="LinearSVC", hint=r"Write CalibratedModel\(Lin"):
+    with raises_invalid_input(
+        TypeError, value="LinearSVC", hint=r"Write CalibratedModel\(Lin"
+    ):
         CostSensitiveClassifier(LinearSVC(), COSTS).fit(X, NAMES)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*two different actions", value=".*'a', 'a', 'b'"
     ):
         CostSensitiveClassifier(MODEL, COSTS, actions=["a", "a", "b"]).fit(X, NAMES)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*labels of at least two classes", value="one class"
     ):
         CostSensitiveClassifier(GaussianNB()).fit(X[:50], NAMES[:50])
-    with refuses(ValueError, expected="labels among ", value=".*'rose'"):
+    with raises_invalid_input(ValueError, expected="labels among ", value=".*'rose'"):
         CostSensitiveClassifier(MODEL).fit(X, np.where(Y == 0, "rose", NAMES))
     weight = np.where(np.arange(len(Y)) == 3, -1.0, 1.0)
-    with refuses(ValueError, expected="sample_weight >= 0", value="-1", row=3):
+    with raises_invalid_input(
+        ValueError, expected="sample_weight >= 0", value="-1", row=3
+    ):
         CostSensitiveClassifier(MODEL, COSTS).fit(X, NAMES, sample_weight=weight)
 
 

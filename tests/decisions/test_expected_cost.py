@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
-from refused import refuses
 
 from sklearn_calib.decisions import expected_cost_score, expected_cost_test
 
@@ -32,9 +32,9 @@ def test_the_measure():
     gain = -np.eye(2)  # a gain is a negative cost
     assert expected_cost_score(Y, P, costs=gain) == pytest.approx(error_rate - 1)
     assert expected_cost_score.scorer(costs=COSTS) is not None
-    with refuses(ValueError, expected="costs under which"):
+    with raises_invalid_input(ValueError, expected="costs under which"):
         expected_cost_score(Y, P, costs=[[0, 1], [0, 1]])
-    with refuses(ValueError, expected=r"costs of shape \(2, n_a"):
+    with raises_invalid_input(ValueError, expected=r"costs of shape \(2, n_a"):
         expected_cost_score(Y, P, costs=np.ones((200, 2, 2)))
 
 
@@ -58,7 +58,7 @@ def test_the_test():
     assert expected_cost_test(Y, P, rows, sample_weight=weight) == weighted
     bad = {"level": 1.0}, {"costs": [[0, 1], [0, 2]]}, {"costs": rows[:9]}
     for options in bad:
-        with refuses(ValueError):
+        with raises_invalid_input(ValueError):
             expected_cost_test(Y, P, **options)
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import parse_error_fields, raises_invalid_input
 from golden_sets import golden_set
-from refused import fields_of, refuses
 from sklearn.metrics import accuracy_score, precision_score, recall_score, roc_auc_score
 
 from sklearn_calib.decisions import expected_cost_score, expected_metrics
@@ -111,11 +111,11 @@ def test_more_than_two_classes():
     ],
 )
 def test_bad_input(options, said):
-    with refuses(ValueError, **fields_of(said)):
+    with raises_invalid_input(ValueError, **parse_error_fields(said)):
         expected_metrics(P, **options)
-    with refuses(ValueError, expected="two classes with threshold="):
+    with raises_invalid_input(ValueError, expected="two classes with threshold="):
         expected_metrics(THREE, threshold=0.5)
-    with refuses(ValueError, expected="one of no metric"):
+    with raises_invalid_input(ValueError, expected="one of no metric"):
         expected_metrics(P).z_score("auc")
 
 
@@ -185,5 +185,5 @@ def test_pos_label_is_the_other_class(threshold):
     ],
 )
 def test_pos_label_that_is_none(columns, more, message):
-    with refuses(ValueError, **fields_of(message)):
+    with raises_invalid_input(ValueError, **parse_error_fields(message)):
         expected_metrics(np.full((4, columns), 1 / columns), **more)

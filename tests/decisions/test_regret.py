@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
-from refused import refuses
 from scipy.optimize import linprog
 from sklearn.isotonic import IsotonicRegression
 
@@ -105,15 +105,17 @@ def test_labels():
 
 
 def test_bad_input():
-    with refuses(ValueError, value="'isotonik'"):
+    with raises_invalid_input(ValueError, value="'isotonik'"):
         regret_curve(Y, P, "isotonik")
-    with refuses(ValueError, expected="as many labels"):
+    with raises_invalid_input(ValueError, expected="as many labels"):
         regret_curve(Y, P, P[:9])
-    with refuses(TypeError, expected="a recalibrator"):
+    with raises_invalid_input(TypeError, expected="a recalibrator"):
         regret_curve(Y, P, PlattScaling)
-    with refuses(ValueError, expected="two classes", value="3"):
+    with raises_invalid_input(ValueError, expected="two classes", value="3"):
         regret_curve(np.arange(3), np.eye(3))
-    with refuses(ValueError, expected=".*strictly between 0 and 1", value="1"):
+    with raises_invalid_input(
+        ValueError, expected=".*strictly between 0 and 1", value="1"
+    ):
         regret_curve(Y, P).at([1.0])
 
 

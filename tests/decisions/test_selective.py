@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import sklearn
 from cases import run_every_case
+from error_fields import parse_error_fields, raises_invalid_input
 from golden_sets import golden_set
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
-from refused import fields_of, refuses
 from scipy.stats import beta
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
@@ -83,7 +83,7 @@ def test_a_model_of_another_library():
 
     model = SelectiveClassifier(FrozenEstimator(Plain()), 0.3).fit(P[:, None], Y)
     assert model.coverage_ == 148 / 200
-    with refuses(ValueError, expected="as many labels as"):
+    with raises_invalid_input(ValueError, expected="as many labels as"):
         model.fit(P[:99, None], Y)
 
 
@@ -163,18 +163,18 @@ def test_unfitted_estimators_see_other_rows():
     ],
 )
 def test_bad_input(options, said):
-    with refuses(ValueError, **fields_of(said)):
+    with raises_invalid_input(ValueError, **parse_error_fields(said)):
         selective(P, Y, **options)
 
 
 def test_other_bad_input():
-    with refuses(
+    with raises_invalid_input(
         TypeError, value="LinearSVC", hint=r"Write CalibratedModel\(LinearSVC"
     ):
         SelectiveClassifier(LinearSVC()).fit(P[:, None], Y)
-    with refuses(ValueError, value="one class"):
+    with raises_invalid_input(ValueError, value="one class"):
         SelectiveClassifier(LogisticRegression()).fit(P[:, None], np.zeros(200))
-    with refuses(ValueError, expected=r"labels among \[0, 1\]"):
+    with raises_invalid_input(ValueError, expected=r"labels among \[0, 1\]"):
         selective(P, Y + 1)
 
 
@@ -285,7 +285,7 @@ def test_curve():
     for y in (Y, 1 - Y):
         certain = risk_coverage_curve(y, Y.astype(float), labels=[0, 1])
         assert certain.area == certain.perfect_area == (1.0 if y is not Y else 0.0)
-    with refuses(ValueError, expected="a level"):
+    with raises_invalid_input(ValueError, expected="a level"):
         risk_coverage_curve(Y, P, level=0)
 
 
@@ -376,17 +376,19 @@ def test_groups_of_other_rows():
     ):
         found = model.predict([[0.99], [0.99], [0.99]], groups=["c", "a", "c"])
     assert found.tolist() == [None, 1, None]
-    with refuses(ValueError, expected="the groups of"):
+    with raises_invalid_input(ValueError, expected="the groups of"):
         model.predict(p[:, None])
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*one group for each of the 200 rows",
         value=r"shape \(2,\)",
     ):
         model.predict(p[:, None], groups=["a", "b"])
-    with refuses(ValueError, expected=".*a group in every row", value="none", row=1):
+    with raises_invalid_input(
+        ValueError, expected=".*a group in every row", value="none", row=1
+    ):
         model.predict([[0.9], [0.9]], groups=["a", None])
-    with refuses(ValueError, expected="rows without groups, as in fit"):
+    with raises_invalid_input(ValueError, expected="rows without groups, as in fit"):
         selective(P, Y, coverage=0.5).score(P[:, None], Y, groups=np.zeros(200))
     few = group.astype(object)
     few[:3] = "few"
@@ -419,7 +421,7 @@ def test_groups_are_split_with_the_rows():
     ],
 )
 def test_bad_coverage(options, said):
-    with refuses(ValueError, **fields_of(said)):
+    with raises_invalid_input(ValueError, **parse_error_fields(said)):
         selective(P, Y, **options)
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
@@ -88,7 +88,9 @@ def test_paired_standard_errors_and_the_earliest_stage(staged):
     close = curve.criterion <= curve.criterion[best] + curve.standard_error
     assert early == np.flatnonzero(close)[0] <= best
     assert curve.unit == "epochs"
-    with refuses(ValueError, expected="rule among minimum, one_standard_error"):
+    with raises_invalid_input(
+        ValueError, expected="rule among minimum, one_standard_error"
+    ):
         curve.best("median")
 
 
@@ -139,11 +141,15 @@ def test_standard_errors_from_a_sample_of_the_rows():
 
 def test_bad_input(staged):
     proba, y = staged
-    with refuses(ValueError, expected="at least one stage", value="0 arrays"):
+    with raises_invalid_input(
+        ValueError, expected="at least one stage", value="0 arrays"
+    ):
         refinement_curve(y, [])
-    with refuses(ValueError, expected="2 stages, as in stages=", value="6 arrays"):
+    with raises_invalid_input(
+        ValueError, expected="2 stages, as in stages=", value="6 arrays"
+    ):
         refinement_curve(y, proba, stages=[1, 2])
-    with refuses(ValueError):
+    with raises_invalid_input(ValueError):
         refinement_curve(y, [proba[0], proba[1][:10]])
-    with refuses(ValueError, expected="3 columns"):
+    with raises_invalid_input(ValueError, expected="3 columns"):
         refinement_curve(y, [proba[0], np.full((len(y), 2), 0.5)])

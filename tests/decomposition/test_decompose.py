@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from boosters import imported
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import isotonic_regression
@@ -393,11 +393,15 @@ def test_splitter_objects():
 @pytest.mark.parametrize("kind", ["proba", "logits"])
 def test_errors_name_the_probabilities(kind):
     scores = np.array([0.2, np.nan, 0.7])
-    with refuses(ValueError, expected="finite scores", argument="y_proba", row=1):
+    with raises_invalid_input(
+        ValueError, expected="finite scores", argument="y_proba", row=1
+    ):
         refinement_error([0, 1, 1], scores, kind=kind, recalibrator="isotonic", cv=2)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="finite scores", argument=r"staged_proba\[0\]", row=1
     ):
         refinement_curve([0, 1, 1], [scores], kind=kind)
-    with refuses(ValueError, expected="finite scores", argument="y_proba", row=1):
+    with raises_invalid_input(
+        ValueError, expected="finite scores", argument="y_proba", row=1
+    ):
         calibration_report([0, 1, 1], scores, normalize=True)

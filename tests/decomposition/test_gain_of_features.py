@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from refused import fields_of, refuses
+from error_fields import parse_error_fields, raises_invalid_input
 from scipy.special import expit
 
 from sklearn_calib._validation import canonical_proba
@@ -188,15 +188,15 @@ def test_columns_that_say_nothing(column):
 )
 def test_refused(rows, features, message):
     y, p, _ = regions(rows)
-    with refuses(ValueError, **fields_of(message)):
+    with raises_invalid_input(ValueError, **parse_error_fields(message)):
         decompose_loss(y, p, features=features)
 
 
 def test_refused_folds_and_one_class():
     y, p, table = regions(60)
-    with refuses(ValueError, expected="folds that test each row once"):
+    with raises_invalid_input(ValueError, expected="folds that test each row once"):
         decompose_loss(y, p, features=table, cv=[(np.arange(30), np.arange(30, 60))])
-    with refuses(ValueError, expected=".*5 of each of two classes"):
+    with raises_invalid_input(ValueError, expected=".*5 of each of two classes"):
         decompose_loss(np.r_[np.zeros(57, int), 1, 1, 1], p, features=table)
 
 

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit, log_softmax, softmax
 
 from sklearn_calib import canonical_proba
@@ -203,12 +203,14 @@ def test_ends_of_an_interval_by_search():
 def test_refused():
     proba, y = make_overconfident(2)
     parts = decompose_loss(y, proba)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="term among risk, calibration, ", value="'resolut"
     ):
         parts.interval("resolution")
     for level in (95, 1.5, 1, 0, -0.5):
-        with refuses(ValueError, expected="a level between 0 and 1", value=f"{level}"):
+        with raises_invalid_input(
+            ValueError, expected="a level between 0 and 1", value=f"{level}"
+        ):
             parts.interval("risk", level)
 
 

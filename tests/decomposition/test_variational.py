@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
-from refused import refuses
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import KFold
 
@@ -170,9 +170,9 @@ def test_refused(options, message):
 
 
 def test_a_single_row_and_levels_are_refused():
-    with refuses(ValueError, expected="at least three rows"):
+    with raises_invalid_input(ValueError, expected="at least three rows"):
         variational_calibration_interval([1], [0.4], labels=[0, 1])
-    with refuses(ValueError, expected=".*level"):
+    with raises_invalid_input(ValueError, expected=".*level"):
         variational_calibration_interval([0, 1], [0.4, 0.6], level=1.5)
 
 

@@ -6,7 +6,7 @@ from inspect import signature
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from test_display_checks import CLASSES, made_by_its_docstring
 
 from sklearn_calib import displays
@@ -168,13 +168,15 @@ def test_bands_have_the_colour_of_their_curve():
 def test_what_is_no_dict_is_refused(given):
     display = displays.RiskCoverageDisplay.from_predictions(Y, MODELS)
     rule = "a dict or a list of 2 dicts as curve_kwargs"
-    with refuses(ValueError, expected=rule, hint="The curves are raw, soft"):
+    with raises_invalid_input(
+        ValueError, expected=rule, hint="The curves are raw, soft"
+    ):
         display.plot(curve_kwargs=given)
 
 
 def test_an_unknown_option_is_refused_by_the_display():
     rule = "an option of curve_kwargs among alpha, color, label, linestyle, linewidth, marker, mark"
-    with refuses(TypeError, expected=f"{rule}.*", value="'colour'"):
+    with raises_invalid_input(TypeError, expected=f"{rule}.*", value="'colour'"):
         displays.RiskCoverageDisplay.from_predictions(
             Y, MODELS, curve_kwargs={"colour": "red"}
         )
@@ -189,7 +191,7 @@ def test_a_display_without_curves_takes_none():
             ax.plot([0, 1], [0, 2])
 
     assert Empty().plot(curve_kwargs={}).styles_ == {}
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected="a dict or a list of 0 dicts as curve_kwargs",
         hint="Leave it",

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_calib.displays import (
@@ -84,9 +84,9 @@ def test_few_dots_and_classes(rows):
 
 
 def test_nothing_to_draw(rows):
-    with refuses(ValueError, expected="n_curves or n_dots above 0"):
+    with raises_invalid_input(ValueError, expected="n_curves or n_dots above 0"):
         drawn(rows, n_curves=0, n_dots=0)
-    with refuses(ValueError, expected=".*n_dots >= 0", value="-1"):
+    with raises_invalid_input(ValueError, expected=".*n_dots >= 0", value="-1"):
         drawn(rows, n_dots=-1)
 
 

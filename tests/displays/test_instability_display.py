@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_calib.displays import InstabilityDisplay
@@ -88,7 +88,7 @@ def test_from_estimator_passes_options_on(rows):
     np.testing.assert_array_equal(display.instability.low, given.low)
     np.testing.assert_array_equal(display.instability.changed, given.changed)
     assert display.axes_[0] is axes[0]
-    with refuses(ValueError, expected="4 axes, one per panel", value="1"):
+    with raises_invalid_input(ValueError, expected="4 axes, one per panel", value="1"):
         display.plot(ax=axes[0])
 
 

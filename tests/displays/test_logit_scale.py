@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit
 
 from sklearn_calib._kernels._picture_axes import (
@@ -262,13 +262,13 @@ def test_axes_of_a_second_display_have_room_for_both(rare):
 def test_scales_do_not_mix(rare):
     p, y = rare
     first = draw(y, p, n_resamples=0)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*scale='logit'",
         value="axes with a display of scale='lin",
     ):
         draw(y, p, n_resamples=0, scale="logit", ax=first.axes_)
-    with refuses(ValueError, expected="scale among auto"):
+    with raises_invalid_input(ValueError, expected="scale among auto"):
         first.plot(scale="log")
 
 

@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib._kernels._picture_axes import LossPlane, place_labels
@@ -118,14 +118,14 @@ def test_scale_of_the_thresholds(rows):
 
 def test_what_murphy_diagrams_refuse(rows):
     p, y = rows
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="at least two models for difference=True", value="1"
     ):
         murphy(y, p, difference=True)
-    with refuses(ValueError, expected="scale among auto"):
+    with raises_invalid_input(ValueError, expected="scale among auto"):
         murphy(y, p, scale="log")
     three, y3 = make_overconfident(3, 30)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*two classes",
         value="3",
@@ -183,9 +183,13 @@ def test_models_in_the_plane(rows):
         x, d = line.get_xydata().T
         np.testing.assert_allclose(parts.uncertainty + x - d, loss, atol=1e-9)
     ax.figure.canvas.draw()
-    with refuses(ValueError, expected="kind among bars, plane", value="'line'"):
+    with raises_invalid_input(
+        ValueError, expected="kind among bars, plane", value="'line'"
+    ):
         DecompositionDisplay.from_predictions(y, p, kind="line")
-    with refuses(ValueError, expected="kind among bars, plane", value="'line'"):
+    with raises_invalid_input(
+        ValueError, expected="kind among bars, plane", value="'line'"
+    ):
         DecompositionDisplay(display.parts, "line").plot()
 
 

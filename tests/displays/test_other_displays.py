@@ -1,8 +1,8 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
-from refused import refuses
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier
 
@@ -98,7 +98,7 @@ def test_witness_under_the_reliability_curve():
     assert display.error == error
     line = display.axes_[1].lines[1]
     np.testing.assert_allclose(line.get_ydata(), witness(line.get_xdata()))
-    with refuses(ValueError, expected="2 axes, one per panel", value="3"):
+    with raises_invalid_input(ValueError, expected="2 axes, one per panel", value="3"):
         display.plot(ax=plt.subplots(3)[1])
     proba, y = make_overconfident(4, 400)
     assert (
@@ -160,13 +160,13 @@ def test_calibrating_functions():
     alone = CalibratingFunctionDisplay.from_recalibrators(PlattScaling().fit(proba, y))
     assert alone.curve is None
     assert len(alone.axes_) == 1
-    with refuses(ValueError, expected="recalibrators of two classes"):
+    with raises_invalid_input(ValueError, expected="recalibrators of two classes"):
         CalibratingFunctionDisplay.from_predictions(
             *make_overconfident(3, 90)[::-1], ["temperature"]
         )
-    with refuses(ValueError, expected="at least one recalibrator"):
+    with raises_invalid_input(ValueError, expected="at least one recalibrator"):
         CalibratingFunctionDisplay.from_predictions(y, proba, [])
-    with refuses(ValueError, expected="3 axes, one per panel", value="1"):
+    with raises_invalid_input(ValueError, expected="3 axes, one per panel", value="1"):
         display.plot(ax=[display.axes_[0]])
 
 

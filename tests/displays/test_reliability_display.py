@@ -1,7 +1,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, cross_validate
@@ -121,9 +121,9 @@ def test_from_estimator_and_own_axes():
     assert display.axes_[0] is ax and len(lines(ax)) == 2
     one = ReliabilityDisplay.from_estimator(models["nb"], X, y)
     assert lines(one.axes_[0])[0].get_label() == "GaussianNB"
-    with refuses(ValueError, expected="1 axes, one per panel", value="2"):
+    with raises_invalid_input(ValueError, expected="1 axes, one per panel", value="2"):
         display.plot(ax=plt.subplots(1, 2)[1])
-    with refuses(ValueError, expected="bands among auto"):
+    with raises_invalid_input(ValueError, expected="bands among auto"):
         display.plot(bands="all")
 
 
@@ -139,7 +139,9 @@ def test_from_cv_results(table):
     display = ReliabilityDisplay.from_cv_results(results, X, y, sample_weight=weight)
     (curve,) = display.curves["LogisticRegression"]
     assert curve.weight.sum() == pytest.approx(weight.sum())
-    with refuses(ValueError, hint=".*return_estimator=True, return_indices=True"):
+    with raises_invalid_input(
+        ValueError, hint=".*return_estimator=True, return_indices=True"
+    ):
         ReliabilityDisplay.from_cv_results({"estimator": []}, X, y)
 
 
@@ -150,7 +152,7 @@ def test_from_cv_results_wants_equal_classes():
     results = cross_validate(
         GaussianNB(), X, y, cv=KFold(3), return_estimator=True, return_indices=True
     )
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="the same classes in every fold", hint=".*stratified"
     ):
         ReliabilityDisplay.from_cv_results(results, X, y)

@@ -11,6 +11,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from export_cases import (
     IN_FULL,
     METHODS,
@@ -34,7 +35,6 @@ from other_languages import (
     loop_over_rows,
     python_function,
 )
-from refused import refuses
 from sklearn.base import clone
 
 from sklearn_calib import canonical_proba
@@ -246,7 +246,7 @@ def test_names_are_identifiers(name):
     for language in ("c", "javascript", "python"):
         if name == "exp" and language != "c":
             continue
-        with refuses(ValueError, expected="a name of ASCII letters"):
+        with raises_invalid_input(ValueError, expected="a name of ASCII letters"):
             to_code(fitted("platt", 2), language, name)
 
 
@@ -265,12 +265,12 @@ def test_python_needs_two_modules_of_its_library():
 
 
 def test_refusals(monkeypatch):
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="a language among c, javascript, python", value="'rust'"
     ):
         to_code(fitted("platt", 2), "rust")
     monkeypatch.setattr(code_module, "MAX_CODE_OPERATIONS", 20)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*a map of at most 20 operations",
         value=r"\d+",

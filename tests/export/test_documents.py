@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from export_cases import METHODS, fitted, tabulate
-from refused import refuses
 
 import sklearn_calib.export
 from sklearn_calib.datasets import make_overconfident
@@ -93,7 +93,7 @@ def test_labels_come_back(labels, kind):
 
 
 def test_labels_of_other_types_are_refused():
-    with refuses(
+    with raises_invalid_input(
         TypeError, expected=".*text, integers, floats, booleans or bytes", value="date"
     ):
         to_dict(labelled(np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")))
@@ -363,7 +363,7 @@ def test_the_number_of_nodes_is_bounded(monkeypatch):
     document = to_dict(PlattScaling().fit(*make_overconfident(2, 50))) | {
         "map": doubled(40)
     }
-    with refuses(ValueError, expected="at most 1000 nodes"):
+    with raises_invalid_input(ValueError, expected="at most 1000 nodes"):
         from_dict(document)
 
 
@@ -413,7 +413,7 @@ def test_damaged_documents_are_refused(change, words):
 def test_missing_entries_are_named(name):
     document = to_dict(PlattScaling().fit(*make_overconfident(2, 50)))
     del document[name]
-    with refuses(ValueError, expected="a value", value="nothing"):
+    with raises_invalid_input(ValueError, expected="a value", value="nothing"):
         from_dict(document)
 
 
@@ -428,7 +428,7 @@ def test_a_map_that_changed_its_meaning_is_noticed():
         document["map"]["parts"][1]["coef"], 6
     ).tolist()
     for changed in (swapped, rounded):
-        with refuses(ValueError, expected="the result that the document"):
+        with raises_invalid_input(ValueError, expected="the result that the document"):
             from_dict(changed)
 
 
@@ -485,7 +485,7 @@ def test_files_are_bounded(monkeypatch, tmp_path):
     path = tmp_path / "map.json"
     to_json(fitted("platt", 2), path)
     monkeypatch.setattr("sklearn_calib.export._exported.MAX_JSON_BYTES", 100)
-    with refuses(ValueError, expected=r"at most 1e\+02 bytes"):
+    with raises_invalid_input(ValueError, expected=r"at most 1e\+02 bytes"):
         from_json(path)
 
 
@@ -561,7 +561,7 @@ def test_each_line_reaches_the_farthest_knot_it_can(ends, link, slack):
 
 def test_tolerances_are_checked():
     for tolerance in (0, -1e-3, 0.5, "1e-3"):
-        with refuses(ValueError, expected="a tolerance above 0"):
+        with raises_invalid_input(ValueError, expected="a tolerance above 0"):
             simplify(fitted("isotonic", 2), tolerance)
 
 

@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from export_cases import DEFAULTS, METHODS, fitted, tabulate
-from refused import refuses
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -78,7 +78,7 @@ def test_contract(check):
     ],
 )
 def test_bad_rows_are_refused(rows, words):
-    with refuses(ValueError, expected=f".*{words}"):
+    with raises_invalid_input(ValueError, expected=f".*{words}"):
         exported(2).predict_proba(rows)
 
 
@@ -206,18 +206,20 @@ def test_whole_models_are_trusted_and_named_where_a_map_is_expected():
     assert set(sio.get_untrusted_types(data=data)) <= set(skops_trusted)
     again = sio.loads(data, trusted=skops_trusted)
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
-    with refuses(
+    with raises_invalid_input(
         TypeError, value="CalibratedModel", hint=r"Pass .*model\.recalibrator_"
     ):
         to_dict(model)
     many = CalibratedModel(LogisticRegression(), ensemble=True).fit(X, X[:, 0] > 0)
-    with refuses(TypeError, hint=r".*model\.calibrated_pairs_\[0\]\.recalibrator"):
+    with raises_invalid_input(
+        TypeError, hint=r".*model\.calibrated_pairs_\[0\]\.recalibrator"
+    ):
         to_dict(many)
     texts = CalibratedModel(LogisticRegression()).fit(
         X, np.where(X[:, 0] > 0, b"yes", b"no")
     )
     pytest.importorskip("skl2onnx")
-    with refuses(TypeError, value="bytes", hint=r".*y\.astype\(str\)"):
+    with raises_invalid_input(TypeError, value="bytes", hint=r".*y\.astype\(str\)"):
         to_onnx(texts, X)
 
 

@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import parse_error_fields, raises_invalid_input
 from export_cases import IN_FULL, QUICK, TABULATED, fitted, logits, probabilities
 from other_languages import (
     DATABASES,
@@ -18,7 +19,6 @@ from other_languages import (
     sqlite,
     sqlite_has_functions,
 )
-from refused import fields_of, refuses
 from test_code import BAD, HOSTILE, UNCOMMON, document, head_in, rows_for
 
 from sklearn_calib._simplex_array import convert_log_odds
@@ -410,13 +410,13 @@ def test_names_of_stages_give_way():
     ],
 )
 def test_refusals(name, k, kwargs, words):
-    with refuses(ValueError, **fields_of(words)):
+    with raises_invalid_input(ValueError, **parse_error_fields(words)):
         to_sql(fitted(name, k), **kwargs)
 
 
 def test_long_expressions_are_refused(monkeypatch):
     monkeypatch.setattr(sql_text, "MAX_EXPRESSION_CHARACTERS", 5000)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*at most 5,000 characters", hint=".*into='table'"
     ):
         to_sql(fitted("venn_abers", 2))

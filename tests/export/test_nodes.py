@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from export_cases import (
     DEFAULTS,
     METHODS,
@@ -15,7 +16,6 @@ from export_cases import (
     inputs,
     tabulate,
 )
-from refused import refuses
 from sklearn.base import clone
 
 from sklearn_calib import canonical_proba
@@ -144,7 +144,7 @@ def test_foreign_parts_are_named():
     from sklearn.linear_model import LogisticRegression
 
     method = OneVsRest(LogisticRegression()).fit(*make_overconfident(2, 100))
-    with refuses(
+    with raises_invalid_input(
         TypeError,
         expected=".*a recalibrator of this package",
         value="LogisticRegression",
@@ -205,7 +205,7 @@ def test_rounding_by_arithmetic():
 
 def test_tables_are_asked_for():
     method = fitted("adaptive", 2)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*finite form",
         value="AdaptiveCalibration",
@@ -213,7 +213,7 @@ def test_tables_are_asked_for():
     ):
         to_dict(method)
     for bound in (0, 1e-12, 0.5):
-        with refuses(ValueError, expected=r"tabulate from 1e-09 to 0\.1"):
+        with raises_invalid_input(ValueError, expected=r"tabulate from 1e-09 to 0\.1"):
             to_dict(method, tabulate=bound)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
-from refused import refuses
 
 from sklearn_calib._files.checksum import compute_checksum
 from sklearn_calib.export import (
@@ -64,16 +64,16 @@ def test_a_map_that_disagrees_with_its_checksum_is_refused():
     document = to_dict(PlattScaling().fit(P, Y))
     forged = copy.deepcopy(document)
     forged["map"]["parts"][1]["coef"][0] += 1e-13  # the check rows still fit
-    with refuses(ValueError, expected="the checksum of the document"):
+    with raises_invalid_input(ValueError, expected="the checksum of the document"):
         from_dict(forged)
-    with refuses(ValueError, expected="the checksum of the map.*"):
+    with raises_invalid_input(ValueError, expected="the checksum of the map.*"):
         from_dict(signed(forged))
     edited = from_dict(forged, edited=True)
     assert edited.document["map_sha256"] != document["map_sha256"]
     assert edited.document["estimator"]["edited"] is True
     moved = copy.deepcopy(document)
     moved["date"] = "2026-11-23"
-    with refuses(ValueError, expected="the checksum of the document"):
+    with raises_invalid_input(ValueError, expected="the checksum of the document"):
         from_dict(moved)
 
 
@@ -97,10 +97,10 @@ def test_date_and_columns_are_kept(date):
 def test_what_is_no_date_or_column_is_refused():
     fitted = PlattScaling().fit(P, Y)
     for date in ("23.11.2026", "today", 2026):
-        with refuses(ValueError, expected="a date such as '2026-11-23'"):
+        with raises_invalid_input(ValueError, expected="a date such as '2026-11-23'"):
             to_dict(fitted, date=date)
     for columns in ([1], {"label": 3}, {1: "a"}, 5):
-        with refuses(ValueError, expected="names of columns as texts"):
+        with raises_invalid_input(ValueError, expected="names of columns as texts"):
             to_dict(fitted, columns=columns)
 
 
@@ -125,7 +125,7 @@ def test_damaged_notes_are_refused(change, words):
 def test_documents_without_a_checksum_of_the_map_are_refused():
     document = to_dict(PlattScaling().fit(P, Y))
     del document["map_sha256"]
-    with refuses(ValueError, expected="a value", value="nothing"):
+    with raises_invalid_input(ValueError, expected="a value", value="nothing"):
         from_dict(signed(document))
 
 

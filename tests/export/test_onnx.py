@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from export_cases import (
     DEFAULTS,
     METHODS,
@@ -17,7 +18,6 @@ from export_cases import (
     probabilities,
     tabulate,
 )
-from refused import refuses
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._simplex_array import log_proba
@@ -285,19 +285,19 @@ def test_float64_states_no_error():
     ],
 )
 def test_wrong_options_are_named(options, words):
-    with refuses(ValueError, expected=words):
+    with raises_invalid_input(ValueError, expected=words):
         to_onnx(fitted("platt", 2), **options)
 
 
 def test_methods_without_a_finite_form_ask_for_tables():
-    with refuses(ValueError, hint="Pass tabulate=1e-6"):
+    with raises_invalid_input(ValueError, hint="Pass tabulate=1e-6"):
         to_onnx(fitted("adaptive", 2))
 
 
 def test_unfitted_and_foreign():
     with pytest.raises(ValueError, match="not fitted"):
         to_onnx(PlattScaling())
-    with refuses(TypeError, expected="a recalibrator of this package"):
+    with raises_invalid_input(TypeError, expected="a recalibrator of this package"):
         to_onnx(object())
 
 

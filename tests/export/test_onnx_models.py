@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from boosters import imported
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
@@ -426,7 +426,7 @@ def test_refined_models():
 def test_angular_models_become_tables():
     X, y, new = data()
     model = AngularCalibratedClassifier(LogisticRegression(C=10)).fit(X, y)
-    with refuses(ValueError, hint="Pass tabulate=1e-6"):
+    with raises_invalid_input(ValueError, hint="Pass tabulate=1e-6"):
         to_onnx(model, new)
     got = run(to_onnx(model, new, tabulate=1e-6), new)[1]
     assert np.abs(got - model.predict_proba(new)).max() <= 1e-6
@@ -507,7 +507,7 @@ def test_labels_with_characters_that_utf8_lacks_are_refused():
     model = CalibratedModel(GaussianNB(), "platt", cv=2).fit(
         X, np.array(["a", "b\udc80"])[y]
     )
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="labels whose characters UTF-8 has", value=r".*b\\udc80.*"
     ):
         to_onnx(model, X)
@@ -516,7 +516,7 @@ def test_labels_with_characters_that_utf8_lacks_are_refused():
 def test_rows_are_needed():
     X, y, _ = data()
     model = CalibratedModel(LogisticRegression(), cv=2).fit(X, y)
-    with refuses(ValueError, expected=r"some rows X for a classifier"):
+    with raises_invalid_input(ValueError, expected=r"some rows X for a classifier"):
         to_onnx(model)
     with pytest.raises(ValueError, match="not fitted"):
         to_onnx(CalibratedModel(LogisticRegression()), X)
@@ -535,7 +535,9 @@ def test_a_wrong_converter_is_noticed(monkeypatch):
         to_onnx(model, new)
     with monkeypatch.context() as patch:
         patch.setattr(_onnx_models, "run_onnx", lambda found, X: 1 / 0)
-        with refuses(RuntimeError, value=r"one that does not run \(division by zero\)"):
+        with raises_invalid_input(
+            RuntimeError, value=r"one that does not run \(division by zero\)"
+        ):
             to_onnx(model, new)
 
 
@@ -544,7 +546,7 @@ def test_categories_of_hist_gradient_boosting():
     X[:, 0], new[:, 0] = np.abs(X[:, 0]).round(), np.abs(new[:, 0]).round()
     inner = HistGradientBoostingClassifier(max_iter=3, categorical_features=[0])
     model = CalibratedModel(inner, "platt", cv=2).fit(X, y)
-    with refuses(ValueError, expected=".*without categorical features"):
+    with raises_invalid_input(ValueError, expected=".*without categorical features"):
         to_onnx(model, new)
 
 
@@ -635,5 +637,5 @@ def test_one_wrong_row_of_all_given_is_enough_to_refuse():
     model = CalibratedModel(LogisticRegression(), cv=2).fit(X, y)
     many = np.vstack([X, X + 0.5])
     found = to_onnx(model, X[:2])
-    with refuses(RuntimeError, value="differences up to 2e-06"):
+    with raises_invalid_input(RuntimeError, value="differences up to 2e-06"):
         _onnx_models._compare_rows(found, Moved(model, many[1100]), many, None)

@@ -8,8 +8,8 @@ import duckdb
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from export_cases import METHODS, fitted
-from refused import refuses
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -135,7 +135,7 @@ def test_every_method(name):
     rng = np.random.default_rng(3)
     map_ = fitted(name, 2)
     if name in NO_TABLE:
-        with refuses(ValueError, hint=r".*tabulate=1e-6.*threshold"):
+        with raises_invalid_input(ValueError, hint=r".*tabulate=1e-6.*threshold"):
             map_.threshold(0.5)
         map_ = from_dict(to_dict(map_, tabulate=1e-3))
     bits = OF_INTEGRALS if name.startswith("angular") else LAST_BITS
@@ -313,16 +313,16 @@ def test_bad_targets(target, options, match):
 
 def test_several_classes_are_refused_with_the_way():
     map_ = PlattScaling().fit(*make_overconfident(3, 200))
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*two classes",
         value="3 classes",
         hint=r".*fit\(proba\[:, c\], y == c",
     ):
         map_.threshold(0.5)
-    with refuses(ValueError, expected=".*two classes"):
+    with raises_invalid_input(ValueError, expected=".*two classes"):
         from_dict(to_dict(map_)).threshold(0.5)
-    with refuses(ValueError, hint=".*tabulate"):
+    with raises_invalid_input(ValueError, hint=".*tabulate"):
         AdaptiveCalibration().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).threshold(0.5)
 
 
@@ -387,7 +387,7 @@ def test_texts_of_bands_are_data():
     [[0.5, 0.2], ["a"], {"A": 0.1, "B": 0.2}, {1: 0, 2: 0.5}, {}, {"A\n": 0, "B": 0.5}],
 )
 def test_bad_bands(bands):
-    with refuses(ValueError, expected=".*increasing probabilities"):
+    with raises_invalid_input(ValueError, expected=".*increasing probabilities"):
         to_sql(fitted("platt", 2), "p", bands=bands)
-    with refuses(ValueError, expected="one column for bands"):
+    with raises_invalid_input(ValueError, expected="one column for bands"):
         to_sql(fitted("platt", 2), ["p", "q"], bands=[0.5])

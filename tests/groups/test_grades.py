@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy import stats
 
 from sklearn_calib._kernels import _grades
@@ -233,7 +233,7 @@ def test_counts_of_more_than_a_billion_rows():
     assert found.order_p_value == 1 and found.p_value == 1
     fallen = grade_calibration(y, p, [0.05], counts=[2 * 10**8, 8 * 10**8, *counts[:2]])
     assert fallen.order_p_value == 0.001
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=r"counts of 9e\+15 rows at most", value=r"4.61e\+18"
     ):
         grade_calibration(y, p, [0.05], counts=[1, 1, 1, 2**62])
@@ -472,7 +472,7 @@ def test_summaries_and_cells_across_edges():
         ]
         assert max(itertools.accumulate(apart, max)) <= unsure < 300
     assert CalibrationSummary(4096).update(y, p).rows_across([0.999]) <= 3
-    with refuses(ValueError, expected=".*two classes"):
+    with raises_invalid_input(ValueError, expected=".*two classes"):
         CalibrationSummary().update([0, 1, 2], np.eye(3)).rows_across([0.5])
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
+from error_fields import parse_error_fields, raises_invalid_input
 from golden_sets import golden_set
-from refused import fields_of, refuses
 from scipy import optimize
 from scipy.special import expit, logit
 
@@ -356,7 +356,7 @@ def test_exact_logits_far_out():
 def test_bad_input(change, message):
     y, p, _ = weighted_set()
     given = {"y_true": y, "y_proba": p, "groups": {"a": y}, **change}
-    with refuses(ValueError, **fields_of(message)):
+    with raises_invalid_input(ValueError, **parse_error_fields(message)):
         group_calibration(**given)
 
 
@@ -406,7 +406,7 @@ def test_wrong_groups_are_found_and_worst_first():
 def test_columns_of_one_name_are_refused():
     y, p = golden_set()
     groups = pd.DataFrame([["a", "b"], ["a", "c"]] * 100, columns=["g", "g"])
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*different names of columns", value="'g' twice"
     ):
         group_calibration(y, p, groups)

@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.base import clone
@@ -124,7 +124,7 @@ def test_any_recalibrator(case):
     assert log_loss(y, model.predict_proba(p, groups=site)) < log_loss(
         y, model.pooled_.predict_proba(p)
     )
-    with refuses(ValueError, expected="one of"):
+    with raises_invalid_input(ValueError, expected="one of"):
         GroupRecalibration("plat").fit(p, y, groups=site)
 
 
@@ -164,7 +164,7 @@ def test_several_classes():
     after = model.predict_proba(proba, groups=site)
     assert log_loss(y, after) < log_loss(y, proba)
     assert [len(part.to_frame()) for part in model.one_vs_rest_] == [3, 3, 3]
-    with refuses(ValueError, expected="two classes"):
+    with raises_invalid_input(ValueError, expected="two classes"):
         model.to_frame()
 
 
@@ -183,7 +183,7 @@ def test_mistakes(case):
     p, y, site, model = case
     with pytest.raises(ValueError, match=r".*lacks 'group'"):
         model.predict_proba(p, groups={"site": site})
-    with refuses(TypeError, expected="a table of groups", value="none"):
+    with raises_invalid_input(TypeError, expected="a table of groups", value="none"):
         model.predict_proba(p)
     with pytest.raises(ValueError, match="strength"):
         GroupRecalibration(strength=0).fit(p, y, groups=site)
@@ -253,7 +253,9 @@ def test_groups_of_another_type_than_at_fit(cls, fitted, given, rule):
     )
     model = cls(**more).fit(p, y, groups=of_type(fitted))
     if rule is not None:
-        with refuses(ValueError, expected=f".*{rule}", value=".*in column 'group'"):
+        with raises_invalid_input(
+            ValueError, expected=f".*{rule}", value=".*in column 'group'"
+        ):
             model.predict_proba(p, groups=of_type(given))
         return
     try:

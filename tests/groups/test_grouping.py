@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import find_groups
@@ -207,7 +207,7 @@ def test_bad_groups(groups, message):
     "option", [{"depth": 3}, {"n_bins": 1}, {"min_rows": 0}, {"depth": True}]
 )
 def test_bad_options(option):
-    with refuses(ValueError, expected=f".*{next(iter(option))} "):
+    with raises_invalid_input(ValueError, expected=f".*{next(iter(option))} "):
         find_groups({"a": np.arange(N)}, N, **option)
 
 
@@ -267,7 +267,7 @@ def test_durations_are_told_in_days():
 
 def test_records_and_lists():
     records = np.array([(1, "x"), (2, "y")], dtype=[("a", int), ("b", "U1")])
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*one value for each row", value="records in column group"
     ):
         find_groups(records, 2)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from refused import fields_of, refuses
+from error_fields import parse_error_fields, raises_invalid_input
 
 from sklearn_calib.groups import _cells, group_calibration
 from sklearn_calib.summary import CalibrationSummary, summarize
@@ -97,7 +97,9 @@ def test_the_confidence_of_several_classes():
     found = group_calibration(groups, groups="site", n_resamples=39)
     assert found.rows[0].event == "confidence"
     np.testing.assert_allclose(numbers_of(found), numbers_of(rows), rtol=1e-9)
-    with refuses(ValueError, hint=".*drawn together need the rows: pass y_proba"):
+    with raises_invalid_input(
+        ValueError, hint=".*drawn together need the rows: pass y_proba"
+    ):
         group_calibration(groups, groups="site", multiclass="classwise")
 
 
@@ -172,5 +174,5 @@ def test_names_of_the_columns():
     ],
 )
 def test_bad_input(given, options, message):
-    with refuses(ValueError, **fields_of(message)):
+    with raises_invalid_input(ValueError, **parse_error_fields(message)):
         group_calibration(given, **options)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import clone
@@ -215,19 +215,21 @@ def test_a_class_that_a_fold_misses():
 def test_mistakes(data):
     X, y = data
     model = MulticalibratedModel(linear(), "sort", **QUICK)
-    with refuses(ValueError, expected="a column 'sort' of X ", value="x, z, kind"):
+    with raises_invalid_input(
+        ValueError, expected="a column 'sort' of X ", value="x, z, kind"
+    ):
         model.fit(X, y)
     assert not hasattr(model, "classes_")
     numbers = X[["x", "z"]].to_numpy()
-    with refuses(ValueError, value="an array without names"):
+    with raises_invalid_input(ValueError, value="an array without names"):
         MulticalibratedModel(LogisticRegression(), "x", **QUICK).fit(numbers, y)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*positions below 2 as groups, the columns of X",
         value="2",
     ):
         MulticalibratedModel(LogisticRegression(), 2, **QUICK).fit(numbers, y)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*names or positions of columns as groups",
         value="booleans",
@@ -235,17 +237,17 @@ def test_mistakes(data):
         MulticalibratedModel(LogisticRegression(), [True, False], **QUICK).fit(
             numbers, y
         )
-    with refuses(
+    with raises_invalid_input(
         TypeError, expected=".*a dense X with groups='all'", value="a sparse matrix"
     ):
         MulticalibratedModel(LogisticRegression(), **QUICK).fit(
             sparse.csr_array(numbers), y
         )
-    with refuses(ValueError, expected=".*each of the 3000 rows"):
+    with raises_invalid_input(ValueError, expected=".*each of the 3000 rows"):
         MulticalibratedModel(LogisticRegression(), lambda X: X[:5], **QUICK).fit(
             numbers, y
         )
-    with refuses(TypeError, expected="a table of groups", value="none"):
+    with raises_invalid_input(TypeError, expected="a table of groups", value="none"):
         MulticalibratedModel(LogisticRegression(), lambda X: None, **QUICK).fit(
             numbers, y
         )
@@ -253,5 +255,7 @@ def test_mistakes(data):
 
 def test_lists_of_unequal_lengths_as_groups():
     X, y = np.arange(80.0).reshape(40, 2), np.arange(40) % 2
-    with refuses(ValueError, expected=r"a column '\[1\]' of X for the groups"):
+    with raises_invalid_input(
+        ValueError, expected=r"a column '\[1\]' of X for the groups"
+    ):
         MulticalibratedModel(LogisticRegression(), groups=[[1], [0, 1]]).fit(X, y)

@@ -6,7 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -478,40 +478,46 @@ def test_exact_zeros_are_not_impossible():
 def test_mistakes_at_fit():
     p, y, table, _ = draw(60)
     fit = MulticalibratedScores().fit
-    with refuses(
+    with raises_invalid_input(
         TypeError, expected="a table of groups", value="none", hint="Pass groups="
     ):
         fit(p, y)
-    with refuses(TypeError, value="the text 'region'"):
+    with raises_invalid_input(TypeError, value="the text 'region'"):
         fit(p, y, groups="region")
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*each of the 60 rows",
         value=r"shape \(59,\) in column 'age'",
     ):
         fit(p, y, groups={"age": np.arange(59)})
-    with refuses(ValueError, expected=".*at least two classes", value="one class"):
+    with raises_invalid_input(
+        ValueError, expected=".*at least two classes", value="one class"
+    ):
         fit(p, np.ones(60), groups=table)
-    with refuses(ValueError, expected=".*2 columns of scores", value="3 classes"):
+    with raises_invalid_input(
+        ValueError, expected=".*2 columns of scores", value="3 classes"
+    ):
         fit(p, np.arange(60) % 3, groups=table)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*at most 1000 columns of groups",
         value="1001",
         hint=".*combine them",
     ):
         fit(p, y, groups=np.zeros((60, 1001)))
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*different names of columns", value="'age' twice"
     ):
         fit(p, y, groups=table[["age", "age"]])
-    with refuses(ValueError, expected="at least one column of groups"):
+    with raises_invalid_input(ValueError, expected="at least one column of groups"):
         fit(p, y, groups={})
-    with refuses(
+    with raises_invalid_input(
         TypeError, expected=".*single values as groups", value="list in column 'a'"
     ):
         fit(p, y, groups={"a": pd.Series([[1], [2, 3]] * 30)})
-    with refuses(ValueError, expected=r"columns with names other than '\(score\)'"):
+    with raises_invalid_input(
+        ValueError, expected=r"columns with names other than '\(score\)'"
+    ):
         fit(p, y, groups={"(score)": p})
     with pytest.raises(ValueError, match="l2"):
         MulticalibratedScores(l2=0).fit(p, y, groups=table)
@@ -524,11 +530,11 @@ def test_mistakes_at_prediction(case):
         match=r".*lacks 'age'; at fit it had the columns 'region', 'age', 'smokes'",
     ):
         model.predict_proba(p, groups=table[["region", "smokes"]])
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*numbers, as at fit", value="'old' in column 'age'"
     ):
         model.predict_proba(p, groups=table.assign(age="old"))
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*categories, as at fit",
         value="the number 1 in column 'region'",
@@ -555,7 +561,7 @@ def test_a_class_of_one_row():
 def test_a_failing_fit_leaves_nothing(case):
     p, y, table, *_ = case
     model = fitted(p, y, table)
-    with refuses(ValueError):
+    with raises_invalid_input(ValueError):
         model.fit(p[:10], y, groups=table)
     with pytest.raises(NotFittedError):
         model.predict_proba(p, groups=table)

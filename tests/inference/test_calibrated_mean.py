@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy import stats
 from scipy.special import expit, logit, ndtr, stdtrit
 from scipy.stats import beta, binom, t as student
@@ -142,7 +142,7 @@ def test_labels_of_any_kind():
     for labels in (words, words.tolist()):
         named = calibrated_mean(labels, score, rest, pos_label="good")
         assert numbers(named) == numbers(share)
-        with refuses(
+        with raises_invalid_input(
             ValueError, hint="Pass pos_label='good' if .* else pos_label='bad'"
         ):
             calibrated_mean(labels, score, rest)
@@ -235,9 +235,11 @@ def test_clusters():
     found = calibrated_mean(*thrice, recalibrator=None, **more)
     assert numbers(found) == pytest.approx(numbers(once)) and found.n_clusters == len(y)
     assert calibrated_mean(*thrice, recalibrator=None).se < 0.7 * once.se
-    with refuses(ValueError, expected="groups and groups_unlabelled"):
+    with raises_invalid_input(ValueError, expected="groups and groups_unlabelled"):
         calibrated_mean(y, score, rest, groups=groups)
-    with refuses(ValueError, expected=".*groups_unlabelled", value="120 and 3"):
+    with raises_invalid_input(
+        ValueError, expected=".*groups_unlabelled", value="120 and 3"
+    ):
         calibrated_mean(y, score, rest, groups=groups, groups_unlabelled=[1, 2, 3])
 
 
@@ -256,7 +258,9 @@ def test_unequal_weights():
     assert right.low < 0.5 < right.high and right.se < right.labels_se
     scaled = calibrated_mean(**call, sample_weight=7 / chance[drawn])
     assert numbers(scaled) == pytest.approx(numbers(right))
-    with refuses(ValueError, expected="sample_weight above 0", value="0", row=0):
+    with raises_invalid_input(
+        ValueError, expected="sample_weight above 0", value="0", row=0
+    ):
         calibrated_mean(**call, sample_weight=np.arange(drawn.sum()))
 
 
@@ -300,7 +304,7 @@ def test_two_systems():
     ):
         with pytest.raises(ValueError, match=words):
             pair[0].difference(other)
-    with refuses(TypeError, expected="a CalibratedMean", value="float"):
+    with raises_invalid_input(TypeError, expected="a CalibratedMean", value="float"):
         pair[0].difference(0.5)
 
 
@@ -357,9 +361,9 @@ def test_labels_needed():
     assert found.labels_needed(alone, alone=True) == pytest.approx(200, abs=8)
     assert found.labels_needed(0.06) < found.labels_needed(0.06, alone=True)
     for wrong in (0, -1, np.nan, "x", None):
-        with refuses(ValueError, expected="a width > 0"):
+        with raises_invalid_input(ValueError, expected="a width > 0"):
             found.labels_needed(wrong)
-    with refuses(ValueError, value=".*too narrow for 5000 rows"):
+    with raises_invalid_input(ValueError, value=".*too narrow for 5000 rows"):
         found.labels_needed(0.001)
 
 
@@ -439,13 +443,15 @@ def test_bad_input(change, words):
 
 def test_few_rows_are_said():
     y, score, rest = rows()
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="labels of two rows or more", value="a label of only one"
     ):
         calibrated_mean(y[:1], score[:1], rest)
-    with refuses(ValueError, expected="scores that are numbers with recalibrator=None"):
+    with raises_invalid_input(
+        ValueError, expected="scores that are numbers with recalibrator=None"
+    ):
         calibrated_mean(y, ["a"] * 120, ["a"] * 5, recalibrator=None)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="verdicts of some classes", value="1020 different"
     ):
         calibrated_mean(y, [f"a{i}" for i in range(120)], [f"b{i}" for i in range(900)])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy import stats
 from scipy.special import expit
 
@@ -210,17 +210,17 @@ def test_required_rows():
         far = CalibrationTester(0.1, tolerance=0.02, delta=delta, method="distance")
         assert far.sample_size() == np.ceil((root / 0.04) ** 2)
     assert CalibrationTester(0.1).sample_size() > CalibrationTester(0.2).sample_size()
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="0 <= 4 tolerance < epsilon <= 1", value=r"tolerance=0\.05"
     ):
         CalibrationTester(0.1, tolerance=0.05).sample_size()
-    with refuses(ValueError, expected="0 < delta < 1"):
+    with raises_invalid_input(ValueError, expected="0 < delta < 1"):
         CalibrationTester(0.1, delta=0).sample_size()
-    with refuses(ValueError, expected="an odd n_parts"):
+    with raises_invalid_input(ValueError, expected="an odd n_parts"):
         CalibrationTester(0.1, n_parts=2).test([0, 1], [0.2, 0.4])
-    with refuses(ValueError, expected="method among smooth, distance"):
+    with raises_invalid_input(ValueError, expected="method among smooth, distance"):
         CalibrationTester(0.1, method="slow").test([0, 1], [0.2, 0.4])
-    with refuses(ValueError, expected="at least 5 rows", value="2"):
+    with raises_invalid_input(ValueError, expected="at least 5 rows", value="2"):
         CalibrationTester(0.1, n_parts=5).test([0, 1], [0.2, 0.4])
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy import linalg, stats
 from scipy.special import expit, logit
 
@@ -288,7 +288,7 @@ def test_tests_of_clusters(test):
     assert many.pvalue > 1.1 * alone.pvalue
     off = expit(logit(p) + 1.5)
     assert test(y, off, groups=groups, **how).pvalue <= 0.02
-    with refuses(ValueError, expected="at least two groups"):
+    with raises_invalid_input(ValueError, expected="at least two groups"):
         test(y, p, groups=np.zeros(len(y)))
 
 
@@ -331,9 +331,11 @@ def test_draws_of_tests_are_options():
         assert len(found) > 1 and all(
             round(50 * one) == pytest.approx(50 * one) for one in found
         )
-        with refuses(ValueError, expected=".*n_resamples"):
+        with raises_invalid_input(ValueError, expected=".*n_resamples"):
             test(y, p, groups=groups, n_resamples=0)
-    with refuses(ValueError, expected="held_out=True, with groups or soft labels"):
+    with raises_invalid_input(
+        ValueError, expected="held_out=True, with groups or soft labels"
+    ):
         hosmer_lemeshow_test(y, p, groups=groups, held_out=False)
 
 
@@ -447,7 +449,7 @@ def test_paired_losses_against_the_definition():
     found = sums.difference("loss", 0.9)
     mean, error, degrees = left_out(two - one, weight, groups)
     assert found.high - mean == pytest.approx(stats.t.ppf(0.95, degrees) * error)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*groups in all blocks or in none", value="groups in some"
     ):
         sums.add(one, two)
@@ -522,26 +524,36 @@ def test_weights_and_rows_of_weight_zero():
 
 def test_refusals():
     groups, y, p, *_ = copies(20)
-    with refuses(ValueError, expected="groups: one value for each of the 100 rows"):
+    with raises_invalid_input(
+        ValueError, expected="groups: one value for each of the 100 rows"
+    ):
         calibration_test(y, p, groups=groups[:-1])
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*at least two groups, which are drawn", value="one"
     ):
         spiegelhalter_test(y, p, groups=np.zeros(100))
-    with refuses(ValueError, expected=".*at least three groups", value="2"):
+    with raises_invalid_input(
+        ValueError, expected=".*at least three groups", value="2"
+    ):
         validation_summary(y, p, groups=groups % 2)
-    with refuses(ValueError, expected="smoother='loess' with groups"):
+    with raises_invalid_input(ValueError, expected="smoother='loess' with groups"):
         validation_summary(y, p, groups=groups, smoother="isotonic")
-    with refuses(ValueError, expected="a calibration error or a proper loss"):
+    with raises_invalid_input(
+        ValueError, expected="a calibration error or a proper loss"
+    ):
         calibration_test(y, p, groups=groups, statistic=lambda y, p: 0.0)
-    with refuses(ValueError, expected="a calibration error with its default options"):
+    with raises_invalid_input(
+        ValueError, expected="a calibration error with its default options"
+    ):
         confidence_interval(y, p, "averaged_two_bin_error", groups=groups, debias=True)
-    with refuses(ValueError, expected="a calibration error for method 'inversion'"):
+    with raises_invalid_input(
+        ValueError, expected="a calibration error for method 'inversion'"
+    ):
         confidence_interval(y, p, "brier_loss", method="inversion", groups=groups)
     summary = CalibrationSummary().update(y, p)
-    with refuses(ValueError, hint=".*groups need the rows"):
+    with raises_invalid_input(ValueError, hint=".*groups need the rows"):
         confidence_interval(summary, groups=groups)
-    with refuses(ValueError, value="summaries, which contain neither"):
+    with raises_invalid_input(ValueError, value="summaries, which contain neither"):
         measure = "smooth_calibration_error"
         paired_difference(None, summary, summary, measure, groups=groups)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from joblib import parallel_config
-from refused import refuses
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
@@ -439,9 +439,11 @@ def test_several_classes(rows):
         other = validate(GaussianNB(), X, y, n_resamples=B, method=method)
         assert other["Brier"].corrected > own
     assert found.instability(pos_label=2).predicted.shape == (80,)
-    with refuses(ValueError, expected=r".*pos_label among \[0, 1, 2\]", value="none"):
+    with raises_invalid_input(
+        ValueError, expected=r".*pos_label among \[0, 1, 2\]", value="none"
+    ):
         found.instability()
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="two classes", value="3", hint="Validate each class"
     ):
         found.shrinkage()
@@ -460,7 +462,7 @@ def test_a_model_that_knows_its_rows_by_heart(drawn):
     assert found["slope"].apparent == np.inf
     assert np.isnan(found["slope"].corrected)
     assert found.to_dict()["rows"][0]["corrected"] is None
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*above 0", value="nan", hint=r"Take method='.632\+'"
     ):
         found.shrinkage()
@@ -522,7 +524,7 @@ def test_refused(rows, change, error, message):
 
 def test_weights_that_leave_a_class_out(rows):
     X, y = rows
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*above 0 of each class", value=r"none of \[1\]"
     ):
         validate(GaussianNB(), X, y, sample_weight=(y == 0).astype(float))
@@ -531,7 +533,9 @@ def test_weights_that_leave_a_class_out(rows):
 def test_a_rare_class_has_no_folds(rows):
     X, _ = rows
     y = (np.arange(80) == 0).astype(int)
-    with refuses(ValueError, expected=".*two rows of each class for folds", value="1"):
+    with raises_invalid_input(
+        ValueError, expected=".*two rows of each class for folds", value="1"
+    ):
         validate(GaussianNB(), X, y, method="cross_validation")
 
 
@@ -570,7 +574,9 @@ def test_as_text_and_tables(rows):
     assert found.to_frame()["corrected"].tolist() == corrected(found)
     assert json.loads(json.dumps(found.to_dict()))["rows"][3]["measure"] == "AUC"
     assert [*found] == [row.measure for row in found.rows] and "E50" not in found
-    with refuses(KeyError, expected=".*a measure among slope", value="'E50'"):
+    with raises_invalid_input(
+        KeyError, expected=".*a measure among slope", value="'E50'"
+    ):
         found["E50"]
 
 

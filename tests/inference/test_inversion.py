@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.spatial.distance import pdist
 from scipy.special import expit
 from sklearn.model_selection import KFold
@@ -281,7 +281,9 @@ def test_what_is_no_calibration_error_is_not_inverted(measure):
     assert found.method == "bootstrap" and found.null_mean is None
     assert found.low <= found.estimate <= found.high and found.low < found.high
     assert found.sample_value == pytest.approx(all_metrics()[measure](y, p), abs=1e-12)
-    with refuses(ValueError, expected="a calibration error for method 'inversion'"):
+    with raises_invalid_input(
+        ValueError, expected="a calibration error for method 'inversion'"
+    ):
         confidence_interval(y, p, measure, method="inversion")
     assert paired_difference(y, p, p**1.1, measure, n_resamples=9).method == "bootstrap"
 
@@ -514,7 +516,7 @@ def test_progress_and_threads(soft, k):
         **given,
     )
     assert told == [(37, 39), (39, 39)]
-    with refuses(ValueError, expected="progress that can be called"):
+    with raises_invalid_input(ValueError, expected="progress that can be called"):
         confidence_interval(y, p, progress=3)
 
 

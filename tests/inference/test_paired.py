@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.stats import t
 
 from sklearn_calib.inference import PairedLosses, confidence_interval, paired_difference
@@ -209,9 +209,11 @@ def test_losses_that_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
         sums.add(*given)
     assert sums.n_samples == 0
-    with refuses(ValueError, expected=".*rows of positive weight", value="none"):
+    with raises_invalid_input(
+        ValueError, expected=".*rows of positive weight", value="none"
+    ):
         sums.add([0.1], [0.2], [0.0]).difference("loss")
-    with refuses(ValueError, expected=".*level"):
+    with raises_invalid_input(ValueError, expected=".*level"):
         sums.difference("loss", 1.0)
 
 
@@ -259,13 +261,17 @@ def test_what_summaries_do_not_have():
             ValueError, match=r"do not contain pairs of rows\. Add up the losses"
         ):
             paired_difference(None, one, two, measure)
-    with refuses(ValueError, value="other arguments"):
+    with raises_invalid_input(ValueError, value="other arguments"):
         confidence_interval(one, p)
-    with refuses(ValueError, expected="a measure of one two-class problem"):
+    with raises_invalid_input(
+        ValueError, expected="a measure of one two-class problem"
+    ):
         confidence_interval(one, None, "variational_calibration_error")
     several = CalibrationSummary(classes=[0, 1, 2])
     several.update([0, 1, 2, 2], [[0.5, 0.3, 0.2]] * 4)
-    with refuses(ValueError, expected="a measure of one two-class problem"):
+    with raises_invalid_input(
+        ValueError, expected="a measure of one two-class problem"
+    ):
         confidence_interval(several, None, "log_loss")
     found = confidence_interval(
         several, None, "expected_calibration_error", n_resamples=20

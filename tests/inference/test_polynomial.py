@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from error_fields import parse_error_fields, raises_invalid_input
 from golden_sets import golden_set
-from refused import fields_of, refuses
 from scipy import stats
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
@@ -194,7 +194,7 @@ def test_few_different_predictions():
     assert low[0] == low[1] < 0.7 < high[0] == high[1]
     two = polynomial_test([0, 1, 1, 0, 0, 1, 1, 0], [0.2, 0.2, 0.7, 0.7] * 2)
     assert two.degree == 1
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*at least 3 different predictions ",
         value="2",
@@ -230,5 +230,5 @@ def test_certain_predictions():
     ],
 )
 def test_what_is_refused(call, message):
-    with refuses(ValueError, **fields_of(message)):
+    with raises_invalid_input(ValueError, **parse_error_fields(message)):
         call(polynomial_test(*golden_set(60)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit
 from scipy.stats import ks_2samp
 
@@ -124,17 +124,21 @@ def test_level(n, m, rate):
 
 def test_refused():
     p, y = [0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]
-    with refuses(ValueError, expected=".*n_resamples >= 1"):
+    with raises_invalid_input(ValueError, expected=".*n_resamples >= 1"):
         prior_shift_test(p, y, p, n_resamples=0)
-    with refuses(ValueError, expected=".*n_resamples >= 1", value=r"9\.5"):
+    with raises_invalid_input(ValueError, expected=".*n_resamples >= 1", value=r"9\.5"):
         prior_shift_test(p, y, p, n_resamples=9.5)
-    with refuses(ValueError, expected=".*labels of 2 classes", value="1 classes"):
+    with raises_invalid_input(
+        ValueError, expected=".*labels of 2 classes", value="1 classes"
+    ):
         prior_shift_test(p, [1, 1, 1, 1], p)
-    with refuses(ValueError, argument="proba_target", expected="2 columns"):
+    with raises_invalid_input(
+        ValueError, argument="proba_target", expected="2 columns"
+    ):
         prior_shift_test(p, y, np.full((3, 3), 1 / 3))
-    with refuses(ValueError, argument="proba_source", expected="finite"):
+    with raises_invalid_input(ValueError, argument="proba_source", expected="finite"):
         prior_shift_test([np.nan, *p[1:]], y, p)
-    with refuses(ValueError, expected="as many labels"):
+    with raises_invalid_input(ValueError, expected="as many labels"):
         prior_shift_test(p, y[:3], p)
 
 

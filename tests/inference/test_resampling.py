@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy import stats
 
 from sklearn_calib._random import (
@@ -144,10 +144,12 @@ def test_the_null_distribution_is_that_of_the_predictions():
 
 def test_summaries_are_told_where_to_go():
     summary = CalibrationSummary().update([0, 1], [0.2, 0.7])
-    with refuses(TypeError, value="a summary", hint="Call its method test"):
+    with raises_invalid_input(
+        TypeError, value="a summary", hint="Call its method test"
+    ):
         calibration_test(summary)
     for function in (confidence_interval, calibration_test):
-        with refuses(
+        with raises_invalid_input(
             TypeError,
             expected=".*labels and probabilities of rows",
             value="labels alone",

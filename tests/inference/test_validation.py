@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import parse_error_fields, raises_invalid_input
 from golden_sets import golden_set
-from refused import fields_of, refuses
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit, logit
@@ -367,12 +367,12 @@ def test_tiny(n):
     ],
 )
 def test_what_is_refused(options, message):
-    with refuses(ValueError, **fields_of(message)):
+    with raises_invalid_input(ValueError, **parse_error_fields(message)):
         validate([0, 1, 0, 1], [0.2, 0.4, 0.5, 0.9], **options)
 
 
 def test_nothing_expected():
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*a prediction above 0",
         value=r"0 in all rows \(class 1\)",
@@ -403,9 +403,9 @@ def test_one_table_per_problem():
         )
     frame = found.to_frame()
     assert len(frame) == 3 * len(ROWS) and frame["problem"].nunique() == 3
-    with refuses(KeyError, expected="one table", value="3 tables"):
+    with raises_invalid_input(KeyError, expected="one table", value="3 tables"):
         found["slope"]
-    with refuses(KeyError, expected="one table", value="3 tables"):
+    with raises_invalid_input(KeyError, expected="one table", value="3 tables"):
         list(found)
     (confidence,) = validate(y, proba, **FAST).tables
     assert confidence.problem == "confidence"
@@ -448,7 +448,7 @@ def test_text_and_frame():
         and "slope" in found
         and "Slope" not in found
     )
-    with refuses(KeyError, value="'Slope'"):
+    with raises_invalid_input(KeyError, value="'Slope'"):
         found["Slope"]
     with pytest.raises(FrozenInstanceError):
         found.level = 0.9

@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from numpy.testing import assert_allclose
-from refused import refuses
 from scipy.special import expit
 from sklearn.covariance import LedoitWolf
 from sklearn.datasets import load_iris
@@ -272,7 +272,7 @@ def test_covariance_in_every_form():
 def test_bad_input():
     X, y, truth = make_high_dimensional(100, 60, random_state=0)
     S = truth.covariance
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*with an intercept",
         value="fit_intercept=False",
@@ -280,18 +280,20 @@ def test_bad_input():
     ):
         estimate_angle(fitted(X, y, fit_intercept=False), X, y, S)
     liblinear = fitted(X, y, solver="liblinear")
-    with refuses(ValueError, expected="an intercept without penalty"):
+    with raises_invalid_input(ValueError, expected="an intercept without penalty"):
         estimate_angle(liblinear, X, y, S)
-    with refuses(ValueError, expected="rows without weights"):
+    with raises_invalid_input(ValueError, expected="rows without weights"):
         estimate_angle(fitted(X, y, class_weight={0: 1, 1: 2}), X, y, S)
-    with refuses(ValueError, expected="rows without weights"):
+    with raises_invalid_input(ValueError, expected="rows without weights"):
         AngularCalibratedClassifier(LogisticRegression()).fit(
             X, y, sample_weight=np.ones(100)
         )
     iris = load_iris(return_X_y=True)
-    with refuses(ValueError, expected="two classes", value="3"):
+    with raises_invalid_input(ValueError, expected="two classes", value="3"):
         estimate_angle(fitted(*iris), *iris)
-    with refuses(ValueError, expected=".*Only binary classification is supported"):
+    with raises_invalid_input(
+        ValueError, expected=".*Only binary classification is supported"
+    ):
         AngularCalibratedClassifier(LogisticRegression()).fit(*iris)
     wide = make_high_dimensional(60, 90, random_state=0)[:2]
     with pytest.warns(CalibrationWarning, match="product of cosine and slope only"):

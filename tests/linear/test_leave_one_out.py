@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from numpy.testing import assert_allclose
-from refused import refuses
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -155,7 +155,7 @@ def test_sgd_where_converged():
     hurried = clone(model).set_params(
         max_iter=5, tol=None, eta0=0.1, learning_rate="constant"
     )
-    with refuses(ValueError, expected="a converged fit of these rows"):
+    with raises_invalid_input(ValueError, expected="a converged fit of these rows"):
         approximate_leave_one_out(hurried.set_params(average=False).fit(X, y), X, y)
 
 
@@ -234,12 +234,16 @@ def test_bad_input():
         with pytest.raises(ValueError, match=message):
             approximate_leave_one_out(model, rows, labels, weight)
     for model in (GaussianNB().fit(X, y), LogisticRegressionCV(Cs=2, cv=2).fit(X, y)):
-        with refuses(TypeError, expected="a fitted LogisticRegression, RidgeClass"):
+        with raises_invalid_input(
+            TypeError, expected="a fitted LogisticRegression, RidgeClass"
+        ):
             approximate_leave_one_out(model, X, y)
-    with refuses(ValueError, expected="a fitted model"):
+    with raises_invalid_input(ValueError, expected="a fitted model"):
         approximate_leave_one_out(logistic(), X, y)
     X, y = data(20, 30)
-    with refuses(ValueError, expected=".*row is left out", hint="Add a penalty"):
+    with raises_invalid_input(
+        ValueError, expected=".*row is left out", hint="Add a penalty"
+    ):
         approximate_leave_one_out(RidgeClassifier(alpha=1e-14).fit(X, y), X, y)
 
 
@@ -312,7 +316,9 @@ def test_text(monkeypatch):
     binary = CalibratedModel(pipeline, "platt", cv="alo").fit(texts, y == "law")
     assert binary.predict_proba(texts[:3]).shape == (3, 2)
     monkeypatch.setattr("sklearn_calib.linear._fit.MAX_HESSIAN_ROWS", 100)
-    with refuses(ValueError, expected=".*Hessian of at most 100 rows ", value="240"):
+    with raises_invalid_input(
+        ValueError, expected=".*Hessian of at most 100 rows ", value="240"
+    ):
         CalibratedModel(pipeline, "temperature", cv="alo").fit(texts, y)
 
 
@@ -328,19 +334,21 @@ def test_bytes_as_labels():
 
 def test_calibrated_model_bad_input():
     X, y = data(80, 20)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*cv='alo'",
         value="ensemble=True",
         hint=".*Leave both out",
     ):
         CalibratedModel(logistic(), cv="alo", ensemble=True).fit(X, y)
-    with refuses(ValueError, expected=".*cv='alo'", value=".*'predict_proba'"):
+    with raises_invalid_input(
+        ValueError, expected=".*cv='alo'", value=".*'predict_proba'"
+    ):
         CalibratedModel(logistic(), cv="alo", response_method="predict_proba").fit(X, y)
-    with refuses(TypeError, expected="a fitted LogisticRegression"):
+    with raises_invalid_input(TypeError, expected="a fitted LogisticRegression"):
         CalibratedModel(GaussianNB(), cv="alo").fit(X, y)
     frozen = FrozenEstimator(logistic().fit(X, y))
-    with refuses(ValueError, expected=".*converged fit of these rows"):
+    with raises_invalid_input(ValueError, expected=".*converged fit of these rows"):
         CalibratedModel(frozen, cv="alo").fit(*data(60, 20, seed=1))
 
 

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -152,7 +152,9 @@ def test_maps_with_a_table_are_not_arithmetic():
 
 def test_a_kind_without_turning_points_has_no_thresholds():
     rest = maps.Ranges(0.0, 1.0, "float64")
-    with refuses(ValueError, expected=".*turning points are known", value="top_label"):
+    with raises_invalid_input(
+        ValueError, expected=".*turning points are known", value="top_label"
+    ):
         maps.TopLabel(parts=[PLATT], rest=1.0).cut_ranges(rest, Rows.from_canonical)
 
 
@@ -213,7 +215,9 @@ def test_an_override_of_predictions_has_no_map():
         fitted = cls().fit(proba, y)
         plain = PlattScaling().fit(proba, y).predict_proba(proba)
         np.testing.assert_allclose(fitted.predict_proba(proba)[:, 1], plain[:, 1] / 2)
-    with refuses(NotImplementedError, expected="a recalibrator that describes its map"):
+    with raises_invalid_input(
+        NotImplementedError, expected="a recalibrator that describes its map"
+    ):
         to_dict(Halved().fit(proba, y))
     assert to_dict(HalvedMap().fit(proba, y))["map"]["node"] == "chain"
     stack = StackedCalibration({"one": Halved()}, alpha=50).fit(proba, y)
@@ -273,7 +277,7 @@ def test_parts_without_a_map_predict_by_themselves(combined):
     found = fitted.predict_proba(proba)
     raised = fitted._check_predict(proba)
     np.testing.assert_allclose(found, fitted._predict_by_parts(raised), atol=1e-14)
-    with refuses(
+    with raises_invalid_input(
         TypeError, expected="a recalibrator of this package", value="LogisticRegression"
     ):
         to_dict(fitted)

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
-from refused import refuses
 
 from sklearn_calib._kernels import _binning
 from sklearn_calib._kernels._binning import (
@@ -147,5 +147,7 @@ def test_wherever_bins_are_taken():
 @pytest.mark.parametrize("n_bins", [0, 2.5, True, "fd"])
 def test_refused(n_bins):
     for function in (calibration_error, reliability_curve):
-        with refuses(ValueError, expected="n_bins >= 1, 'cube_root' or 'sweep'"):
+        with raises_invalid_input(
+            ValueError, expected="n_bins >= 1, 'cube_root' or 'sweep'"
+        ):
             function(Y, P, n_bins=n_bins)

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from hypothesis import given, settings, strategies as st
-from refused import refuses
 
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import (
@@ -115,7 +115,7 @@ def test_pos_label():
     labels = np.array(["no", "yes"])[y]
     flipped = calibration_error(labels, proba, pos_label="no")
     assert flipped == pytest.approx(calibration_error(y == 0, proba[:, 0]))
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=r"pos_label among \['no', 'yes'\]", value="'maybe'"
     ):
         calibration_error(labels, proba, pos_label="maybe")

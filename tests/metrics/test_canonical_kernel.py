@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import fields_of, refuses
+from error_fields import parse_error_fields, raises_invalid_input
 from scipy.special import softmax
 
 from sklearn_calib._kernels import _pairwise_kernel
@@ -178,7 +178,7 @@ def test_scorer():
     ],
 )
 def test_refused(call, message):
-    with refuses(ValueError, **fields_of(message)):
+    with raises_invalid_input(ValueError, **parse_error_fields(message)):
         call()
 
 
@@ -194,7 +194,9 @@ def test_linear_of_many_rows():
 )
 def test_a_summary_has_no_rows(options):
     summary = CalibrationSummary().update((Y == 0).astype(int), P[:, 0])
-    with refuses(ValueError, expected="options that read weights of scores"):
+    with raises_invalid_input(
+        ValueError, expected="options that read weights of scores"
+    ):
         summary.measure("kernel_calibration_error", **options)
 
 

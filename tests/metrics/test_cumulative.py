@@ -5,8 +5,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
-from refused import refuses
 
 from sklearn_calib.inference import calibration_test, cumulative_test
 from sklearn_calib.metrics import cumulative_calibration_error, cumulative_differences
@@ -76,5 +76,7 @@ def test_the_exact_test_of_both_statistics():
 
 
 def test_refused():
-    with refuses(ValueError, expected=".*statistic among range, mad", value="'kuiper'"):
+    with raises_invalid_input(
+        ValueError, expected=".*statistic among range, mad", value="'kuiper'"
+    ):
         cumulative_calibration_error(Y, P, statistic="kuiper")

@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.integrate import trapezoid
 
 from sklearn_calib.metrics import (
@@ -127,7 +127,7 @@ def test_calibrated_and_not(measure):
     assert good < 0.06
     assert bad > 2.5 * good
     assert measure([0, 1], [-1e-9, 1 + 1e-9]) == pytest.approx(0, abs=0.01)
-    with refuses(ValueError, value=r"1\.01"):
+    with raises_invalid_input(ValueError, value=r"1\.01"):
         measure([0, 1], [0.5, 1.01])
 
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from numpy.testing import assert_allclose
-from refused import refuses
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_calib.inference import binning_sample_size, lp_calibration_bound
@@ -136,7 +136,7 @@ def test_tables_are_taken_as_they_are():
         found = _read_float32_proba(other)
         assert found.dtype == np.float64 and found.shape[1] in (2, 3)
         assert_allclose(found.sum(axis=1), 1, atol=1e-12)
-    with refuses(ValueError, value=".*dimensions"):
+    with raises_invalid_input(ValueError, value=".*dimensions"):
         _read_float32_proba(P[None])
     assert lp_calibration_error([0, 1], [0.2, 0.7], n_levels=5000) > 0
 
@@ -170,7 +170,9 @@ def test_door():
     with pytest.raises(ValueError, match=r"a sum of 0\.5 in row 17"):
         lp_calibration_error(y, P)
     P[17] = np.nan
-    with refuses(ValueError, expected="finite scores", value="nan", row=17):
+    with raises_invalid_input(
+        ValueError, expected="finite scores", value="nan", row=17
+    ):
         lp_calibration_error(y, P.astype(np.float32))
     for options, message in (
         ({"p": 0.5}, "p from 1 to infinity, got 0.5"),
@@ -184,7 +186,7 @@ def test_door():
     ):
         with pytest.raises(ValueError, match=message):
             lp_calibration_error([0, 1], [0.2, 0.7], **options)
-    with refuses(ValueError, expected=".*n_resamples >= 1"):
+    with raises_invalid_input(ValueError, expected=".*n_resamples >= 1"):
         lp_calibration_test([0, 1], [0.2, 0.7], n_resamples=0)
 
 
@@ -292,9 +294,9 @@ def test_bad_arguments():
         ({"p": 2, "epsilon": 0.1, "n_classes": 1}, "n_classes >= 2"),
         ({"p": 2, "epsilon": 0.1, "method": "exact"}, "method 'plugin' or 'paper'"),
     ):
-        with refuses(ValueError, expected=f".*{message}"):
+        with raises_invalid_input(ValueError, expected=f".*{message}"):
             binning_sample_size(**options)
-    with refuses(ValueError, expected="p >= 2"):
+    with raises_invalid_input(ValueError, expected="p >= 2"):
         lp_calibration_bound([0, 1], [0.2, 0.7], p=1.5)
-    with refuses(ValueError, expected=".*level between 0 and 1"):
+    with raises_invalid_input(ValueError, expected=".*level between 0 and 1"):
         lp_calibration_bound([0, 1], [0.2, 0.7], level=95)

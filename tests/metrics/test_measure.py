@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._validation import _labels, _scores
@@ -61,7 +61,7 @@ def test_what_a_measure_alone_takes_is_said_elsewhere():
     )
     with pytest.raises(ValueError, match=message):
         calibration_test([0, 1], [0.2, 0.9], multilabel="macro")
-    with refuses(
+    with raises_invalid_input(
         ValueError, value="'pos_lable'", hint="Write 'pos_label', the nearest name"
     ):
         smooth_calibration_error([0, 1], [0.2, 0.9], pos_lable=1)
@@ -159,12 +159,14 @@ def test_a_measure_of_a_problem_is_averaged_over_the_classes():
         for c in np.unique(top)
     ]
     assert bias(y, proba, multiclass="top_label") == pytest.approx(sum(by_prediction))
-    with refuses(ValueError, expected="multiclass among auto, ", value="'each'"):
+    with raises_invalid_input(
+        ValueError, expected="multiclass among auto, ", value="'each'"
+    ):
         bias(y, proba, multiclass="each")
 
 
 def test_options_that_are_not_keyword_only_are_refused():
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="a function of validated predictions and keyword-only"
     ):
 
@@ -181,9 +183,9 @@ def test_cube_root_bins():
 
 def test_errors_carry_the_name_that_was_called():
     for error in (calibration_error, expected_calibration_error):
-        with refuses(ValueError, expected="strategy among"):
+        with raises_invalid_input(ValueError, expected="strategy among"):
             error([0, 1], [0.2, 0.9], strategy="width")
-    with refuses(ValueError, expected="kernel 'laplace'"):
+    with raises_invalid_input(ValueError, expected="kernel 'laplace'"):
         kernel_calibration_error([0, 1], [0.2, 0.9], kernel="gauss")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib.datasets import make_overconfident
@@ -59,7 +59,7 @@ def test_an_ordered_categorical_is_a_scale():
         )
         found = ranked_probability_score(given, moved, labels=sorted(names))
         assert found == pytest.approx(expected, abs=1e-15)
-    with refuses(ValueError, expected="the order of a scale"):
+    with raises_invalid_input(ValueError, expected="the order of a scale"):
         ranked_probability_score(pd.Categorical(names[y]), moved)
     swapped = pd.Categorical(y, [2, 0, 1], ordered=True)  # of numbers too
     found = ranked_probability_score(swapped, p)
@@ -78,7 +78,7 @@ def test_the_scorer_moves_columns_into_the_order_of_the_scale():
     for options in ({"order": names}, {"labels": names}):
         scorer = get_scorer("neg_ranked_probability_score", **options)
         assert scorer(model, p, names[y]) == pytest.approx(expected, abs=1e-6)
-    with refuses(ValueError, expected="the order of a scale"):
+    with raises_invalid_input(ValueError, expected="the order of a scale"):
         plain(model, p, names[y])
 
 
@@ -97,15 +97,15 @@ def test_the_order_of_the_classes_matters_and_labels_name_it():
     assert ranked_probability_score(names[y], moved, order=names) == pytest.approx(
         found, abs=1e-15
     )
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="the order of a scale", hint=r"Pass order=\['fair', 'good'"
     ):
         ranked_probability_score(names[y], moved)
     # classes_ of a classifier are sorted
-    with refuses(ValueError, expected="the order of a scale"):
+    with raises_invalid_input(ValueError, expected="the order of a scale"):
         ranked_probability_score(names[y], moved, labels=sorted(names))
     for count in (2, 3):
-        with refuses(ValueError, expected="every class of"):
+        with raises_invalid_input(ValueError, expected="every class of"):
             ranked_probability_score(
                 names[y], moved, order=[*names[:2], "poor"][:count]
             )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import sklearn
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
@@ -158,7 +158,7 @@ def test_a_measure_that_is_passed_as_a_scorer():
     assert (
         cross_val_score(LogisticRegression(), X, y, scoring=scorer, **options) <= 0
     ).all()
-    with refuses(
+    with raises_invalid_input(
         TypeError, expected=".*two of them, y_true and y_proba", value="3 positional"
     ):
         brier_loss([0, 1], [0.2, 0.7], [1, 1])

@@ -4,8 +4,8 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from hypothesis import given, settings, strategies as st
-from refused import refuses
 
 from sklearn_calib.displays import CumulativeDifferenceDisplay
 from sklearn_calib.inference import calibration_test
@@ -113,5 +113,7 @@ def test_the_picture_holds_what_is_averaged():
     error = averaged_two_bin_error(y, p)
     assert area == pytest.approx(error, abs=1e-14)
     assert f"{error:.3g}" in display.ax_.get_legend().get_title().get_text()
-    with refuses(ValueError, expected=".*axis among rows, score", value="'rank'"):
+    with raises_invalid_input(
+        ValueError, expected=".*axis among rows, score", value="'rank'"
+    ):
         CumulativeDifferenceDisplay.from_predictions(y, p, axis="rank")

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
 from numpy.testing import assert_allclose
-from refused import refuses
 from scipy.optimize import brentq
 from scipy.special import chdtrc, expit, log_expit, logit, logsumexp
 
@@ -351,7 +351,7 @@ def test_the_labels_of_a_state():
     assert merged.count_labels_since_block(0).tolist() == (2 * np.bincount(y)).tolist()
     state = CalibrationMonitor().update(y, proba).state_dict()
     state["records"][0][0]["blocks"][0][-1] = [[3, 8]]
-    with refuses(ValueError, value=".*counts that cannot be"):
+    with raises_invalid_input(ValueError, value=".*counts that cannot be"):
         CalibrationMonitor.from_state_dict(state | {"sha256": compute_checksum(state)})
 
 
@@ -405,7 +405,7 @@ def test_changed_counts_are_refused():
     ):
         assert old in text
         records = json.loads(text.replace(old, new) if old != "[[{" else text[1:-1])
-        with refuses(ValueError, expected=".*unchanged state"):
+        with raises_invalid_input(ValueError, expected=".*unchanged state"):
             CalibrationMonitor.from_state_dict(state | {"records": records})
 
 
@@ -458,13 +458,15 @@ def test_groups_and_classes_by_name():
 def test_what_is_refused():
     monitor = CalibrationMonitor().update([0, 1], [0.2, 0.7])
     for level in (0, 1.0, "x"):
-        with refuses(ValueError, expected="a level between 0 and 1"):
+        with raises_invalid_input(ValueError, expected="a level between 0 and 1"):
             monitor.region(level)
-    with refuses(ValueError, expected="since among"):
+    with raises_invalid_input(ValueError, expected="since among"):
         monitor.region(since="yesterday")
-    with refuses(ValueError, expected=".*no stream, as there is only one", value="'a'"):
+    with raises_invalid_input(
+        ValueError, expected=".*no stream, as there is only one", value="'a'"
+    ):
         monitor.region(stream="a")
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*has raised an alarm", value="one without alarms"
     ):
         monitor.diagnose()

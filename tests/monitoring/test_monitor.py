@@ -5,9 +5,9 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
 from numpy.testing import assert_allclose
-from refused import refuses
 from scipy.special import expit, logsumexp
 
 from sklearn_calib import canonical_proba
@@ -371,10 +371,12 @@ def test_states_of_other_versions_and_damaged_ones():
         ):
             CalibrationMonitor.from_state_dict(left)
     for wrong in (None, [], {}):
-        with refuses(ValueError, expected="the state of a monitor"):
+        with raises_invalid_input(ValueError, expected="the state of a monitor"):
             CalibrationMonitor.from_state_dict(wrong)
     dates = CalibrationMonitor(groups=np.array(["2026-01-01"], dtype="datetime64[D]"))
-    with refuses(ValueError, expected="groups that are numbers, booleans or text"):
+    with raises_invalid_input(
+        ValueError, expected="groups that are numbers, booleans or text"
+    ):
         dates.state_dict()
 
 
@@ -446,7 +448,7 @@ def test_times_are_shown_as_they_came(write, shown):
     alarm = monitor.alarms_[0]
     came = str(times[alarm.n_samples - 1]).strip()
     assert came.startswith(shown) and f"row {alarm.n_samples} ({came})" in str(alarm)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=re.escape(f"rows after {str(times[-1]).strip()}, the time")
     ):
         monitor.update(1, 0.5, time=times[0], only_later=True)
@@ -470,7 +472,7 @@ def test_arguments(options, said):
 
 
 def test_no_groups_without_names():
-    with refuses(ValueError, expected="rows without groups"):
+    with raises_invalid_input(ValueError, expected="rows without groups"):
         CalibrationMonitor().update([0], [0.5], groups=["a"])
 
 
@@ -505,16 +507,16 @@ def test_merge():
     assert empty.log_e_value_ == merged.log_e_value_
     assert whole(merged.merge(CalibrationMonitor())) == whole(merged)
     for wrong in (CalibrationMonitor("test"), CalibrationMonitor(alpha=0.1), None):
-        with refuses(ValueError, expected=".*the same settings"):
+        with raises_invalid_input(ValueError, expected=".*the same settings"):
             merged.merge(wrong)
     dated, before = (
         CalibrationMonitor().update(0, 0.2, time="2026-01-01"),
         whole(merged),
     )
-    with refuses(ValueError, expected="times of one kind"):
+    with raises_invalid_input(ValueError, expected="times of one kind"):
         dated.merge(CalibrationMonitor().update(0, 0.2, time=3))
     assert dated.n_samples_ == 1
-    with refuses(ValueError, expected=".*the same classes"):
+    with raises_invalid_input(ValueError, expected=".*the same classes"):
         merged.merge(CalibrationMonitor().update([0], [[0.2, 0.3, 0.5]]))
     assert whole(merged) == before
 
@@ -532,7 +534,7 @@ def test_after_a_merge_time_goes_on_from_the_later_one(kind, late_first):
     before = whole(merged)
     with pytest.raises(ValueError, match=f"rows from {late} on.*Time runs backwards"):
         merged.update(0, 0.2, time=middle)
-    with refuses(ValueError, expected=f"rows after {late}"):
+    with raises_invalid_input(ValueError, expected=f"rows after {late}"):
         merged.update(0, 0.2, time=late, only_later=True)
     assert whole(merged) == before
     assert merged.update(0, 0.2, time=late).n_samples_ == 3
@@ -543,7 +545,7 @@ def test_after_a_merge_time_goes_on_from_the_later_one(kind, late_first):
     ):
         # nor by one without times
         untimed = dated.merge(CalibrationMonitor().update(0, 0.2))
-        with refuses(ValueError, expected=f"rows from {late} on"):
+        with raises_invalid_input(ValueError, expected=f"rows from {late} on"):
             untimed.update(0, 0.2, time=middle)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._kernels._logistic_grid import (
     COARSE_LINE_GRID,
@@ -75,9 +75,11 @@ def test_batches_and_single_rows_are_the_same():
             own.count_waiting_rows().all_counts
             == theirs.count_waiting_rows().all_counts
         ).all()
-    with refuses(ValueError, expected=r".*soft labels in \[0, 1\]", value="3", row=1):
+    with raises_invalid_input(
+        ValueError, expected=r".*soft labels in \[0, 1\]", value="3", row=1
+    ):
         parts.update([0.5, 3], [0.5, 0.5], soft_labels=True)
-    with refuses(ValueError, hint=".*pass soft_labels=True"):
+    with raises_invalid_input(ValueError, hint=".*pass soft_labels=True"):
         parts.update([0.5, 1], [0.5, 0.5])
     assert parts.n_samples_ == 40
 

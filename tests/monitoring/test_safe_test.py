@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
 from numpy.testing import assert_allclose
-from refused import refuses
 from scipy.special import expit, logsumexp
 
 from sklearn_calib.datasets import make_overconfident
@@ -61,9 +61,9 @@ def test_zeros_and_ones():
 
 
 def test_refused():
-    with refuses(ValueError, expected="at least 4 rows"):
+    with raises_invalid_input(ValueError, expected="at least 4 rows"):
         safe_calibration_test([0, 1], [0.2, 0.4])
-    with refuses(ValueError, expected=".*n_splits"):
+    with raises_invalid_input(ValueError, expected=".*n_splits"):
         safe_calibration_test([0, 1] * 3, [0.2, 0.4] * 3, n_splits=0)
 
 

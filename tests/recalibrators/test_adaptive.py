@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit, logit
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -143,19 +143,21 @@ def test_logistic_intervals_of_a_penalised_fit_by_hand(intercept):
 
 def test_bad_intervals():
     p, y = [0.1, 0.5, 0.9], [0, 1, 1]
-    with refuses(ValueError, expected="neighborhood='interval' with intervals"):
+    with raises_invalid_input(
+        ValueError, expected="neighborhood='interval' with intervals"
+    ):
         AdaptiveCalibration().fit(p, y, intervals=np.zeros((3, 2)))
     acp = AdaptiveCalibration("interval")
-    with refuses(ValueError, expected=r"intervals of shape \(3, 2\)"):
+    with raises_invalid_input(ValueError, expected=r"intervals of shape \(3, 2\)"):
         acp.fit(p, y, intervals=np.zeros((2, 2)))
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*0 <= lower <= upper <= 1", value=r"\[0.5, 0.2\]", row=1
     ):
         acp.fit(p, y, intervals=[[0, 1], [0.5, 0.2], [0, 1]])
     three = np.full((6, 3), 1 / 3) + np.eye(3)[[0, 1, 2] * 2] * 0.1 - 0.1 / 3
-    with refuses(ValueError, expected="intervals for two classes only"):
+    with raises_invalid_input(ValueError, expected="intervals for two classes only"):
         acp.fit(three, [0, 1, 2] * 2, intervals=np.tile([0.0, 1.0], (6, 1)))
-    with refuses(TypeError, expected=".*a fitted LogisticRegression"):
+    with raises_invalid_input(TypeError, expected=".*a fitted LogisticRegression"):
         logistic_intervals(acp, np.zeros((3, 1)), np.zeros((3, 1)))
 
 

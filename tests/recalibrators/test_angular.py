@@ -4,8 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from numpy.testing import assert_allclose
-from refused import refuses
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtr
 
@@ -141,7 +141,7 @@ def test_the_link_may_be_a_function():
         for link in ("logit", expit)
     )
     assert_allclose(named, given, atol=1e-9)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected="a link",
         value=".* values from -1 to 1",

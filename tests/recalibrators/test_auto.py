@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
@@ -240,11 +240,11 @@ def test_candidates_that_fail_are_left_out_and_named():
         assert list(stack.recalibrators_) == ["platt"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        with refuses(
+        with raises_invalid_input(
             ValueError, expected="a candidate", value="none: RuntimeError: rows out"
         ):
             StackedCalibration([Failing(fewest=10_000)]).fit(p, y)
-        with refuses(
+        with raises_invalid_input(
             ValueError, expected="a candidate", value="none: RuntimeError: rows out"
         ):
             StackedCalibration([Failing(most=260)]).fit(p, y)
@@ -252,17 +252,17 @@ def test_candidates_that_fail_are_left_out_and_named():
 
 def test_refused_candidates():
     p, y = bent(100)
-    with refuses(
+    with raises_invalid_input(
         TypeError, expected=".*a name or an instance with fit and predict_proba"
     ):
         StackedCalibration([LinearSVC()]).fit(p, y)
-    with refuses(TypeError, expected=".*a list of names and instances"):
+    with raises_invalid_input(TypeError, expected=".*a list of names and instances"):
         StackedCalibration([]).fit(p, y)
-    with refuses(TypeError, expected=".*a list of names and instances"):
+    with raises_invalid_input(TypeError, expected=".*a list of names and instances"):
         StackedCalibration("platt").fit(p, y)
-    with refuses(ValueError, expected="one of"):
+    with raises_invalid_input(ValueError, expected="one of"):
         StackedCalibration(["plat"]).fit(p, y)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*declare that they are monotone", value="'quadratic'"
     ):
         StackedCalibration(["platt", "quadratic"], monotone=True).fit(p, y)
@@ -339,7 +339,7 @@ def test_monotone():
     assert "default" not in upside_down.recalibrators_
     with (
         pytest.warns(CalibrationWarning, match="scores that rise with the outcome"),
-        refuses(ValueError, value="only maps that fall"),
+        raises_invalid_input(ValueError, value="only maps that fall"),
     ):
         StackedCalibration(["platt"], monotone=True).fit(p, 1 - y)
 

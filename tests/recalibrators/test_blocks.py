@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._block_passes import scale_inputs
@@ -233,7 +233,7 @@ def test_labels_by_name():
     ts = TemperatureScaling().fit_blocks(cut(z, names[y]), classes=names)
     assert ts.classes_.tolist() == ["c", "a", "b"]
     assert ts.temperature_ == TemperatureScaling().fit_blocks(cut(z, y)).temperature_
-    with refuses(ValueError, expected=r"labels among \[0, 1, 2\]"):
+    with raises_invalid_input(ValueError, expected=r"labels among \[0, 1, 2\]"):
         TemperatureScaling().fit_blocks(cut(z, names[y]))
 
 
@@ -357,7 +357,7 @@ def test_bad_arguments(make, blocks, options, said):
     ],
 )
 def test_bad_numbers(make, option):
-    with refuses(ValueError, expected=f"{next(iter(option))} > 0"):
+    with raises_invalid_input(ValueError, expected=f"{next(iter(option))} > 0"):
         make().fit_blocks(cut(*problem(30, 3)), **option)
 
 
@@ -411,7 +411,7 @@ def test_fit_of_a_memory_map_makes_no_copy(memory_map, monkeypatch):
     assert mapped.floor_ == pytest.approx(whole.floor_)
     # the sample of 20,000 rows and labels: not once all in float64
     assert most < p.size * 8
-    with refuses(ValueError, expected="one class for each"):
+    with raises_invalid_input(ValueError, expected="one class for each"):
         TemperatureScaling().fit(p, np.minimum(y, 3))
     with pytest.raises(ValueError, match=r"block 0: .* in row 77777"):
         bad = np.memmap(f"{p.filename}b", np.float32, "w+", shape=p.shape)

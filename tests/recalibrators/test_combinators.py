@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -132,5 +132,7 @@ def test_any_classifier_is_a_recalibrator():
 @pytest.mark.parametrize("bad", [3, PlattScaling, None])
 def test_refused_recalibrators(bad):
     proba, y = make_overconfident(3)
-    with refuses(TypeError, expected="a recalibrator: a name or an instance"):
+    with raises_invalid_input(
+        TypeError, expected="a recalibrator: a name or an instance"
+    ):
         OneVsRest(bad).fit(proba, y)

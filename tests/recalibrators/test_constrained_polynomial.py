@@ -7,8 +7,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from numpy.polynomial import chebyshev
-from refused import refuses
 from sklearn.base import clone
 
 from sklearn_calib.datasets import make_overconfident
@@ -221,7 +221,7 @@ def test_one_score():
     rising = RestrictedPolynomialRegression(constraints=[("slope", 0.4, ">=", 1)])
     with (
         pytest.warns(CalibrationWarning, match="at least two different rows of scores"),
-        refuses(
+        raises_invalid_input(
             ValueError, expected=".*a constant, since all scores are equal, can fulfil"
         ),
     ):
@@ -291,9 +291,11 @@ def test_what_is_refused(constraints, words):
 
 
 def test_what_options_refuse():
-    with refuses(ValueError, expected=".*strictly between 0 and 1 on the log-odds"):
+    with raises_invalid_input(
+        ValueError, expected=".*strictly between 0 and 1 on the log-odds"
+    ):
         fitted(ORIGIN, scale="logit")
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*a solver of programs with constraints",
         value="solver='ipm'",

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
@@ -87,13 +87,13 @@ def test_the_decomposition_uses_it():
 
 def test_refuses():
     proba, y = make_overconfident(2, 60)
-    with refuses(ValueError, expected="folds that test every row"):
+    with raises_invalid_input(ValueError, expected="folds that test every row"):
         cross_fitted_proba("platt", proba, y, cv=ShuffleSplit(1, random_state=0))
-    with refuses(ValueError, expected=".* rows"):
+    with raises_invalid_input(ValueError, expected=".* rows"):
         cross_fitted_proba("platt", proba, y[:-1])
-    with refuses(ValueError):
+    with raises_invalid_input(ValueError):
         cross_fitted_proba("platt", 3 * proba, y)
-    with refuses(TypeError, expected="a recalibrator"):
+    with raises_invalid_input(TypeError, expected="a recalibrator"):
         cross_fitted_proba(3, proba, y)
 
 

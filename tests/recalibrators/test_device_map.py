@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
@@ -171,9 +171,9 @@ def test_the_rest_copies_to_the_host(dispatch):
 
 def test_without_dispatch_the_cure_is_named():
     method = Identity().fit([0.2, 0.8], [0, 1])
-    with refuses(ValueError, hint=r".*\.cpu\(\).*array_api_dispatch=True"):
+    with raises_invalid_input(ValueError, hint=r".*\.cpu\(\).*array_api_dispatch=True"):
         method.predict_proba(away(np.array([0.2, 0.4])))
-    with refuses(ValueError, hint=r".*\.cpu\(\).*array_api_dispatch=True"):
+    with raises_invalid_input(ValueError, hint=r".*\.cpu\(\).*array_api_dispatch=True"):
         canonical_proba(away(np.array([0.2, 0.4])))
 
 
@@ -182,26 +182,30 @@ def test_bad_tensors(dispatch):
     method = TemperatureScaling().fit(canonical_proba(z, kind="logits"), y)
     wrong = z.copy()
     wrong[7, 1] = np.nan
-    with refuses(ValueError, expected=".*finite scores", value="nan", row=7, column=1):
+    with raises_invalid_input(
+        ValueError, expected=".*finite scores", value="nan", row=7, column=1
+    ):
         method.predict_proba(canonical_proba(away(wrong), kind="logits"))
-    with refuses(ValueError, hint="Turn logits into probabilities first"):
+    with raises_invalid_input(ValueError, hint="Turn logits into probabilities first"):
         method.predict_proba(away(z))
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*3 columns of scores, one per class", value="4"
     ):
         method.predict_proba(away(np.full((2, 4), 0.25)))
-    with refuses(ValueError, expected="3 columns"):
+    with raises_invalid_input(ValueError, expected="3 columns"):
         canonical_proba(away(np.full((2, 4), 0.25)), n_classes=3)
-    with refuses(ValueError, value="3 dimensions"):
+    with raises_invalid_input(ValueError, value="3 dimensions"):
         canonical_proba(away(np.zeros((2, 2, 2))), kind="logits")
-    with refuses(ValueError, expected=".*one column"):
+    with raises_invalid_input(ValueError, expected=".*one column"):
         canonical_proba(away(np.zeros((0, 2))), kind="logits")
-    with refuses(ValueError, expected=".*scores of the kind 'logits'", value="'proba'"):
+    with raises_invalid_input(
+        ValueError, expected=".*scores of the kind 'logits'", value="'proba'"
+    ):
         TemperatureScaling().fit_blocks(
             [(canonical_proba(away(np.full((2, 2), 0.5))), [0, 1])]
         )
     rough = np.array([[0.3, 0.3, 0.3]])
-    with refuses(ValueError, expected="rows that sum to 1"):
+    with raises_invalid_input(ValueError, expected="rows that sum to 1"):
         method.predict_proba(canonical_proba(away(rough)))
     found = method.predict_proba(canonical_proba(away(rough), tolerance=0.2))
     np.testing.assert_allclose(home(found), 1 / 3)
@@ -273,9 +277,11 @@ def test_a_tolerance_holds_in_slices(dispatch, monkeypatch):
     found = TemperatureScaling().fit(canonical_proba(away(rough), tolerance=0.02), y)
     want = TemperatureScaling().fit(canonical_proba(rough, tolerance=0.02), y)
     assert found.temperature_ == pytest.approx(want.temperature_, rel=1e-6)
-    with refuses(ValueError, expected="rows that sum to 1"):
+    with raises_invalid_input(ValueError, expected="rows that sum to 1"):
         TemperatureScaling().fit(canonical_proba(away(rough)), y)
-    with refuses(ValueError, expected="rows that sum to 1"):  # 0 is a tolerance, too
+    with raises_invalid_input(
+        ValueError, expected="rows that sum to 1"
+    ):  # 0 is a tolerance, too
         method = Identity().fit(rough / 0.99, y)
         method.predict_proba(
             canonical_proba(away(rough / (0.99 + 3e-7)), tolerance=0.0)

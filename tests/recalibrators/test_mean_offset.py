@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
-from refused import refuses
 from scipy.optimize import brentq
 from scipy.special import expit, logit, softmax
 from sklearn.base import clone
@@ -78,7 +78,7 @@ def test_rows_of_0_and_1_do_not_move_and_bound_the_mean():
             ValueError, match=rf"of 1 above 0\.2 and below 0\.6 .*got {mean}\. Cho"
         ):
             PriorShift(mean=mean).fit(p, y)
-    with refuses(ValueError, expected=r".*above 0\.5 and below 0\.5"):
+    with raises_invalid_input(ValueError, expected=r".*above 0\.5 and below 0\.5"):
         PriorShift(mean=0.5).fit([0, 1], [0, 1])
 
 
@@ -118,11 +118,11 @@ def test_several_classes(k):
 def test_several_classes_out_of_reach():
     """Each class could have its mean, all of them together cannot: zeros stay."""
     rows = [[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1], [0.2, 0, 0.8]]
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=r".*of 2 above 0\.25 and below 0\.5", value=r"0\.6"
     ):
         PriorShift(mean=[0.2, 0.2, 0.6]).fit(rows, [0, 1, 2, 2])
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=r"means that these rows can have, not \[0\.1, 0\.45"
     ):
         PriorShift(mean=[0.1, 0.45, 0.4, 0.05]).fit(
@@ -133,18 +133,22 @@ def test_several_classes_out_of_reach():
 
 @run_every_case("mean", [0, 1, 3.5, -0.1, float("nan"), True])
 def test_means_outside_0_to_1_are_refused(mean):
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*a mean above 0 and below 1", hint="Divide percentages"
     ):
         PriorShift(mean=mean).fit(P, Y)
 
 
 def test_other_wrong_means_are_refused():
-    with refuses(ValueError, expected="numbers with sum 1 in mean", value=r"0\.4"):
+    with raises_invalid_input(
+        ValueError, expected="numbers with sum 1 in mean", value=r"0\.4"
+    ):
         PriorShift(mean=[0.2, 0.2]).fit(P, Y)
-    with refuses(ValueError, expected=".*a mean of 1 above 0 and below 1 ", value="0"):
+    with raises_invalid_input(
+        ValueError, expected=".*a mean of 1 above 0 and below 1 ", value="0"
+    ):
         PriorShift(mean=[1.0, 0.0]).fit(P, Y)
-    with refuses(ValueError, expected="3 numbers in mean"):
+    with raises_invalid_input(ValueError, expected="3 numbers in mean"):
         PriorShift(mean=0.2).fit(*make_overconfident(3, 30))
     for other in (
         {"prior": 0.1},
@@ -153,7 +157,7 @@ def test_other_wrong_means_are_refused():
         {"strength": 2},
     ):
         name = next(iter(other))
-        with refuses(ValueError, expected="mean alone", value=f"{name}="):
+        with raises_invalid_input(ValueError, expected="mean alone", value=f"{name}="):
             PriorShift(mean=0.1, **other).fit(P, Y)
 
 
@@ -166,7 +170,9 @@ def test_adapt_meets_the_mean_on_rows_without_labels():
     assert mean == pytest.approx(0.1, rel=1e-14)
     assert fitted.offset_.tolist() == before != adapted.offset_.tolist()
     fitted.set_params(mean=None)
-    with refuses(ValueError, expected=".*a fit without mean", value="a fit with mean"):
+    with raises_invalid_input(
+        ValueError, expected=".*a fit without mean", value="a fit with mean"
+    ):
         fitted.adapt(P)
 
 
@@ -188,7 +194,9 @@ def test_it_is_a_map_like_others():
 def test_an_offset_beyond_the_smallest_probability_is_written_for_logits():
     rows = canonical_proba(np.linspace(99, 101, 20), kind="logits")
     shift = PriorShift(mean=0.03).fit(rows, np.arange(20) % 2)
-    with refuses(RuntimeError, hint=".*is written for logits, input='logits'"):
+    with raises_invalid_input(
+        RuntimeError, hint=".*is written for logits, input='logits'"
+    ):
         to_dict(shift)
     exported = from_dict(to_dict(shift, input="logits"))
     assert np.array_equal(exported.predict_proba(rows), shift.predict_proba(rows))

@@ -6,8 +6,8 @@ from math import floor
 
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from numpy.testing import assert_allclose
-from refused import refuses
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -307,7 +307,7 @@ def test_paper():
             y, model.predict_proba(P), p=p, n_levels=model.n_levels_
         )
         assert error <= epsilon
-    with refuses(ValueError, expected=".*at most 5000 levels"):
+    with raises_invalid_input(ValueError, expected=".*at most 5000 levels"):
         MulticlassBinning.paper(1.2, 0.05).fit(P, y)
 
 
@@ -324,7 +324,9 @@ def test_what_stands_for_an_absent_class_is_not_split():
     assert 0.1 < found.mass_in_bins_ == expected.mass_in_bins_ < 0.8
     assert abs(found.predict_proba(P)[:, 2].mean() - P[:, 2].mean()) < 0.03
     with (
-        refuses(ValueError, expected="at least 4 rows to split", value="3"),
+        raises_invalid_input(
+            ValueError, expected="at least 4 rows to split", value="3"
+        ),
         pytest.warns(CalibrationWarning),
     ):
         clone(method).fit(P[:3], [0, 1, 0], classes=range(3))
@@ -342,7 +344,7 @@ def test_pools_and_noise():
     assert np.abs(noisy.predict_proba(P) - plain.predict_proba(P)).max() > 0
     again = clone(noisy).fit(P, y)
     assert (again.predict_proba(P) == noisy.predict_proba(P)).all()
-    with refuses(ValueError, expected="pools='paper' with noise"):
+    with raises_invalid_input(ValueError, expected="pools='paper' with noise"):
         MulticlassBinning(noise="laplace").fit(P, y)
 
 
@@ -380,7 +382,7 @@ def test_split_bound_holds():
         )
         assert error < model.error_bound_ < (0.6 if p == 2 else 0.15)
     assert np.isnan(MulticlassBinning().fit(P, y).error_bound_)
-    with refuses(ValueError, expected="at least 4 rows to split"):
+    with raises_invalid_input(ValueError, expected="at least 4 rows to split"):
         MulticlassBinning(split=True).fit([0.2, 0.4, 0.9], [0, 1, 1])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit, logit
@@ -453,7 +453,7 @@ def test_bad_input_is_refused(change, message):
 def test_bad_arguments_are_refused():
     p, Y = make_labels(60)
     for method in ("isotonic", PlattScaling(prior_weight=1.0)):
-        with refuses(
+        with raises_invalid_input(
             ValueError, expected=".*PlattScaling with prior_weight=0 for pooling='shr"
         ):
             MultilabelCalibration(method).fit(p, Y)
@@ -461,12 +461,14 @@ def test_bad_arguments_are_refused():
         MultilabelCalibration(pooling="some").fit(p, Y)
     with pytest.raises(ValueError, match="'shrinkage' parameter"):
         MultilabelCalibration(shrinkage=-1).fit(p, Y)
-    with refuses(TypeError, expected="a recalibrator: a name or an instance"):
+    with raises_invalid_input(
+        TypeError, expected="a recalibrator: a name or an instance"
+    ):
         MultilabelCalibration(3).fit(p, Y)
     model = MultilabelCalibration().fit(p, Y)
-    with refuses(ValueError, expected=".*scores of 3 labels", value="2"):
+    with raises_invalid_input(ValueError, expected=".*scores of 3 labels", value="2"):
         model.predict_proba(p[:, :2])
-    with refuses(ValueError, expected="sample_weight >= 0"):
+    with raises_invalid_input(ValueError, expected="sample_weight >= 0"):
         MultilabelCalibration().fit(p, Y, -np.ones(60))
 
 

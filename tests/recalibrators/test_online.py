@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
-from refused import refuses
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -166,7 +166,7 @@ def test_without_share_rows_are_exchangeable_and_weights_repeat_them():
 def test_an_error_changes_nothing():
     proba, y = make_overconfident(3, 60)
     online = OnlineCalibration()
-    with refuses(ValueError, expected="labels of at least two classes"):
+    with raises_invalid_input(ValueError, expected="labels of at least two classes"):
         online.partial_fit(proba[:1, :2] / proba[:1, :2].sum(), [0])
     assert not vars(online).keys() - {"share"}
     online.partial_fit(proba, y)
@@ -178,7 +178,7 @@ def test_an_error_changes_nothing():
         (((proba, y), {"sample_weight": -y - 1.0}), ">= 0"),
         (((proba * np.nan, y), {}), "finite"),
     ):
-        with refuses(ValueError, expected=f".*{said}"):
+        with raises_invalid_input(ValueError, expected=f".*{said}"):
             online.partial_fit(*change[0], **change[1])
         assert np.array_equal(online.predict_proba(proba), before)
     with pytest.raises(ValueError, match="share"):
@@ -201,7 +201,7 @@ def test_export_by_a_small_table():
 
 def test_a_summary_has_no_order():
     proba, y = make_overconfident(2, 100)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*needs no order of the rows", value="OnlineCalibration"
     ):
         CalibrationSummary().update(y, proba).fit("online")
@@ -228,7 +228,7 @@ def test_a_model_in_production():
     assert_allclose(model.predict_proba(X), expected.predict_proba(q), atol=1e-12)
     weighted = model.partial_fit_recalibrator(X[:5], y[:5], sample_weight=np.ones(5))
     assert weighted is model
-    with refuses(ValueError, expected="labels among"):
+    with raises_invalid_input(ValueError, expected="labels among"):
         model.partial_fit_recalibrator(X[:2], ["no", "maybe"])
 
 

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.base import clone
@@ -213,7 +213,7 @@ def test_bad_nodes_are_refused():
         ({"shifts": [0.0]}, "2 numbers"),
         ({"slope": -1.0}, ">= 0"),
     ):
-        with refuses(ValueError, expected=f".*{message}"):
+        with raises_invalid_input(ValueError, expected=f".*{message}"):
             from_dict({**whole, "map": tree | change})
     assert "def " in to_code(whole, "python")
 
@@ -251,7 +251,7 @@ def test_order_is_that_of_the_scale():
 @pytest.mark.parametrize("order", [GRADES[:3], [*GRADES, "poor"], [*GRADES[:3], "bad"]])
 def test_order_names_every_class(order):
     _, _, proba, names = named_grades()
-    with refuses(ValueError):
+    with raises_invalid_input(ValueError):
         OrdinalCalibration(order=order).fit(proba, names)
 
 
@@ -266,7 +266,7 @@ def test_classes_do_not_move_columns():
         # warnings are errors: columns that are in that order
         method.fit(P, names, classes=GRADES)
     PlattScaling().fit(proba, names)
-    with refuses(ValueError, expected="the order of a scale"):
+    with raises_invalid_input(ValueError, expected="the order of a scale"):
         # sorted by the alphabet they are not scale
         OrdinalCalibration().fit(proba, names)
     with pytest.warns(
@@ -283,9 +283,9 @@ def test_an_ordered_categorical_is_the_scale():
     model = OrdinalCalibration().fit(proba, pd.Categorical(names, GRADES, ordered=True))
     assert model.order_.tolist() == GRADES.tolist()
     np.testing.assert_allclose(model.shifts_, numbered.shifts_, atol=1e-9)
-    with refuses(ValueError, expected="the order of a scale"):
+    with raises_invalid_input(ValueError, expected="the order of a scale"):
         OrdinalCalibration().fit(proba, pd.Categorical(names))
-    with refuses(ValueError, expected="the order of a scale"):
+    with raises_invalid_input(ValueError, expected="the order of a scale"):
         CalibratedModel(LogisticRegression(), OrdinalCalibration(), cv=2).fit(
             proba, names
         )
@@ -304,7 +304,9 @@ def test_grades_that_fall():
 def test_too_many_classes():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 501, 2000)
-    with refuses(ValueError, expected=".*at most 500 classes, ", value="501"):
+    with raises_invalid_input(
+        ValueError, expected=".*at most 500 classes, ", value="501"
+    ):
         OrdinalCalibration().fit(
             rng.dirichlet(np.ones(501), 2000), y, classes=range(501)
         )

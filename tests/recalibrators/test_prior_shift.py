@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
-from refused import refuses
 from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.base import clone
@@ -397,32 +397,36 @@ def test_refused_at_fit(shift, message):
 @pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_refused_later():
     p, y, target = source_and_target()
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*rows of every class in fit", value=r"none of \[1\]"
     ):
         PriorShift([0.5, 0.5]).fit(P4, [0, 0, 0, 0], classes=[0, 1])
-    with refuses(ValueError, expected=".*3 numbers in prior", value=r"0\.1"):
+    with raises_invalid_input(
+        ValueError, expected=".*3 numbers in prior", value=r"0\.1"
+    ):
         PriorShift(0.1).fit(P3, [0, 1], classes=range(3))
     waiting = PriorShift("em").fit(P4, [0, 0, 0, 0], classes=[0, 1])
-    with refuses(ValueError, expected="rows of every class", value=r"none of \[1\]"):
+    with raises_invalid_input(
+        ValueError, expected="rows of every class", value=r"none of \[1\]"
+    ):
         waiting.adapt(P4)
     counted = PriorShift("bbse", [0.5, 0.5]).fit(P4, [0, 0, 0, 0], classes=[0, 1])
-    with refuses(ValueError, expected="rows of every class"):
+    with raises_invalid_input(ValueError, expected="rows of every class"):
         counted.adapt(P4)
     with pytest.raises(
         ValueError, match=r"a prior that is estimated.*given frequencies"
     ):
         PriorShift([0.5, 0.5]).fit(p, y).adapt(target)
-    with refuses(
+    with raises_invalid_input(
         ValueError,
         expected=".*a fit with prior='bbse'",
         value="a fit with another prior",
     ):
         PriorShift([0.5, 0.5]).fit(p, y).set_params(prior="bbse").adapt(target)
     fitted = PriorShift("em").fit(p, y)
-    with refuses(ValueError, expected="2 columns"):
+    with raises_invalid_input(ValueError, expected="2 columns"):
         fitted.adapt(P3)
-    with refuses(ValueError, expected="finite"):
+    with raises_invalid_input(ValueError, expected="finite"):
         fitted.adapt([0.2, np.nan])
     frame = pd.DataFrame({"a": 1 - p, "b": p})
     named = PriorShift("em").fit(frame, y)
@@ -430,12 +434,12 @@ def test_refused_later():
         named.adapt(frame.set_axis(["a", "c"], axis=1))
     exchanged = named.adapt(frame[["b", "a"]])  # follows the names
     np.testing.assert_array_equal(exchanged.prior_, named.adapt(frame).prior_)
-    with refuses(ValueError, expected=r".*level between 0 and 1"):
+    with raises_invalid_input(ValueError, expected=r".*level between 0 and 1"):
         fitted.adapt(target, level=95)
-    with refuses(ValueError, expected=".*sample_weight"):
+    with raises_invalid_input(ValueError, expected=".*sample_weight"):
         fitted.adapt(target, sample_weight=[1, 2])
     same = PriorShift("bbse", confusion="hard").fit([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1])
-    with refuses(ValueError, expected=".*tell the classes apart"):
+    with raises_invalid_input(ValueError, expected=".*tell the classes apart"):
         same.adapt(target)
 
 

@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.base import clone
 from words import QUICKER
 
@@ -60,6 +60,6 @@ def test_a_prediction_that_has_begun_ends_with_the_map_it_began_with(monkeypatch
 
 def test_after_an_error_there_is_no_map():
     model = all_recalibrators()["platt"]().fit(*ROWS)
-    with refuses(ValueError):
+    with raises_invalid_input(ValueError):
         model.fit(ROWS[0], ROWS[1][:-1])
     assert not [name for name in vars(model) if name.endswith("_") and name[0] != "_"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit, softmax
 
 from sklearn_calib.exceptions import CalibrationWarning
@@ -126,7 +126,7 @@ def test_folds_of_cells_warn():
         CalibrationSummary().update(y, proba).cross_validate(["identity"], cv=2)
     for _, score, label in ties(rng, 600):  # a warning would be an error
         CalibrationSummary().update(label, score).cross_validate(["identity"], cv=2)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*at least 5 groups, one for each fold", value="3"
     ):
         cross_fitted_proba("platt", proba, y, groups=np.arange(600) % 3)

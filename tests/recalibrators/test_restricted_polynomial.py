@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from numpy.polynomial import chebyshev
-from refused import refuses
 
 from sklearn_calib._kernels._monotone_program import (
     compute_chebyshev_moments,
@@ -250,5 +250,5 @@ def test_bad_parameters(options):
     ],
 )
 def test_bad_candidates(options, rule):
-    with refuses(ValueError, expected=rule):
+    with raises_invalid_input(ValueError, expected=rule):
         RestrictedPolynomialRegression(**options).fit([0.1, 0.9], [0, 1])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
@@ -195,7 +195,9 @@ def test_dirichlet_where_temperature_has_no_optimum(labels):
 
 def test_dirichlet_two_ways_to_penalise():
     proba, y = make_overconfident(3, 100)
-    with refuses(ValueError, expected="intercept_penalty=None beside penalty='auto'"):
+    with raises_invalid_input(
+        ValueError, expected="intercept_penalty=None beside penalty='auto'"
+    ):
         DirichletCalibration(intercept_penalty=1.0).fit(proba, y)
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from golden_sets import golden_set
-from refused import refuses
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp, softmax
 
@@ -228,5 +228,5 @@ def test_expectation_consistency_at_the_bounds():
     with pytest.warns(UserWarning, match="a calibration set that is all correct"):
         found = method.fit(p, [0, 1, 0, 1]).predict_proba(p).max(axis=1).mean()
     assert found == pytest.approx(1 - 0.5 / 5)  # an accuracy smoothed by 1 / (N + 1)
-    with refuses(ValueError, expected="criterion='log_loss' for blocks"):
+    with raises_invalid_input(ValueError, expected="criterion='log_loss' for blocks"):
         method.fit_blocks([(p, [0, 1, 0, 1])])

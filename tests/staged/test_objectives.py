@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from boosters import DEPRECATED, imported
-from refused import refuses
+from error_fields import raises_invalid_input
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import make_classification
@@ -222,7 +222,7 @@ def test_lightgbm_custom_objective_is_refused():
         objective=logistic, n_estimators=4, n_jobs=1, verbose=-1
     )
     for model in (RefineThenCalibrateCV(learner), CalibratedModel(learner)):
-        with refuses(ValueError, value="a function of your own"):
+        with raises_invalid_input(ValueError, value="a function of your own"):
             model.fit(X, y)
 
 

@@ -4,7 +4,7 @@ import warnings
 import numpy as np
 import pytest
 from boosters import DEPRECATED, skipped, why_not
-from refused import refuses
+from error_fields import raises_invalid_input
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
@@ -226,5 +226,7 @@ def test_registration():
 
     register_staging(Mine, MyStaging())
     assert find_staging(Mine()).unit == "turns"
-    with refuses(TypeError, expected="an instance of Staging", hint="Derive"):
+    with raises_invalid_input(
+        TypeError, expected="an instance of Staging", hint="Derive"
+    ):
         register_staging(Mine, MyStaging)

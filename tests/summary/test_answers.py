@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from cases import run_every_case
+from error_fields import raises_invalid_input
 from laws import LAWS, kept_bits, sample
-from refused import refuses
 from scipy import stats
 
 from sklearn_calib import inference, metrics
@@ -180,7 +180,7 @@ def test_tests_of_several_classes():
     )
     assert np.allclose(found, expected, rtol=1e-6)
     classwise = CalibrationSummary(multiclass="classwise").update(y, proba)
-    with refuses(ValueError, expected="one two-class problem", value="4"):
+    with raises_invalid_input(ValueError, expected="one two-class problem", value="4"):
         classwise.test("smooth")
 
 
@@ -340,5 +340,7 @@ def test_measures_that_need_single_rows_are_refused():
         ),
     )
     for ask in asked:
-        with refuses(ValueError, expected="a measure that cells are enough for"):
+        with raises_invalid_input(
+            ValueError, expected="a measure that cells are enough for"
+        ):
             ask()

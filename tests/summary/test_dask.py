@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
-from refused import refuses
+from error_fields import raises_invalid_input
 from systems import SIGNALS
 
 from sklearn_calib.groups import group_calibration
@@ -108,11 +108,11 @@ def test_arrays(frame):
 def test_errors_name_the_partition(frame):
     frame.loc[15_500, "p"] = 1.5
     rows = dd.from_pandas(frame, npartitions=20)
-    with refuses(
+    with raises_invalid_input(
         ValueError, source="partition 15", expected="prob", value="1.5", row=500
     ):
         summarize(rows, **COLUMNS)
-    with refuses(ValueError, expected="the column 'q'"):
+    with raises_invalid_input(ValueError, expected="the column 'q'"):
         summarize(rows, label="y", prob="q")
 
 

@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib._cli._drawn import compare_losses
 from sklearn_calib.datasets import make_overconfident
@@ -201,11 +201,13 @@ def test_other_readings(table):
     # the farthest from 1, however sums are rounded
     off.loc[239, P] = 0.6 * table.loc[239, P]
     np.testing.assert_allclose(drawn(off, tolerance=0.5).scores.sum(axis=1), 1)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*rows that sum to 1", value=r"a sum of 0\.6", row=239
     ):
         drawn(off)
-    with refuses(ValueError, expected="a group in every row", value="nan in row 4"):
+    with raises_invalid_input(
+        ValueError, expected="a group in every row", value="nan in row 4"
+    ):
         drawn(table.assign(g=table["g"].where(table.index != 4)), group="g")
     wrong = table.assign(p1=table["p1"].where(table.index != 1900, 7.0))
     with pytest.raises(ValueError, match="in row 1900"):

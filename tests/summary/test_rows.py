@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sqlalchemy
-from refused import refuses
+from error_fields import raises_invalid_input
 from servers import mariadb, postgres, spark_session
 
 from sklearn_calib._cli import main
@@ -116,7 +116,9 @@ def test_tuples_in_the_order_of_the_arguments(table):
     options = COLUMNS | {"weight": "w", "by": "g"}
     given = table[["y", "p", "w", "g"]].itertuples(index=False, name=None)
     assert summarize(given, **options) == summarize(table, **options)
-    with refuses(ValueError, expected="tuples of 2, 'y', 'p'", value="a tuple of 3"):
+    with raises_invalid_input(
+        ValueError, expected="tuples of 2, 'y', 'p'", value="a tuple of 3"
+    ):
         summarize(iter([(1, 0.5, 2)]), **COLUMNS)
 
 
@@ -158,15 +160,17 @@ def test_counted_in_the_database(table, connection, address, monkeypatch):
         found = summarize(opened, query=query, in_database=True, **names)
         assert found == summarize(table, **COLUMNS)
     options = {"query": "SELECT y, NULL AS p FROM rows_", "in_database": True} | COLUMNS
-    with refuses(ValueError):
+    with raises_invalid_input(ValueError):
         summarize(connection, **options)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="query without drop_missing", value="drop_missing=True"
     ):
         summarize(connection, **options, drop_missing=True)
-    with refuses(ValueError, expected="query without drop_missing", value="no query"):
+    with raises_invalid_input(
+        ValueError, expected="query without drop_missing", value="no query"
+    ):
         summarize(table, **COLUMNS, in_database=True)
-    with refuses(ValueError, expected="at least one row"):
+    with raises_invalid_input(ValueError, expected="at least one row"):
         empty = options | {"query": "SELECT y, p FROM rows_ WHERE i < 0"}
         summarize(connection, **empty)
 
@@ -179,9 +183,11 @@ def test_duckdb_answers_in_record_batches(table):
 
 def test_the_row_is_counted_over_all_pieces(table):
     wrong = table.assign(p=table["p"].where(table["i"] != 700, 1.5))
-    with refuses(ValueError, expected="probabilities in", value="1.5", row=700):
+    with raises_invalid_input(
+        ValueError, expected="probabilities in", value="1.5", row=700
+    ):
         summarize(wrong[["y", "p"]].itertuples(index=False, name=None), **COLUMNS)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="a number in every row", value="nan in rows 0, 1"
     ):
         summarize(iter([wrong.assign(p=np.nan)]), **COLUMNS)
@@ -194,7 +200,7 @@ def test_decimals_and_missing_values(connection):
             summarize(connection, query=query, drop_missing=True, **COLUMNS).n_samples
             == 900
         )
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="numbers in column 'p'", value="for instance 'a' in row 0"
     ):
         summarize(connection, query="SELECT y, 'a' AS p FROM rows_", **COLUMNS)
@@ -215,7 +221,7 @@ class Broken:
 
 
 def test_what_breaks_off():
-    with refuses(
+    with raises_invalid_input(
         OSError, expected="rows to the end", value="ConnectionResetError after 600 rows"
     ):
         summarize(Broken(), **COLUMNS)
@@ -244,14 +250,14 @@ def test_what_breaks_off():
     ],
 )
 def test_queries_that_cannot_be_summarised(connection, query, fields):
-    with refuses(ValueError, **fields):
+    with raises_invalid_input(ValueError, **fields):
         summarize(connection, query=query, **COLUMNS)
 
 
 def test_no_rows_of_an_iterator(table):
-    with refuses(ValueError, expected="at least one row", value="none"):
+    with raises_invalid_input(ValueError, expected="at least one row", value="none"):
         summarize(iter([]), **COLUMNS)
-    with refuses(
+    with raises_invalid_input(
         TypeError,
         expected="the address, an engine or a connection",
         value="a DataFrame",

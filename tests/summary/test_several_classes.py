@@ -2,7 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib import metrics
 from sklearn_calib.datasets import make_overconfident
@@ -90,19 +90,27 @@ def test_labels_of_many_classes():
     assert plain.classes.tolist() == [0, 1, 2]
     for name in ("log_loss", "smooth_calibration_error"):
         assert named.measure(name) == plain.measure(name)
-    with refuses(ValueError, expected=".*labels among .*0, 1, 2", value=".a", row=0):
+    with raises_invalid_input(
+        ValueError, expected=".*labels among .*0, 1, 2", value=".a", row=0
+    ):
         CalibrationSummary().update(words, proba)
-    with refuses(ValueError, expected="scores of 3 classes", value="2 columns"):
+    with raises_invalid_input(
+        ValueError, expected="scores of 3 classes", value="2 columns"
+    ):
         plain.update(y[:3] % 2, proba[:3, :1])
-    with refuses(ValueError, expected="scores of 2 classes", value="3 columns"):
+    with raises_invalid_input(
+        ValueError, expected="scores of 2 classes", value="3 columns"
+    ):
         CalibrationSummary(classes=[0, 1]).update(y, proba)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*pos_label with two classes", value="3 classes"
     ):
         CalibrationSummary(classes=[0, 1, 2], pos_label=1)
-    with refuses(ValueError, expected="summaries of the same classes"):
+    with raises_invalid_input(ValueError, expected="summaries of the same classes"):
         plain + named
-    with refuses(ValueError, expected="summaries of one multiclass option"):
+    with raises_invalid_input(
+        ValueError, expected="summaries of one multiclass option"
+    ):
         plain + CalibrationSummary(multiclass="classwise")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cases import run_every_case
-from refused import refuses
+from error_fields import raises_invalid_input
 
 from sklearn_calib.recalibrators import get_recalibrator
 from sklearn_calib.report import calibration_report
@@ -96,7 +96,7 @@ def test_what_counts_rows_is_refused():
         lambda: calibration_report(summary),
     ]
     for call in calls:
-        with refuses(ValueError, value="a summary of soft labels"):
+        with raises_invalid_input(ValueError, value="a summary of soft labels"):
             call()
 
 
@@ -149,10 +149,10 @@ def test_columns_that_are_neither_shares_nor_votes(first, said):
 @pytest.mark.parametrize("bad", [1.5, -0.1, np.nan])
 def test_a_batch_that_is_refused_changes_nothing(bad):
     summary = CalibrationSummary().update([0.5], [0.5], soft_labels=True)
-    with refuses(ValueError, expected=r"soft labels in \[0, 1\]"):
+    with raises_invalid_input(ValueError, expected=r"soft labels in \[0, 1\]"):
         summary.update([0.5, bad], [0.5, 0.2], soft_labels=True)
     assert summary == CalibrationSummary().update([0.5], [0.5], soft_labels=True)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*all classes, for soft labels", value="pos_label alone"
     ):
         CalibrationSummary(pos_label="yes").update([0.5], [0.5], soft_labels=True)

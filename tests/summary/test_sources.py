@@ -13,8 +13,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.fs
 import pytest
+from error_fields import raises_invalid_input
 from pyarrow import dataset, parquet
-from refused import refuses
 
 from sklearn_calib._files.csv_text import get_exact_number_options
 from sklearn_calib.exceptions import CalibrationWarning
@@ -230,7 +230,9 @@ def test_many_combinations_of_groups(monkeypatch):
     assert {key: s.n_samples for key, s in groups.items()} == sizes.to_dict()
     monkeypatch.setattr("sklearn_calib.summary._sources._MAX_GROUPS", 100)
     wide = {"y": [0, 1] * 60, "p": [0.5] * 120, "g": np.arange(120)}
-    with refuses(ValueError, expected="at most 100 groups by g", value="more"):
+    with raises_invalid_input(
+        ValueError, expected="at most 100 groups by g", value="more"
+    ):
         summarize(wide, label="y", prob="p", by="g")
 
 
@@ -368,13 +370,17 @@ def test_what_is_refused(frame, tmp_path, monkeypatch):
     for data, message in cases:
         with pytest.raises(ValueError, match=re.escape(message)):
             summarize(data, **COLUMNS)
-    with refuses(TypeError, expected="the path of a file", value="the int"):
+    with raises_invalid_input(
+        TypeError, expected="the path of a file", value="the int"
+    ):
         summarize([1], **COLUMNS)
-    with refuses(TypeError, expected="data as paths, a table, ", value="a set"):
+    with raises_invalid_input(
+        TypeError, expected="data as paths, a table, ", value="a set"
+    ):
         summarize({1}, **COLUMNS)
-    with refuses(ValueError, expected="csv with"):
+    with raises_invalid_input(ValueError, expected="csv with"):
         summarize("t.csv", csv={"separator": ";"}, **COLUMNS)
-    with refuses(ValueError, expected="max_cells from 4096"):
+    with raises_invalid_input(ValueError, expected="max_cells from 4096"):
         summarize("absent", label="y", prob="p", max_cells=7)
 
 
@@ -456,9 +462,11 @@ def test_rows_with_missing_values_are_left_out(frame, tmp_path, monkeypatch):
         with pytest.warns(CalibrationWarning, match=named):
             found = summarize(data, weight="w", drop_missing=True, **COLUMNS)
         assert found == expected
-        with refuses(ValueError, value="nan in row"):
+        with raises_invalid_input(ValueError, value="nan in row"):
             summarize(data, weight="w", **COLUMNS)
-    with refuses(ValueError, value="nan in rows 6, 1800 and 4001 of column 'p'"):
+    with raises_invalid_input(
+        ValueError, value="nan in rows 6, 1800 and 4001 of column 'p'"
+    ):
         monkeypatch.setattr("sklearn_calib.summary._parts.PIECE_ROWS", 9000)
         summarize(holed[["y", "p"]].assign(y=1), **COLUMNS)
     assert find_distinct_labels("t.csv", label="y", drop_missing=True).tolist() == [
@@ -467,7 +475,7 @@ def test_rows_with_missing_values_are_left_out(frame, tmp_path, monkeypatch):
     ]
     wrong = holed.assign(p=holed["p"].where(holed.index != 1803, 7.0))
     wrong.to_csv("t.csv", index=False)
-    with refuses(ValueError, value="7", row=1803):
+    with raises_invalid_input(ValueError, value="7", row=1803):
         summarize("t.csv", weight="w", drop_missing=True, **COLUMNS)
 
 

@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 import pytest
+from error_fields import raises_invalid_input
 from laws import LAWS, sample
-from refused import refuses
 
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.summary import CalibrationSummary, is_summary_file
@@ -90,7 +90,9 @@ def saved(tmp_path):
 def test_truncated(tmp_path, kept):
     _, path = saved(tmp_path)
     path.write_bytes(path.read_bytes()[:kept])
-    with refuses(ValueError, expected=".*s.parquet", value="one that cannot"):
+    with raises_invalid_input(
+        ValueError, expected=".*s.parquet", value="one that cannot"
+    ):
         CalibrationSummary.from_parquet(path)
     assert not is_summary_file(path)
 
@@ -168,7 +170,7 @@ def test_other_cells(tmp_path, change, message):
 def test_another_table(tmp_path):
     path = tmp_path / "rows.parquet"
     parquet.write_table(pa.table({"y": [0, 1], "p": [0.1, 0.2]}), path)
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected=".*summary in .*rows.parquet", value="a table without"
     ):
         CalibrationSummary.from_parquet(path)
@@ -179,7 +181,9 @@ def test_another_table(tmp_path):
 
 def test_labels_that_no_file_can_hold():
     days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
-    with refuses(ValueError, expected="classes that are numbers, booleans or text"):
+    with raises_invalid_input(
+        ValueError, expected="classes that are numbers, booleans or text"
+    ):
         CalibrationSummary(classes=days).update(days, [0.1, 0.2]).to_arrow()
 
 
@@ -207,7 +211,9 @@ def test_other_tools_read_the_counts(tmp_path):
 
 def test_without_pyarrow(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with refuses(ModuleNotFoundError, hint=r".*pip install 'sklearn-calib\[cli\]'"):
+    with raises_invalid_input(
+        ModuleNotFoundError, hint=r".*pip install 'sklearn-calib\[cli\]'"
+    ):
         CalibrationSummary().to_arrow()
 
 
@@ -224,7 +230,9 @@ def test_what_is_no_path_opens_no_file(value, tmp_path):
             CalibrationSummary.from_parquet,
             CalibrationSummary().to_parquet,
         ):
-            with refuses(TypeError, expected="the path of a file", value="the"):
+            with raises_invalid_input(
+                TypeError, expected="the path of a file", value="the"
+            ):
                 call(number)
         os.fstat(kept)
     finally:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from cases import run_every_case
 from cells_by_sorting import by_sorting
+from error_fields import raises_invalid_input
 from laws import LAWS, kept_bits, sample
-from refused import refuses
 
 from sklearn_calib import metrics
 from sklearn_calib._kernels._cells import N0, OFFSET, view_as_float
@@ -303,11 +303,11 @@ def test_nothing():
     assert empty.update([0, 1], [0.2, 0.3], sample_weight=[0, 0]).n_samples == 0
     assert empty == CalibrationSummary() == pickle.loads(pickle.dumps(empty))
     assert repr(empty) == "<CalibrationSummary of no rows, max_cells=65536>"
-    with refuses(
+    with raises_invalid_input(
         ValueError, expected="a summary of at least one row", value="an empty"
     ):
         empty.rows()
-    with refuses(ValueError, expected="a summary of at least one row"):
+    with raises_invalid_input(ValueError, expected="a summary of at least one row"):
         empty.measure("brier_loss")
 
 
@@ -376,7 +376,7 @@ def test_the_last_row_of_a_large_batch_is_named():
     p, y = sample("uniform", 200_000)
     p[-1] = np.nan
     summary = CalibrationSummary()
-    with refuses(ValueError, value="nan", row=199999):
+    with raises_invalid_input(ValueError, value="nan", row=199999):
         summary.update(y, p)
     assert summary == CalibrationSummary()
 

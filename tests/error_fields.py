@@ -8,7 +8,7 @@ import pytest
 from sklearn_calib.exceptions import InvalidInputError
 
 
-def fields_of(message):
+def parse_error_fields(message):
     """The fields of a row in a table: "rule, got value. Hint"; all but the rule may be missing."""
     form = r"(?P<expected>.*?)(, got (?P<value>.*?))?([.] (?P<hint>[A-Z].*))?"
     found = re.fullmatch(form, message).groupdict()
@@ -16,7 +16,7 @@ def fields_of(message):
 
 
 @contextmanager
-def refuses(kind, **fields):
+def raises_invalid_input(kind, **fields):
     """An `InvalidInputError` that is a `kind`; a text is the pattern that its field begins with.
 
     `where` ends with its pattern: the method, or the part of a document.
