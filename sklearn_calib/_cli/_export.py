@@ -105,7 +105,8 @@ def run_export(options: Request) -> int:
         check_writable(options.out, [options.map])
     content = _write_code(exported_map, options)
     usage = ""
-    # Several columns give a query, and a large map in a table several statements.
+    # Only one column without --into table gives an expression. Everything else is a
+    # complete statement, which needs no hint.
     is_expression = options.to == "sql" and len(_parse_sql_columns(options)) == 1
     if is_expression and options.into != "table":
         usage = (
@@ -114,9 +115,9 @@ def run_export(options: Request) -> int:
         )
     if options.out is None:
         with standard_output("map", "Name a file with --out") as stream:
-            # A map is UTF-8, also if the terminal has another encoding.
             if usage:
                 stream.write(f"-- {make_printable(usage, None)}\n".encode())
+            # A map is UTF-8, also if the terminal has another encoding.
             stream.write(content)
         return 0
     write_text(content, options.out, "--out")
