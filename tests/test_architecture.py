@@ -7,6 +7,7 @@ import subprocess
 import sys
 import typing
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -353,3 +354,22 @@ def test_sub_packages_are_imported_when_asked_for():
     assert {"inference", "displays", "report", "metrics"} <= set(dir(sklearn_calib))
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = sklearn_calib.nonsense
+
+
+def test_benchmarks_and_examples_import_names_that_exist():
+    checkout = Path(__file__).parents[1]
+    folders = [checkout / name for name in ("benchmarks", "examples", "doc")]
+    missing = []
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            is_own = isinstance(node, ast.ImportFrom) and (
+                node.module or ""
+            ).startswith("sklearn_calib")
+            if not is_own:
+                continue
+            module = import_module(node.module)
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                if not hasattr(module, alias.name) and not find_spec(submodule):
+                    missing.append(f"{path.name}:{node.lineno} {submodule}")
+    assert not missing
