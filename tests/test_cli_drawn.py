@@ -255,7 +255,7 @@ def test_the_standard_input_is_read_like_a_file(frame, capsys, large, monkeypatc
 
 @pytest.mark.slow
 def test_features_of_a_sample_do_not_depend_on_the_order(frame, large, monkeypatch):
-    monkeypatch.setattr(_drawn, "MAX_SAMPLED_ROWS", 300)
+    monkeypatch.setattr(_drawn, "MAX_FEATURE_ROWS", 300)
     large()
     found = [audit(files, "--no-advice", "--features", "v,g") for files in WAYS]
     parts = [content["models"][0]["features"] for content in found]

@@ -192,7 +192,7 @@ def test_a_named_pipe_is_refused(folder, capsys, command):
 
 
 def test_a_pipe_without_an_other_end(folder, capsys, monkeypatch):
-    monkeypatch.setattr(atomic, "PIPE_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(atomic, "PIPE_READER_TIMEOUT_SECONDS", 0.1)
     os.mkfifo("pipe")
     assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", "pipe"]) == 2
     assert "no program reads this pipe" in capsys.readouterr().err

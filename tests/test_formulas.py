@@ -1031,7 +1031,7 @@ def test_cells_of_an_advice_stand_for_all_rows(weight):
     summary = CalibrationSummary().update(Y, P.round(1), weight)
     source = _CellSource(SimpleNamespace(summary=summary))
     assert source.draw_folds(np.random.default_rng(0))
-    found = source.make_summary(source.predict_held_out("identity"))
+    found = source.make_summary(source.recalibrate_held_out("identity"))
     total = N if weight is None else weight.sum()
     check([found.n_samples, source.n_rows, found.weight], [N, N, total], "rows")
     check(found.totals.log_loss, summary.totals.log_loss, "loss", 1e-6)

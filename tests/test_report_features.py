@@ -67,7 +67,7 @@ def test_audit_of_a_sample(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     regions(150).rename(columns={"<region>": "region"}).to_parquet("t.parquet")
     monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
-    monkeypatch.setattr(_drawn, "MAX_SAMPLED_ROWS", 60)
+    monkeypatch.setattr(_drawn, "MAX_FEATURE_ROWS", 60)
     given = ["--label", "y", "--prob", "p", "--no-advice", "--resamples", "5"]
     assert (
         main(["audit", "t.parquet", *given, "--features", "all", "--json", "a.json"])
@@ -110,7 +110,7 @@ def test_audit(tmp_path, monkeypatch, capsys, kind):
     assert whole["n_rows"] == 600
     assert set(whole["feature_gains"]) == {"region", "x"}
     monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
-    monkeypatch.setattr(_drawn, "MAX_SAMPLED_ROWS", 250)
+    monkeypatch.setattr(_drawn, "MAX_FEATURE_ROWS", 250)
     assert main(["audit", *given, "--features", "region,x", "--json", "b.json"]) == 0
     some = json.loads(Path("b.json").read_text(encoding="utf-8"))["models"][0][
         "features"

@@ -19,7 +19,7 @@ from sklearn_calib._cli._remote import local_files
 from sklearn_calib._cli._request import Request
 from sklearn_calib._files.arrow import iter_batches
 from sklearn_calib._files.columns import (
-    parse_texts,
+    map_texts_to_values,
     read_label_column,
     read_number_column,
 )
@@ -155,7 +155,7 @@ def test_labels_mean_what_they_mean_in_the_whole_column(tmp_path, column):
         )
         for text in block.columns["y"]
     ]
-    values = parse_texts(dict.fromkeys(texts))
+    values = map_texts_to_values(dict.fromkeys(texts))
     assert [values[text] for text in texts] == whole.tolist()
     assert {type(value) for value in values.values()} == {
         type(value) for value in whole.tolist()

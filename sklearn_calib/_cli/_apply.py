@@ -45,20 +45,20 @@ def add_command(commands: Any) -> None:
         examples=EXAMPLES,
     )
     parser.add_shared_options("map")
-    parser.add_files(
+    parser.add_file_arguments(
         "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or a "
         "pattern of these, all with the same columns; - is the standard input",
     )
     columns = parser.add_argument_group("columns")
-    columns.add_scores("the classes of the map", "the second")
-    columns.add_scale(logits=True)
+    columns.add_score_options("the classes of the map", "the second")
+    columns.add_scale_option(logits=True)
     columns.add_repeatable_option(
         "--name",
         "NAME,...",
         "names of the new columns, one for each of --prob (default: p_calibrated "
         "for p, or p_calibrated_2 and so on if the table has such a column)",
     )
-    parser.add_reading(missing=("keep", "absent"), edited=EDITED_HELP)
+    parser.add_reading_options(missing=("keep", "absent"), edited=EDITED_HELP)
     results = parser.add_argument_group("results")
     results.add_argument(
         "--out",

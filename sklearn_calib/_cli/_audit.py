@@ -39,12 +39,12 @@ def add_command(commands: Any) -> None:
         "recalibration would help. Writes a page for a browser.",
         examples=EXAMPLES,
     )
-    parser.add_files(
+    parser.add_file_arguments(
         "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or a "
         "pattern of these, or summaries that --save wrote; - is the standard input",
     )
-    columns = parser.add_columns()
-    columns.add_scale(logits=True)
+    columns = parser.add_column_options()
+    columns.add_scale_option(logits=True)
     columns.add_shared_options("--prediction")
     columns.add_repeatable_option(
         "--by",
@@ -59,14 +59,14 @@ def add_command(commands: Any) -> None:
         "better use of these columns (computed from at most 20,000 rows); all: "
         "every other column",
     )
-    columns.add_soft_labels()
-    columns.add_clusters(
+    columns.add_soft_labels_option()
+    columns.add_cluster_option(
         "intervals, tests and the verdict count these clusters instead of rows "
         "(tables are held in memory; for subgroups see --by)",
     )
     add_grades(columns)
     order = "report even if another order of the columns fits far better"
-    parser.add_reading(mends=True, order=order)
+    parser.add_reading_options(mends=True, order=order)
     _add_computation_options(parser.add_argument_group("work"))
     _add_results(parser.add_argument_group("results"))
     parser.set_defaults(run=run_audit)
@@ -89,7 +89,7 @@ def _add_computation_options(group):
 
 
 def _add_results(group):
-    group.add_report()
+    group.add_report_options()
     group.add_argument(
         "--save",
         metavar="FILE",

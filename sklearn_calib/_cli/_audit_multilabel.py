@@ -48,7 +48,7 @@ def add_command(commands: Any) -> None:
         "their means. Writes a page for a browser.",
         examples=EXAMPLES,
     )
-    parser.add_files()
+    parser.add_file_arguments()
     columns = parser.add_argument_group("columns")
     for option, text in (
         (
@@ -65,11 +65,11 @@ def add_command(commands: Any) -> None:
             help=text,
         )
     columns.add_shared_options("--weight")
-    columns.add_scale(marks=False)
+    columns.add_scale_option(marks=False)
     order = "report even if other columns fit the labels far better"
-    parser.add_reading(missing=("drop",), sums=False, order=order)
+    parser.add_reading_options(missing=("drop",), sums=False, order=order)
     parser.add_argument_group("work").add_shared_options("--resamples", "--level")
-    parser.add_argument_group("results").add_report()
+    parser.add_argument_group("results").add_report_options()
     parser.set_defaults(run=audit_labels)
 
 

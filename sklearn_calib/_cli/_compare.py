@@ -43,22 +43,22 @@ def add_command(commands: Any) -> None:
         "each measure with its interval, and which model is better.",
         examples=EXAMPLES,
     )
-    parser.add_files(
+    parser.add_file_arguments(
         "two tables with the rows of both models, or one table with the columns of "
         "both; --label can be given twice, for the first table and the second"
     )
-    columns = parser.add_columns()
+    columns = parser.add_column_options()
     columns.add_argument(
         "--id",
         metavar="COLUMN",
         help="match the rows of two files by the values of this column (default: by "
         "their order); both tables are then held in memory",
     )
-    columns.add_soft_labels()
-    columns.add_scale()
+    columns.add_soft_labels_option()
+    columns.add_scale_option()
     columns.add_shared_options("--prediction")
-    columns.add_clusters("intervals count these clusters instead of rows")
-    parser.add_reading()
+    columns.add_cluster_option("intervals count these clusters instead of rows")
+    parser.add_reading_options()
     work = parser.add_argument_group("work")
     work.add_argument(
         "--resamples",

@@ -17,7 +17,7 @@ from ._console import print_note
 from ._messages import invalid_option
 from ._prediction_batches import PredictionBatch
 from ._request import Request, parse_columns
-from ._tables import parse_ordered_columns, parse_texts
+from ._tables import infer_text_column, parse_ordered_columns
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
 
 # Features are tried on at most this many rows.
-MAX_SAMPLED_ROWS = 20_000
+MAX_FEATURE_ROWS = 20_000
 
 
 def make_draw(options: Request, features: Sequence[str], rows: bool) -> "DrawOptions":
@@ -49,7 +49,7 @@ def make_draw(options: Request, features: Sequence[str], rows: bool) -> "DrawOpt
 
     n_rows = None if rows else 0
     return DrawOptions(
-        MAX_SAMPLED_ROWS if features else n_rows,
+        MAX_FEATURE_ROWS if features else n_rows,
         tuple(features),
         options.group,
         options.score_kind,
@@ -129,7 +129,7 @@ def compute_feature_gains(
     frame = sample.extras.copy()
     decimal = options.csv_options.get("decimal")
     for name in frame.columns:
-        frame[name] = parse_texts(frame[name], decimal)
+        frame[name] = infer_text_column(frame[name], decimal)
     features = parse_ordered_columns(TableBlock(frame, options.files[0], decimal))
     if not has_enough_rows_for_features(sample.predictions):
         return None
@@ -148,7 +148,9 @@ def _read_clusters(drawn, options):
     """Return the column of ``--cluster`` as text, or None."""
     if options.group is None:
         return None
-    column = parse_texts(drawn.extras.iloc[:, -1], options.csv_options.get("decimal"))
+    column = infer_text_column(
+        drawn.extras.iloc[:, -1], options.csv_options.get("decimal")
+    )
     return column.astype(str).to_numpy()
 
 

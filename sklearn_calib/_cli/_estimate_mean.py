@@ -60,9 +60,9 @@ def add_command(commands: Any) -> None:
         "be wrong, and the interval is never wider than that of the labels alone.",
         examples=EXAMPLES,
     )
-    parser.add_files()
+    parser.add_file_arguments()
     _add_columns(parser.add_argument_group("columns"))
-    parser.add_reading(missing=("drop",), sums=False)
+    parser.add_reading_options(missing=("drop",), sums=False)
     work = parser.add_argument_group("work")
     work.add_argument(
         "--recalibrator",

@@ -51,7 +51,7 @@ def add_command(commands: Any) -> None:
         metavar="FILE",
         help="the file to write (default: the standard output, except for onnx)",
     )
-    parser.add_allow(edited=EDITED_HELP)
+    parser.add_allow_option(edited=EDITED_HELP)
     sql = parser.add_argument_group("sql")
     sql.add_argument(
         "--dialect", choices=SQL_DIALECTS, help="the database (default: ansi)"

@@ -59,15 +59,15 @@ def add_command(commands: Any) -> None:
         "does not decrease, it writes nothing and ends with exit code 3.",
         examples=EXAMPLES,
     )
-    parser.add_files()
-    columns = parser.add_columns()
-    columns.add_scale(logits=True)
-    columns.add_soft_labels()
+    parser.add_file_arguments()
+    columns = parser.add_column_options()
+    columns.add_scale_option(logits=True)
+    columns.add_soft_labels_option()
     columns.add_shared_options("--prediction")
-    columns.add_clusters(
+    columns.add_cluster_option(
         "no cluster is split between the folds that are used to choose and to evaluate the map"
     )
-    parser.add_reading(
+    parser.add_reading_options(
         order="fit even if another order of the columns fits far better",
         no_gain="write the map even if it does not lower the log loss, or if a class "
         "has too few rows to measure this",

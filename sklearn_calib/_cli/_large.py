@@ -26,7 +26,7 @@ from ._messages import invalid_option
 from ._outputs import translate_write_errors
 from ._request import Request, format_option_name, parse_columns
 from ._result import Condition, collect_report_settings, emit_report
-from ._tables import parse_ordered_column, parse_texts
+from ._tables import infer_text_column, parse_ordered_column
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
@@ -121,7 +121,7 @@ def _parse_values(values, column):
         return values
     listed = pd.Series(values, dtype=object)
     if column.as_text:
-        listed = parse_texts(listed, column.decimal)
+        listed = infer_text_column(listed, column.decimal)
     if not any(isinstance(value, str) for value in listed):
         return listed.to_numpy(dtype=object)
     frame = pd.DataFrame({column.name: listed})

@@ -67,12 +67,14 @@ def add_command(commands: Any) -> None:
         "false alarm comes after --run-length rows on average, or later.",
         examples=EXAMPLES,
     )
-    parser.add_files()
+    parser.add_file_arguments()
     columns = parser.add_argument_group("columns")
     columns.add_shared_options("--label")
-    columns.add_scores()
-    columns.add_scale(logits=True)
-    columns.add_soft_labels(". Each row counts once, whatever its number of annotators")
+    columns.add_score_options()
+    columns.add_scale_option(logits=True)
+    columns.add_soft_labels_option(
+        ". Each row counts once, whatever its number of annotators"
+    )
     columns.add_shared_options("--prediction")
     columns.add_argument(
         "--time",
@@ -87,7 +89,7 @@ def add_command(commands: Any) -> None:
     )
     order += "error in the first table, a message in later ones)"
     repeated = "without --time, also read a file with the content of an earlier one"
-    parser.add_reading(order=order, repeated=repeated)
+    parser.add_reading_options(order=order, repeated=repeated)
     work = parser.add_argument_group("work")
     work.add_argument(
         "--alarm",

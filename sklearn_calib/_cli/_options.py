@@ -132,7 +132,7 @@ class Options(argparse._ActionsContainer):
         """Add an option that can be given several times, described by a text."""
         self.add_argument(name, action="append", metavar=metavar, help=text)
 
-    def add_files(
+    def add_file_arguments(
         self,
         what: str = "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder "
         "or a pattern of these; - is the standard input",
@@ -140,11 +140,11 @@ class Options(argparse._ActionsContainer):
         """Add the files that a command reads."""
         self.add_argument("files", nargs="+", metavar="FILE", help=what)
 
-    def add_columns(self) -> "_Group":
+    def add_column_options(self) -> "_Group":
         """Add the options that name the columns; returns their group."""
         group = self.add_argument_group("columns")
         group.add_shared_options("--label")
-        group.add_scores()
+        group.add_score_options()
         group.add_shared_options("--weight")
         return group
 
@@ -153,7 +153,7 @@ class Options(argparse._ActionsContainer):
         for name in names:
             self.add_argument(name, **_SHARED_OPTIONS[name])
 
-    def add_scores(
+    def add_score_options(
         self,
         order: str = "the sorted labels",
         positive: str = "1, or true; other labels need it",
@@ -187,7 +187,7 @@ class Options(argparse._ActionsContainer):
             f"{positive})",
         )
 
-    def add_clusters(self, more: str) -> None:
+    def add_cluster_option(self, more: str) -> None:
         """Add the option for rows that belong together; `more`: what follows from it."""
         self.add_argument(
             "--cluster",
@@ -197,7 +197,7 @@ class Options(argparse._ActionsContainer):
             f"samples of one question: {more}",
         )
 
-    def add_soft_labels(
+    def add_soft_labels_option(
         self,
         weigh: str = ", which count as weights. Each row is a cluster without --cluster",
     ) -> None:
@@ -211,7 +211,7 @@ class Options(argparse._ActionsContainer):
             f"in the order of --prob, with shares or with numbers of annotators{weigh}",
         )
 
-    def add_report(self) -> None:
+    def add_report_options(self) -> None:
         """Add the options of the results of a report."""
         self.add_argument(
             "--name", metavar="TEXT", help="name of the model (default: its columns)"
@@ -234,7 +234,7 @@ class Options(argparse._ActionsContainer):
             '"accuracy < 0.7"; can be given several times',
         )
 
-    def add_allow(self, **texts: str) -> None:
+    def add_allow_option(self, **texts: str) -> None:
         """Add the option that allows what is rejected by default, as its texts describe."""
         what = {name.replace("_", "-"): text for name, text in texts.items()}
         self.add_argument(
@@ -248,7 +248,7 @@ class Options(argparse._ActionsContainer):
         if "order" in what:
             self.set_defaults(any_order=False)
 
-    def _add_missing(self, words):
+    def _add_missing_option(self, words):
         texts = "; ".join(f"{word}: {_MISSING_CHOICES[word][2]}" for word in words)
         self.add_argument(
             "--missing",
@@ -259,7 +259,7 @@ class Options(argparse._ActionsContainer):
             help=f"{texts} (default: an error)",
         )
 
-    def add_scale(self, *, marks: bool = True, logits: bool = False) -> None:
+    def add_scale_option(self, *, marks: bool = True, logits: bool = False) -> None:
         """Add the option for columns of scores that do not hold probabilities."""
         kinds = {"percent": "from 0 to 100"}
         if logits:
@@ -291,7 +291,7 @@ class Options(argparse._ActionsContainer):
             + "; ".join(f"{kind}, {text}" for kind, text in kinds.items()),
         )
 
-    def add_reading(
+    def add_reading_options(
         self,
         *,
         missing: Sequence[str] = ("drop", "absent"),
@@ -306,7 +306,7 @@ class Options(argparse._ActionsContainer):
         `allowed`.
         """
         group = self.add_argument_group("reading")
-        group._add_missing(tuple(missing))
+        group._add_missing_option(tuple(missing))
         if sums:
             otherwise = "such rows are an error"
             if mends:
@@ -340,7 +340,7 @@ class Options(argparse._ActionsContainer):
             help="leave out N lines of a csv file, or rows of a workbook, above the names of the "
             "columns: titles and comments",
         )
-        group.add_allow(remote=_REMOTE_HELP, **allowed)
+        group.add_allow_option(remote=_REMOTE_HELP, **allowed)
 
 
 class _Group(Options, argparse._ArgumentGroup):

@@ -26,8 +26,8 @@ from ..exceptions import InvalidInputError, invalid_input
 from ._messages import invalid_option
 from ._request import Request
 
-_TIMEOUT_SECONDS = 60
-_STANDARD_INPUT_NAME = "standard input"
+_DOWNLOAD_TIMEOUT_SECONDS = 60
+_STANDARD_INPUT_FILE_NAME = "standard input"
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def _fetch_pattern(pattern, folder, query):
         return [_save_query_rows(pattern, query, os.path.join(folder, "query.arrow"))]
     if pattern == "-":
         os.makedirs(folder)
-        path = os.path.join(folder, _STANDARD_INPUT_NAME)
+        path = os.path.join(folder, _STANDARD_INPUT_FILE_NAME)
         with open(path, "wb") as file:
             shutil.copyfileobj(open_standard_input(), file)
         return [path]
@@ -198,7 +198,7 @@ def _make_file_name(path):
 def _download_file(address, path):
     asked = request.Request(address, headers={"User-Agent": "sklearn-calib"})
     with (
-        request.urlopen(asked, timeout=_TIMEOUT_SECONDS) as answer,
+        request.urlopen(asked, timeout=_DOWNLOAD_TIMEOUT_SECONDS) as answer,
         open(path, "wb") as file,
     ):
         shutil.copyfileobj(answer, file)

@@ -130,15 +130,15 @@ def write_repair_commands(options: Request) -> str:
     """Write ``fit`` with the files and options of an audit, then ``apply``, one line each."""
     fit = Parser()
     apply = Parser()
-    columns = fit.add_columns()
-    columns.add_scale()
+    columns = fit.add_column_options()
+    columns.add_scale_option()
     columns.add_shared_options("--prediction")
-    columns.add_clusters("")
-    columns.add_soft_labels()
-    fit.add_reading()
-    apply.add_scores()
-    apply.add_scale()
-    apply.add_reading(missing=("absent",))
+    columns.add_cluster_option("")
+    columns.add_soft_labels_option()
+    fit.add_reading_options()
+    apply.add_score_options()
+    apply.add_scale_option()
+    apply.add_reading_options(missing=("absent",))
     ending = ".csv"
     for other, pattern in _PATTERN_BY_ENDING.items():
         if any(map(pattern.search, options.files)):

@@ -33,12 +33,12 @@ def add_command(commands: Any) -> None:
         "enough.",
         examples=EXAMPLES,
     )
-    parser.add_files()
+    parser.add_file_arguments()
     columns = parser.add_argument_group("columns")
-    columns.add_scores(classes=False)
+    columns.add_score_options(classes=False)
     columns.add_shared_options("--weight")
-    columns.add_scale()
-    parser.add_reading(missing=("drop",))
+    columns.add_scale_option()
+    parser.add_reading_options(missing=("drop",))
     work = parser.add_argument_group("work")
     work.add_argument(
         "--error",

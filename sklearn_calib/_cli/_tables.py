@@ -193,7 +193,7 @@ def check_labels_offered_by_rows(
         check_same_length(codes, proba)
 
 
-def parse_texts(column: Any, decimal: str | None) -> Any:
+def infer_text_column(column: Any, decimal: str | None) -> Any:
     """Return a column that was read as text as if it had been read at once."""
     texts = column.dropna().unique()
     if len(texts) and all(isinstance(text, str) for text in texts):

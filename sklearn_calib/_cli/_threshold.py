@@ -55,7 +55,7 @@ def add_command(commands: Any) -> None:
         "single-precision numbers",
     )
     parser.add_argument("--json", metavar="FILE", help="write the thresholds")
-    parser.add_allow(edited=EDITED_HELP)
+    parser.add_allow_option(edited=EDITED_HELP)
     sql = parser.add_argument_group("sql")
     sql.add_argument(
         "--sql",

@@ -29,7 +29,7 @@ DISK_FULL_ERRNOS = (
     *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []),
 )
 # The other end of a named pipe may take this long.
-PIPE_TIMEOUT_SECONDS = 60
+PIPE_READER_TIMEOUT_SECONDS = 60
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> None:
@@ -208,7 +208,7 @@ def _remove_if_dead(name, folder=None):
     with suppress(OSError):
         # There a living writer has the file open, except just before it is moved.
         if _IS_WINDOWS:
-            if time.time() - os.stat(name).st_mtime > PIPE_TIMEOUT_SECONDS:
+            if time.time() - os.stat(name).st_mtime > PIPE_READER_TIMEOUT_SECONDS:
                 os.unlink(name)
                 if folder:
                     shutil.rmtree(folder)
@@ -262,7 +262,7 @@ else:
 
 def _open_pipe(path, mode):
     """Open a named pipe when another process reads it; `open` alone would wait for ever."""
-    end = time.monotonic() + PIPE_TIMEOUT_SECONDS
+    end = time.monotonic() + PIPE_READER_TIMEOUT_SECONDS
     while time.monotonic() < end:
         try:
             handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
@@ -273,5 +273,5 @@ def _open_pipe(path, mode):
         else:
             os.set_blocking(handle, True)
             return open(handle, mode)
-    reason = f"no program reads this pipe, for {PIPE_TIMEOUT_SECONDS} seconds"
+    reason = f"no program reads this pipe, for {PIPE_READER_TIMEOUT_SECONDS} seconds"
     raise TimeoutError(errno.ETIMEDOUT, reason)

@@ -352,7 +352,9 @@ class EncodedColumn:
         return np.asarray(self.values[self.codes], dtype=dtype)
 
 
-def parse_texts(texts: Collection[str], decimal: str | None = None) -> dict[str, Any]:
+def map_texts_to_values(
+    texts: Collection[str], decimal: str | None = None
+) -> dict[str, Any]:
     """Return what the cells of a column mean, given the different texts in it.
 
     Numbers if all of them are numbers, booleans if all are booleans, else the texts
@@ -394,7 +396,7 @@ def read_label_values(
         return column.to_numpy()
     labels = encode_column(block, name, "label")
     if block.is_csv and not names:
-        typed = parse_texts(labels.values.tolist(), block.decimal)
+        typed = map_texts_to_values(labels.values.tolist(), block.decimal)
         labels = EncodedColumn(make_array([*typed.values()]), labels.codes)
         _check_booleans(block, name, labels)
     return labels

@@ -132,7 +132,7 @@ def iter_table_blocks(
         Bytes of a file of text that are read at a time, by default 2^23.
     as_text : collection of str, default=()
         Columns that stay text, so that all blocks have the same kind; see
-        `parse_texts`.
+        `map_texts_to_values`.
     stream : file object, default=None
         The content of the file, if it is open.
     row_groups : collection of int, or None

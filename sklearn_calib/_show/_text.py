@@ -104,7 +104,7 @@ def iter_terminal_renderables(
     def wrap_text(text):
         return Text(_wrap_paragraph(text, short))
 
-    tables = partial(_render_tables, width=width)
+    tables = partial(_render_table_by_first_name, width=width)
     writer = Writer("terminal", tables, Text, wrap_text, bold)
     for number, block in enumerate(writer.iter_blocks(sections)):
         if number:
@@ -112,7 +112,7 @@ def iter_terminal_renderables(
         yield from block
 
 
-def _render_tables(table, width):
+def _render_table_by_first_name(table, width):
     """Split a table with two columns of names, which would leave too little width for numbers."""
     if table.n_name_columns < 2:
         return _render_table(table, width)

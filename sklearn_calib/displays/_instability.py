@@ -20,8 +20,8 @@ from ._base import (
 # The range of at most this many rows is drawn.
 _MAX_BARS = 300
 _MAX_CURVES = 100
-#: Of each panel the labels of the axes.
-_PANEL_TEXTS = (
+#: Labels of the x axis and of the y axis.
+_AXIS_LABELS_BY_PANEL = (
     (
         "prediction of the model",
         "prediction of the\nresampled models",
@@ -258,7 +258,7 @@ class InstabilityDisplay(Display):
             curves.plot(*curve, lw=0.7, label=label, **{"alpha": 0.3} | resampled_style)
         curves.plot(*model_curve, lw=1.8, label="the model", **model_style)
         all_axes = (ranges, errors, decisions, curves)
-        for ax, (x_text, y_text) in zip(all_axes, _PANEL_TEXTS, strict=True):
+        for ax, (x_text, y_text) in zip(all_axes, _AXIS_LABELS_BY_PANEL, strict=True):
             ax.set(xlim=(-0.02, 1.02), xlabel=x_text, ylabel=y_text)
             # The legend must not cover the line at a small threshold.
             is_right = ax is decisions and instability.threshold < 0.5

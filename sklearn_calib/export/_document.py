@@ -267,7 +267,7 @@ def parse_document(document: Any, *, edited: bool = False) -> MapDocument:
     """Read and check the document in a dict; see `from_dict`."""
     parsed = _parse_document_parts(document)
     if check_bool(edited, "edited"):
-        _check_names(document, parsed.root.to_tree())
+        _check_class_order(document, parsed.root.to_tree())
         return replace(
             parsed, estimator=parsed.estimator | {"edited": True}
         ).add_check_rows()
@@ -294,7 +294,7 @@ def parse_document(document: Any, *, edited: bool = False) -> MapDocument:
     return parsed
 
 
-def _check_names(document, tree):
+def _check_class_order(document, tree):
     """Reject labels that changed places while the map, whose columns are theirs, did not."""
     names = document["classes"]
     kind = document["classes_type"]

@@ -599,7 +599,7 @@ def to_sql(
     if bands is None:
         result = printer.write_expression(program.outputs[0])
     else:
-        result = _write_bands(rules, fitted, document, score, bands)
+        result = _write_score_bands(rules, fitted, document, score, bands)
     query = f"CASE WHEN {valid} THEN {result} END"
     # The result is one value, computed in stages.
     if printer.max_used_symbols > rules.max_parser_symbols:
@@ -621,7 +621,7 @@ def _name_results(dialect: Dialect, text: str, into: str | Sequence[str] | None)
     return f"{text} AS {dialect.quote_name(into, 'into')}"
 
 
-def _write_bands(dialect, fitted, document, score, bands):
+def _write_score_bands(dialect, fitted, document, score, bands):
     """Write the band of each score: a CASE of comparisons, from the highest band on."""
     edges, names = _parse_score_bands(bands, dialect)
     fitted_map = (

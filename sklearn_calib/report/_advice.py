@@ -169,7 +169,7 @@ def make_advice(
     # Warnings of candidates would puzzle a reader who has not chosen them.
     with ignore_calibration_warnings():
         for number, name in enumerate(names, 1):
-            all_predictions[name] = source.predict_held_out(name)
+            all_predictions[name] = source.recalibrate_held_out(name)
             if progress is not None:
                 progress(number, steps)
         stack = source.fit_stack()
@@ -185,7 +185,7 @@ def make_advice(
     for name in names:
         predictions = all_predictions[name]
         rows.append(
-            _make_row(
+            _make_advice_row(
                 name,
                 predictions,
                 losses,
@@ -217,7 +217,7 @@ def make_advice(
     )
 
 
-def _make_row(name, predictions, losses, compute_error, full_loss):
+def _make_advice_row(name, predictions, losses, compute_error, full_loss):
     """Return loss, gain and its standard error, and the other measures of a method.
 
     The gain is that of the cells; `full_loss` is the loss of the rows as given, or None.
@@ -277,7 +277,7 @@ class _CellSource(_AdviceSource):
         )
         return True
 
-    def predict_held_out(self, name):
+    def recalibrate_held_out(self, name):
         held_out = self._sample.recalibrate_held_out(name, self._folds)
         self.squares = held_out.squares
         return held_out.predictions
@@ -313,7 +313,7 @@ class _SampleSource(_AdviceSource):
         self._folds = self._sample.split_into_folds(_N_FOLDS)
         return True
 
-    def predict_held_out(self, name):
+    def recalibrate_held_out(self, name):
         held_out = self._sample.recalibrate_held_out(name, self._folds)
         self.squares = held_out.squares
         return held_out.predictions
@@ -361,7 +361,7 @@ class _ClusterSource(_AdviceSource):
         self._folds = [*splitter.split(codes, codes, clusters)]
         return all(len(test) for _, test in self._folds)
 
-    def predict_held_out(self, name):
+    def recalibrate_held_out(self, name):
         proba = cross_fitted_proba(
             name,
             np.asarray(self._predictions.proba),

@@ -21,7 +21,7 @@ from ..exceptions import invalid_input
 from ..inference import add_cluster_ids, warn_few_events
 from ..metrics import LogLoss, validate_predictions
 from ..summary import CalibrationSummary
-from ._columns import check_column_order, check_summary_order
+from ._columns import check_column_order, check_summary_column_order
 from ._models import PredictionsModel, ReportedModel
 from ._report import CalibrationReport
 from ._table import choose_measures, measure_models
@@ -205,7 +205,7 @@ def calibration_report(
         )
         named: dict[str, Any] = {}
         if check_columns:
-            check_summary_order(models)
+            check_summary_column_order(models)
     else:
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
 

@@ -7,7 +7,7 @@ import numpy as np
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import Cell, Section, Table, join_truncated, make_printable, quote_text
 from ._pictures import draw_labels
-from ._sections import describe_origin, explain_measures, list_measures
+from ._sections import describe_origin, explain_measures, make_measures_table
 from ._table import format_interval
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
                 )
             ],
         ),
-        _make_averages_section(report),
-        _list_labels(report),
-        _draw_worst_labels(report) if drawn else Section(),
-        _list_all_measures(report),
-        _make_repair_section(report),
+        _make_macro_micro_section(report),
+        _make_labels_section(report),
+        _make_worst_labels_section(report) if drawn else Section(),
+        _make_all_measures_section(report),
+        _make_repair_code_section(report),
         explain_measures({row.measure for row in report.rows}),
     ]
 
@@ -119,7 +119,7 @@ def _write_joint_test_sentences(report):
     return sentences
 
 
-def _make_averages_section(report):
+def _make_macro_micro_section(report):
     """Show the macro and micro mean of each measure."""
     interval = f"{100 * report.level:.0f} % interval"
     header = ("measure", "macro", interval, "if calibrated", "micro", interval)
@@ -140,11 +140,11 @@ def _make_averages_section(report):
     return Section(
         "All labels",
         tables=[table],
-        parts=[Section(notes=[_AVERAGES_NOTE], formats="html markdown")],
+        parts=[Section(notes=[_MACRO_MICRO_NOTE], formats="html markdown")],
     )
 
 
-def _list_labels(report):
+def _make_labels_section(report):
     """Show one line per label, the worst first; fewer on a screen of text."""
     values = {(row.model, row.measure): row for row in report.rows}
     measured = [average.measure for average in report.averages]
@@ -217,7 +217,7 @@ def _format_estimate(value, low, high):
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
-def _draw_worst_labels(report):
+def _make_worst_labels_section(report):
     """Draw the diagrams of the worst labels."""
     models = {
         row.group: report._models[row.group] for row in report.worst(_MAX_DRAWN_LABELS)
@@ -228,14 +228,14 @@ def _draw_worst_labels(report):
     )
 
 
-def _list_all_measures(report):
+def _make_all_measures_section(report):
     """Show every measure of the labels that are shown, with its interval."""
     shown = {row.group for row in report.worst(MAX_SHOWN_LABELS)}
     rows = [row for row in report.rows if row.model in shown]
     wrong = {
         row.group for row in report.labels if row.adjusted_p_value <= SIGNIFICANCE_LEVEL
     }
-    table = list_measures(rows, report.level, wrong, "label")
+    table = make_measures_table(rows, report.level, wrong, "label")
     return Section(
         "All measures",
         tables=[table],
@@ -244,7 +244,7 @@ def _list_all_measures(report):
     )
 
 
-def _make_repair_section(report):
+def _make_repair_code_section(report):
     """Show code that recalibrates all labels."""
     # Without evidence of an error there is nothing to repair.
     if report.p_value > SIGNIFICANCE_LEVEL:
@@ -268,7 +268,7 @@ _REPAIR_CODE = (
     "repaired = recalibrator.predict_proba(new_proba)"
 )
 
-_AVERAGES_NOTE = (
+_MACRO_MICRO_NOTE = (
     "Macro: the mean over labels. Micro: all pairs of a row and a label as one problem. A row is "
     "drawn with all of its labels, so that the interval of a loss allows for their dependence, and "
     "it is longer upwards where few rows are positive; the macro interval of another measure goes "

@@ -354,7 +354,7 @@ def draw_comparison(report: Any) -> str:
     if len(report.decomposition) < 2:
         return ""
     parts = _draw_plane(report)
-    pair = _find_pair(report)
+    pair = _find_paired_problems(report)
     if pair is not None:
         parts += _draw_murphy(report, *_compute_murphy_difference(report, *pair))
     return f'<div class="drawn">\n<div class="pair">\n{parts}</div>\n</div>'
@@ -379,7 +379,9 @@ def _draw_plane(report):
             _locate_in_picture(*plane.locate_fraction(a, b))
             for a, b in zip(*ends, strict=True)
         )
-        shapes.append(f'<path class="margin" d="M{_to_xy(start)}L{_to_xy(end)}"/>')
+        shapes.append(
+            f'<path class="margin" d="M{_format_point(start)}L{_format_point(end)}"/>'
+        )
         # Lines that leave at the top have their number above, the others at the right
         # border.
         across, up = end
@@ -407,14 +409,14 @@ def _draw_plane(report):
             f'<circle class="dot" cx="{across:.1f}" cy="{up:.1f}" r="4"/></g>'
             f'<text x="{across + side:.1f}" y="{up + 4:.1f}" class="name {kind}">{number}</text>'
         )
-    axes = _draw_axes(
+    axes = _draw_plot_axes(
         plane.x_limits, plane.y_limits, "miscalibration [nats]", "discrimination [nats]"
     )
     says = f"Log loss by temperature, in miscalibration and discrimination: {'; '.join(losses)}."
     names = "".join(f"<li><bdi>{escape_html(name, 60)}</bdi></li>" for name in parts)
     title = "What the log loss is made of"
     note = "dotted: equal log loss, which falls towards the upper left"
-    return _draw_with_names(
+    return _draw_figure_with_names(
         title,
         note,
         says,
@@ -423,7 +425,7 @@ def _draw_plane(report):
     )
 
 
-def _find_pair(report):
+def _find_paired_problems(report):
     """Return the problems of two models of two classes, if their rows are independent."""
     models = report._models
     # A difference is of two models, and its band assumes independent rows.
@@ -483,14 +485,14 @@ def _draw_murphy(report, curve, axis):
             [_locate_in_picture(a, b) for a, b in zip(x, heights, strict=True)]
         )
     middle, below, above = paths
-    zero_line = "L".join(_to_xy(_locate_in_picture(x, zero)) for x in (0, 1))
+    zero_line = "L".join(_format_point(_locate_in_picture(x, zero)) for x in (0, 1))
     shapes = [
-        f'<path class="band" d="M{"L".join(map(_to_xy, [*below, *above[::-1]]))}Z"/>',
+        f'<path class="band" d="M{"L".join(map(_format_point, [*below, *above[::-1]]))}Z"/>',
         f'<path class="diagonal" d="M{zero_line}"/>',
-        f'<g class="tone0"><path class="line" d="M{"L".join(map(_to_xy, middle))}"/></g>',
+        f'<g class="tone0"><path class="line" d="M{"L".join(map(_format_point, middle))}"/></g>',
     ]
     names = [escape_html(name, 40) for name in report._models]
-    axes = _draw_axes(
+    axes = _draw_plot_axes(
         (0.0, 1.0),
         limits,
         "threshold",
@@ -501,7 +503,7 @@ def _draw_murphy(report, curve, axis):
     note = "below 0, the second is better for users who act at that threshold"
     items = f"<ol><li><bdi>{names[0]}</bdi></li><li><bdi>{names[1]}</bdi></li></ol>"
     says = _describe_murphy_difference(curve, report)
-    return _draw_with_names(
+    return _draw_figure_with_names(
         title,
         f"{note}; {100 * report.level:.0f} % interval at each",
         says,
@@ -521,7 +523,7 @@ def _describe_murphy_difference(curve, report):
     )
 
 
-def _draw_with_names(title, note, says, shapes, names):
+def _draw_figure_with_names(title, note, says, shapes, names):
     lines = "\n".join(shapes)
     return (
         f"<figure><figcaption>{escape_html(title)}<span>{escape_html(note)}</span></figcaption>\n"
@@ -538,11 +540,11 @@ def _locate_in_picture(across, up):
     return x, y
 
 
-def _to_xy(point):
+def _format_point(point):
     return f"{point[0]:.1f} {point[1]:.1f}"
 
 
-def _draw_axes(x_limits, y_limits, across, up, x_ticks=None):
+def _draw_plot_axes(x_limits, y_limits, across, up, x_ticks=None):
     """Draw grid, numbers and names of the axes; `x_ticks` are (share, text)."""
     x_low, x_high = x_limits
     y_low, y_high = y_limits

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The worst groups of each model.
 MAX_SHOWN_GROUPS = 20
 MAX_SHOWN_FEATURES = 10
-_DESCRIPTION_BY_TERM = {
+_DESCRIPTION_BY_DECOMPOSITION_TERM = {
     "risk": "as given",
     "calibration": "gained by recalibration",
     "grouping": "gained by the features beyond it, at least",
@@ -30,7 +30,7 @@ _DESCRIPTION_BY_TERM = {
 }
 # Names in the first column of a table of numbers are shortened to this.
 _MAX_NAME_CHARACTERS = 24
-_TEXT_BY_VERDICT = {True: "yes", False: "no", None: "too few rows"}
+_TEXT_BY_CALIBRATED = {True: "yes", False: "no", None: "too few rows"}
 # Formats of a section that is too long for text.
 _LONG_SECTION_FORMATS = "html markdown"
 
@@ -46,8 +46,8 @@ def make_sections(
         Section() if curves is None else make_reliability_section(report, curves),
         make_measures_section(report),
         _make_comparison_section(report) if drawn else Section(),
-        _make_gains_section(report),
-        _make_features_section(report),
+        _make_recalibration_gains_section(report),
+        _make_recalibrate_or_retrain_section(report),
         _make_bins_section(report),
         _make_groups_section(report),
         _make_grades_section(report),
@@ -56,11 +56,12 @@ def make_sections(
     ]
 
 
-def _has_many_models(report):
+def _exceeds_large_diagram_models(report):
+    """Return whether there are too many models for large diagrams, and one line for each."""
     return len(report.accuracy) > MAX_LARGE_DIAGRAM_MODELS
 
 
-def _make_section_per_name(
+def _make_section_per_model(
     report: Any, names: Iterable[str], make_section: Callable[[str], Section]
 ) -> list[Section]:
     """Return a part for each model, under its name if there are several; closed if many."""
@@ -68,7 +69,7 @@ def _make_section_per_name(
     for name in names:
         section = make_section(name)
         # A page on many models shows one line each; the details are folded.
-        if _has_many_models(report):
+        if _exceeds_large_diagram_models(report):
             section = section._replace(fold_label=make_printable(name))
         elif len(report.accuracy) > 1:
             section = section._replace(name=name)
@@ -88,7 +89,7 @@ def describe_origin(report: Any, *lines: str) -> Section:
 def _make_origin_section(report):
     together = "" if report.n_clusters is None else f" in {report.n_clusters} clusters"
     rows = f"{report.n_samples} rows{together}, {len(report.classes)} classes"
-    if _has_many_models(report):
+    if _exceeds_large_diagram_models(report):
         return describe_origin(report, rows)
     shares = [
         f"accuracy of {make_printable(name)}: {accuracy:.4f}"
@@ -117,13 +118,13 @@ def make_verdicts_section(report: Any) -> Section:
         )
 
     parts = [make_verdict_section(name) for name in report.accuracy]
-    if not _has_many_models(report):
+    if not _exceeds_large_diagram_models(report):
         return Section("Verdict", parts=parts)
     folded = Section(parts=parts, fold_label="in sentences", formats="html")
-    return Section("Verdict", tables=[_list_verdicts(report)], parts=[folded])
+    return Section("Verdict", tables=[_make_verdicts_table(report)], parts=[folded])
 
 
-def _list_verdicts(report):
+def _make_verdicts_table(report):
     """Return the verdicts on many models, one row each."""
     header = ("model", "accuracy", "calibrated", "p", "error in points", "direction")
     rows = []
@@ -138,7 +139,7 @@ def _list_verdicts(report):
             (
                 make_printable(name, _MAX_NAME_CHARACTERS),
                 f"{report.accuracy[name]:.4f}",
-                _TEXT_BY_VERDICT[verdict.calibrated],
+                _TEXT_BY_CALIBRATED[verdict.calibrated],
                 f"{verdict.p_value:.3f}",
                 points,
                 ", ".join(direction.get("words", ())),
@@ -161,12 +162,12 @@ def make_measures_section(report: Any) -> Section:
         notes=[_MEASURES_NOTE.format(level=f"{100 * report.level:.0f} %")],
         formats="html",
     )
-    if not _has_many_models(report):
-        return Section("Measures", tables=[_list_by_measure(report)], parts=[note])
-    intervals = Section(
-        tables=[_list_by_measure(report)], fold_label="with intervals", formats="html"
-    )
-    return Section("Measures", tables=[_list_by_model(report)], parts=[intervals, note])
+    long = _make_long_measures_table(report)
+    if not _exceeds_large_diagram_models(report):
+        return Section("Measures", tables=[long], parts=[note])
+    intervals = Section(tables=[long], fold_label="with intervals", formats="html")
+    wide = _make_wide_measures_table(report)
+    return Section("Measures", tables=[wide], parts=[intervals, note])
 
 
 def _make_comparison_section(report):
@@ -179,7 +180,7 @@ def _make_comparison_section(report):
     )
 
 
-def list_measures(
+def make_measures_table(
     rows: "Iterable[ReportRow]", level: float, wrong: Container[str], subject: str = ""
 ) -> Table:
     """Return a table of measures with intervals.
@@ -207,10 +208,10 @@ def list_measures(
     )
 
 
-def _list_by_measure(report):
+def _make_long_measures_table(report):
     """Return one row per model and measure."""
     subject = "model" if len(report.accuracy) > 1 else ""
-    return list_measures(
+    return make_measures_table(
         report.rows, report.level, _find_rejected_models(report), subject
     )
 
@@ -222,7 +223,7 @@ def _find_rejected_models(report):
     }
 
 
-def _list_by_model(report):
+def _make_wide_measures_table(report):
     """Return one row per model, one column per measure."""
     names = list(dict.fromkeys(row.measure for row in report.rows))
     by_cell = {(row.model, row.measure): row for row in report.rows}
@@ -245,18 +246,19 @@ def _mark_value(row, value, wrong):
     return Cell(value, "beyond") if row.exceeds_chance and row.model in wrong else value
 
 
-def _make_gains_section(report):
+def _make_recalibration_gains_section(report):
     """Show what a temperature removes of the log loss, and what the methods gain."""
     lines = report.decomposition_lines()
     level = f"{100 * report.level:.0f} %"
     note = []
     if lines:
         note = [Section(notes=[_LOSSES_NOTE.format(level=level)], formats="html")]
+    folded = _exceeds_large_diagram_models(report)
     split = Section(
         items=lines,
         parts=note,
-        fold_label="what a temperature removes" if _has_many_models(report) else "",
-        formats=_LONG_SECTION_FORMATS if _has_many_models(report) else "",
+        fold_label="what a temperature removes" if folded else "",
+        formats=_LONG_SECTION_FORMATS if folded else "",
     )
     advised = [name for name in report.advice if report.advice[name] is not None]
 
@@ -265,7 +267,7 @@ def _make_gains_section(report):
             report.advice[name], bool(_find_groups_to_repair(report, name))
         )
 
-    parts = _make_section_per_name(report, advised, make_advice_section)
+    parts = _make_section_per_model(report, advised, make_advice_section)
     if not lines and not parts:
         return Section()
     return Section("What recalibration gains", parts=[split, *parts])
@@ -286,7 +288,7 @@ def _make_advice_section(advice, local):
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
 
 
-def _make_features_section(report):
+def _make_recalibrate_or_retrain_section(report):
     """Show whether to recalibrate or to retrain each model whose features were given."""
 
     def make_feature_section(name):
@@ -295,8 +297,8 @@ def _make_features_section(report):
         if parts is None:
             return Section(sentences=[_TOO_FEW_ROWS_MESSAGE])
         rows = [
-            _format_term(parts, term, description, report.level)
-            for term, description in _DESCRIPTION_BY_TERM.items()
+            _format_decomposition_term(parts, term, description, report.level)
+            for term, description in _DESCRIPTION_BY_DECOMPOSITION_TERM.items()
         ]
         interval = f"{100 * report.level:.0f} % interval"
         split = Table(
@@ -321,11 +323,11 @@ def _make_features_section(report):
         return Section()
     return Section(
         "Recalibrate or retrain",
-        parts=_make_section_per_name(report, report.features, make_feature_section),
+        parts=_make_section_per_model(report, report.features, make_feature_section),
     )
 
 
-def _format_term(parts, term, description, level):
+def _format_decomposition_term(parts, term, description, level):
     """Format a term of a decomposition."""
     ends = parts.interval(term, level)
     numbers = getattr(parts, term), parts.standard_errors[term]
@@ -355,8 +357,10 @@ def _make_bins_section(report):
     note = Section(notes=[_BINS_NOTE])
     return Section(
         "Bins of equal mass",
-        parts=[*_make_section_per_name(report, report.accuracy, make_bin_table), note],
-        formats="html" if _has_many_models(report) else _LONG_SECTION_FORMATS,
+        parts=[*_make_section_per_model(report, report.accuracy, make_bin_table), note],
+        formats="html"
+        if _exceeds_large_diagram_models(report)
+        else _LONG_SECTION_FORMATS,
     )
 
 
@@ -399,7 +403,7 @@ def _make_groups_section(report):
         )
         return section._replace(parts=[code])
 
-    parts = _make_section_per_name(report, report.groups, make_group_section)
+    parts = _make_section_per_model(report, report.groups, make_group_section)
     return Section(
         "Groups",
         parts=[*parts, Section(notes=[_GROUPS_NOTE], formats="html")],
@@ -425,7 +429,7 @@ def _make_grades_section(report):
 
     return Section(
         "Grades",
-        parts=_make_section_per_name(report, report.grades, make_grade_section),
+        parts=_make_section_per_model(report, report.grades, make_grade_section),
         css_class="whole",
     )
 

@@ -136,16 +136,16 @@ def draw_diagram(
         before recalibration.
     """
     number_bins = number_bins and frame.side == LARGE_FRAME.side
-    parts = _draw_axes(frame, series[0].curve.title == "confidence")
-    parts += [_draw_margins(frame)]
+    parts = _draw_reliability_axes(frame, series[0].curve.title == "confidence")
+    parts += [_draw_margin_borders(frame)]
     left = frame.left
     bottom = frame.top + frame.side
     # Bands of two series would hide each other.
     if len(series) == 1:
-        parts.append(_draw_band(frame, series[0].curve))
+        parts.append(_draw_consistency_band(frame, series[0].curve))
     parts.append(
-        f'<path class="diagonal" d="M{_to_xy(left, bottom)}'
-        f'L{_to_xy(left + frame.side, frame.top)}">'
+        f'<path class="diagonal" d="M{_format_xy(left, bottom)}'
+        f'L{_format_xy(left + frame.side, frame.top)}">'
         "<title>calibrated: as often as predicted</title></path>"
     )
     for model_series in series:
@@ -162,21 +162,21 @@ def draw_diagram(
     )
 
 
-def _to_px(value):
+def _format_px(value):
     """Format a coordinate to a hundredth."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _to_xy(x, y):
-    return f"{_to_px(x)} {_to_px(y)}"
+def _format_xy(x, y):
+    return f"{_format_px(x)} {_format_px(y)}"
 
 
-def _draw_path(points):
+def _format_path(points):
     """Return the path through points."""
-    return "M" + "L".join(_to_xy(x, y) for x, y in points)
+    return "M" + "L".join(_format_xy(x, y) for x, y in points)
 
 
-def _draw_axes(frame, confidence):
+def _draw_reliability_axes(frame, confidence):
     """Draw grid, numbers and names of the axes."""
     left = frame.left
     right = frame.left + frame.side
@@ -187,21 +187,21 @@ def _draw_axes(frame, confidence):
     for tick in frame.ticks:
         x = frame.locate_x(tick)
         y = frame.locate_y(tick)
-        grid += f"M{_to_xy(left, y)}H{_to_px(right)}"
-        grid += f"M{_to_xy(x, frame.top)}V{frame.top + frame.side}"
+        grid += f"M{_format_xy(left, y)}H{_format_px(right)}"
+        grid += f"M{_format_xy(x, frame.top)}V{frame.top + frame.side}"
         text = f"{tick:g}" if frame.axis is None else format_probability(tick)
         numbers.append(
-            f'<text x="{_to_px(x)}" y="{low + 14}" class="middle">{text}</text>'
+            f'<text x="{_format_px(x)}" y="{low + 14}" class="middle">{text}</text>'
         )
         numbers.append(
-            f'<text x="{_to_px(left - 8)}" y="{_to_px(y + 4)}" class="end">{text}</text>'
+            f'<text x="{_format_px(left - 8)}" y="{_format_px(y + 4)}" class="end">{text}</text>'
         )
     small = frame.side < LARGE_FRAME.side
     across, up = ("predicted", "observed") if small else _name_axes(confidence)
     if frame.axis is not None:
         across, up = (name.replace("(0 to 1)", "(log-odds)") for name in (across, up))
     numbers.append(
-        f'<text x="{_to_px((left + right) / 2)}" y="{frame.height - 6}" class="middle name">'
+        f'<text x="{_format_px((left + right) / 2)}" y="{frame.height - 6}" class="middle name">'
         f"{across}</text>"
     )
     numbers.append(
@@ -211,20 +211,20 @@ def _draw_axes(frame, confidence):
         numbers.append(_draw_rotated_text("rows, %", 14, (low + high) / 2))
     return [
         f'<path class="grid" d="{grid}"/>',
-        f'<path class="frame" d="M{_to_xy(left, low)}H{_to_px(right)}"/>',
+        f'<path class="frame" d="M{_format_xy(left, low)}H{_format_px(right)}"/>',
         *numbers,
     ]
 
 
-def _draw_margins(frame):
+def _draw_margin_borders(frame):
     """Draw dotted lines behind which exact zeros and ones lie."""
     if frame.axis is None or not frame.axis.margin_borders:
         return ""
     right = frame.left + frame.side
     bottom = frame.top + frame.side
     lines = "".join(
-        f"M{_to_px(frame.locate_x(p))} {frame.top}V{bottom}M{frame.left} "
-        f"{_to_px(frame.locate_y(p))}H{right}"
+        f"M{_format_px(frame.locate_x(p))} {frame.top}V{bottom}M{frame.left} "
+        f"{_format_px(frame.locate_y(p))}H{right}"
         for p in frame.axis.margin_borders
     )
     return (
@@ -240,12 +240,12 @@ def _name_axes(confidence):
 
 def _draw_rotated_text(text, x, y):
     return (
-        f'<text transform="translate({x} {_to_px(y)}) rotate(-90)" class="middle name">'
+        f'<text transform="translate({x} {_format_px(y)}) rotate(-90)" class="middle name">'
         f"{text}</text>"
     )
 
 
-def _draw_band(frame, curve):
+def _draw_consistency_band(frame, curve):
     """Draw where the points of calibrated predictions lie."""
     if curve.consistency_low is None or curve.consistency_high is None:
         return ""
@@ -255,8 +255,8 @@ def _draw_band(frame, curve):
         *zip(x[::-1], frame.locate_y(curve.consistency_high)[::-1], strict=True),
     ]
     return (
-        f'<path class="band" d="{_draw_path(around)}Z"><title>calibrated predictions lie here with '
-        f"probability {100 * curve.level:.0f} %</title></path>"
+        f'<path class="band" d="{_format_path(around)}Z"><title>calibrated predictions lie here '
+        f"with probability {100 * curve.level:.0f} %</title></path>"
     )
 
 
@@ -272,20 +272,22 @@ def _draw_series(frame, series, number_bins):
             "<title>isotonic fit (no bins)</title></path>"
         )
     else:
-        parts.append(f'<path class="line" d="{_draw_path(zip(x, y, strict=True))}"/>')
+        parts.append(f'<path class="line" d="{_format_path(zip(x, y, strict=True))}"/>')
     low = curve.confidence_low
     high = curve.confidence_high
     if low is not None and high is not None:
         bars = zip(x, frame.locate_y(low), frame.locate_y(high), strict=True)
-        bars = "".join(f"M{_to_xy(across, a)}V{_to_px(b)}" for across, a, b in bars)
+        bars = "".join(
+            f"M{_format_xy(across, a)}V{_format_px(b)}" for across, a, b in bars
+        )
         parts.append(f'<path class="interval" d="{bars}"/>')
     radius = 4 if frame.side == LARGE_FRAME.side else 3
     # A larger transparent circle makes the text of a dot easy to find with the pointer.
     for a, b, text in zip(x, y, _describe_dots(curve), strict=True):
         parts.append(
             f'<g class="point"><title>{text}</title>'
-            f'<circle class="near" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{2.5 * radius:g}"/>'
-            f'<circle class="dot" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{radius}"/></g>'
+            f'<circle class="near" cx="{_format_px(a)}" cy="{_format_px(b)}" r="{2.5 * radius:g}"/>'
+            f'<circle class="dot" cx="{_format_px(a)}" cy="{_format_px(b)}" r="{radius}"/></g>'
         )
     if number_bins:
         parts += _number_dots(curve, x, y, frame.width)
@@ -305,16 +307,15 @@ def _number_dots(curve, x, y, right):
         numbered = index
         # Below the diagonal the number is placed to the lower right, above it to the
         # upper left.
-        place = (
-            f'x="{_to_px(x[index] + 6)}" y="{_to_px(y[index] + 14)}" class="start bin"'
-        )
+        place = f'x="{_format_px(x[index] + 6)}" y="{_format_px(y[index] + 14)}" class="start bin"'
         if curve.observed[index] >= curve.predicted[index]:
-            place = (
-                f'x="{_to_px(x[index] - 6)}" y="{_to_px(y[index] - 6)}" class="end bin"'
-            )
+            place = f'x="{_format_px(x[index] - 6)}" y="{_format_px(y[index] - 6)}" class="end bin"'
         elif x[index] + 6 + 2 * _DIGIT_WIDTH > right:
             # To the right of the dot the picture would cut the number off.
-            place = f'x="{_to_px(x[index] - 6)}" y="{_to_px(y[index] + 14)}" class="end bin"'
+            place = (
+                f'x="{_format_px(x[index] - 6)}" y="{_format_px(y[index] + 14)}" '
+                'class="end bin"'
+            )
         yield f"<text {place}>{index + 1}</text>"
 
 
@@ -328,13 +329,13 @@ def draw_steps(frame: DiagramFrame, curve: "ReliabilityCurve") -> str:
     y = curve.observed
     # Only the jumps are drawn: a path of all points would be megabytes.
     rises = np.flatnonzero(np.diff(y)) + 1
-    path = f"M{_to_xy(frame.locate_x(x[0]), frame.locate_y(y[0]))}"
+    path = f"M{_format_xy(frame.locate_x(x[0]), frame.locate_y(y[0]))}"
     for number in rises:
         # The fit jumps somewhere between two scores; the middle is as good as any
         # place.
         middle = frame.locate_x((x[number - 1] + x[number]) / 2)
-        path += f"H{_to_px(middle)}V{_to_px(frame.locate_y(y[number]))}"
-    return f"{path}H{_to_px(frame.locate_x(x[-1]))}"
+        path += f"H{_format_px(middle)}V{_format_px(frame.locate_y(y[number]))}"
+    return f"{path}H{_format_px(frame.locate_x(x[-1]))}"
 
 
 def _describe_dots(curve):
@@ -401,17 +402,15 @@ def _draw_histogram(frame, series):
     for model_series, (shares, edges, beyond) in zip(series, histograms, strict=True):
         heights = bottom - scale * shares
         kind = "bars" if len(series) == 1 else "outline"
-        outline = f"M{_to_xy(frame.locate_x(edges[0]), bottom)}"
+        outline = f"M{_format_xy(frame.locate_x(edges[0]), bottom)}"
         for right, height in zip(edges[1:], heights, strict=True):
-            outline += f"V{_to_px(height)}H{_to_px(frame.locate_x(right))}"
+            outline += f"V{_format_px(height)}H{_format_px(frame.locate_x(right))}"
         outline += f"V{bottom}"
         # Bars for exactly 0 and 1, beyond the axis of log-odds.
         for p, share in zip((0, 1), beyond, strict=True):
             if share > 0:
                 left = frame.locate_x(p) - 3
-                outline += (
-                    f"M{_to_xy(left, bottom)}v{_to_px(-scale * share)}h6V{bottom}"
-                )
+                outline += f"M{_format_xy(left, bottom)}v{_format_px(-scale * share)}h6V{bottom}"
         parts.append(f'<path class="{kind} tone{model_series.tone}" d="{outline}"/>')
     if not small:
         parts += _draw_columns(
@@ -427,8 +426,8 @@ def _draw_columns(frame, heights, edges):
         shares = " and ".join(f"{100 * share[index]:.1f} %" for share in heights)
         width = frame.locate_x(right) - frame.locate_x(left)
         yield (
-            f'<rect class="near" x="{_to_px(frame.locate_x(left))}" y="{top}" '
-            f'width="{_to_px(width)}" '
+            f'<rect class="near" x="{_format_px(frame.locate_x(left))}" y="{top}" '
+            f'width="{_format_px(width)}" '
             f'height="{bottom - top}"><title>{format_rounded(left, 2)} '
             f"to {format_rounded(right, 2)}: "
             f"{shares} of the rows</title></rect>"

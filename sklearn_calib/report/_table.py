@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ._models import ReportedModel
 
 # Cells of the sample from which hundreds of resamples are drawn.
-_MIN_SAMPLE_CELLS = 1024
-_MAX_SAMPLE_CELLS = 4096
+_MIN_RESAMPLED_CELLS = 1024
+_MAX_RESAMPLED_CELLS = 4096
 # Rows in a cell on average: cells that wide blur less than the variation of so few rows.
 _ROWS_PER_CELL = 8
 _MAX_RESAMPLES = 200
@@ -71,7 +71,7 @@ class ReportRow:
         return self.value > self.null_mean
 
 
-class _MeasureGroup(NamedTuple):
+class _MeasuresOnSharedDraws(NamedTuple):
     """Measures that are evaluated on the same draws: of rows, then of labels."""
 
     functions: "list[Measure]"
@@ -136,7 +136,7 @@ def measure_models(
     if not is_scalar_equal(n_resamples, "auto"):
         n_resamples = check_count(n_resamples, "n_resamples", 0)
     plans = {
-        name: _plan_draws(model, functions, n_resamples)
+        name: _group_measures_by_draws(model, functions, n_resamples)
         for name, model in models.items()
     }
     total = 0
@@ -146,7 +146,7 @@ def measure_models(
     rows = []
     for name, model in models.items():
         row_by_measure = {
-            measure: _make_sum_row(name, measure, model, level)
+            measure: _make_row_from_sums(name, measure, model, level)
             for measure in functions
             if _is_mean_in_summary(measure, model)
         }
@@ -156,14 +156,14 @@ def measure_models(
                 step = None
                 if progress is not None:
                     step = partial(_report_group_progress, progress, done, total)
-                evaluate = partial(_evaluate_all, group.functions)
+                evaluate = partial(_evaluate_measures, group.functions)
                 # The threads are limited once for all resamples, not for each.
                 with limit_blas_threads(model.n_samples, len(model.classes)):
                     values.append(
                         draws(evaluate, group.n_resamples, seed, progress=step)
                     )
                 done += group.n_resamples
-            row_by_measure |= _make_rows(name, model, group, values, level)
+            row_by_measure |= _make_rows_from_draws(name, model, group, values, level)
         rows += [row_by_measure[function] for function in functions]
     return rows
 
@@ -172,7 +172,7 @@ def _report_group_progress(progress, done, total, more, _):
     progress(done + more, total)
 
 
-def _evaluate_all(functions, predictions):
+def _evaluate_measures(functions, predictions):
     return [function.evaluate(predictions) for function in functions]
 
 
@@ -181,7 +181,7 @@ def _is_mean_in_summary(function, model):
     return not model.two_classes and function.spec.name in SUM_NAME_BY_LOSS
 
 
-def _plan_draws(model, functions, n_resamples):
+def _group_measures_by_draws(model, functions, n_resamples):
     """Return the measures that read cells and those that read rows, with their draws."""
     functions = [
         function for function in functions if not _is_mean_in_summary(function, model)
@@ -195,7 +195,7 @@ def _plan_draws(model, functions, n_resamples):
     parts = []
     if on_cells:
         size = model.summary.n_samples // _ROWS_PER_CELL
-        size = int(np.clip(size, _MIN_SAMPLE_CELLS, _MAX_SAMPLE_CELLS))
+        size = int(np.clip(size, _MIN_RESAMPLED_CELLS, _MAX_RESAMPLED_CELLS))
         (cells,) = model.summary.samples()
         sample = model.pool_cells(size)
         draws = (
@@ -203,11 +203,11 @@ def _plan_draws(model, functions, n_resamples):
             partial(simulate_distribution, sample.simulate_labels),
         )
         values = [
-            _evaluate_all_rows(function, model, cells.predictions)
+            _evaluate_on_all_rows(function, model, cells.predictions)
             for function in on_cells
         ]
         number = _MAX_RESAMPLES if n_resamples == "auto" else n_resamples
-        parts.append(_MeasureGroup(on_cells, values, draws, number))
+        parts.append(_MeasuresOnSharedDraws(on_cells, values, draws, number))
     if on_rows:
         predictions = model.predictions
         if predictions is None:
@@ -228,12 +228,14 @@ def _plan_draws(model, functions, n_resamples):
         if n_resamples == "auto":
             number = limit_resamples(len(predictions.codes))
         parts.append(
-            _MeasureGroup(on_rows, _evaluate_all(on_rows, predictions), draws, number)
+            _MeasuresOnSharedDraws(
+                on_rows, _evaluate_measures(on_rows, predictions), draws, number
+            )
         )
     return parts
 
 
-def _evaluate_all_rows(function, model, predictions):
+def _evaluate_on_all_rows(function, model, predictions):
     """Return the measure of all rows; the summary has exact sums of some losses."""
     key = SUM_NAME_BY_LOSS.get(function.spec.name)
     if key is None:
@@ -241,7 +243,7 @@ def _evaluate_all_rows(function, model, predictions):
     return getattr(model.summary.totals, key) / model.summary.weight
 
 
-def _make_rows(title, model, group, values, level):
+def _make_rows_from_draws(title, model, group, values, level):
     """Return a row for each measure of a part.
 
     `values` holds those of resampled rows and those of drawn labels, each of shape
@@ -321,7 +323,7 @@ def make_draw_interval(
     return min(float(low), value), max(float(high), value)
 
 
-def _make_sum_row(name, function, model, level):
+def _make_row_from_sums(name, function, model, level):
     """Make a row from the mean, its standard error, and the law for drawn labels."""
     sums = model.summary.totals._asdict()
     key = SUM_NAME_BY_LOSS[function.spec.name]

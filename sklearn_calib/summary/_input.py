@@ -31,7 +31,7 @@ from ..exceptions import InvalidInputError, add_error_context, invalid_input
 # Rows that are converted at once; they fit into the second cache.
 _BLOCK_ROWS = 65_536
 # Rows whose sum is farther from 1 are divided by it.
-_SUM_TOLERANCE = 1e-15
+_ROW_SUM_TOLERANCE = 1e-15
 
 
 class Labels:
@@ -338,7 +338,7 @@ def check_scores(
         if fine and raw.ndim == 2:
             error = np.abs(_compute_row_sums(block) - 1.0).max()
             fine = error <= slack
-            uneven = uneven or error > _SUM_TOLERANCE
+            uneven = uneven or error > _ROW_SUM_TOLERANCE
         if not fine:
             return validate_proba(raw), np.asarray  # divided, or rejected
         outside = outside or low < 0 or high > 1
@@ -351,7 +351,7 @@ def _repair_block(block, outside, uneven):
         block = np.clip(block, 0.0, 1.0)
     if uneven:
         total = _compute_row_sums(block)
-        block /= np.where(np.abs(total - 1.0) > _SUM_TOLERANCE, total, 1.0)[:, None]
+        block /= np.where(np.abs(total - 1.0) > _ROW_SUM_TOLERANCE, total, 1.0)[:, None]
     return block
 
 

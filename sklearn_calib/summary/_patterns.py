@@ -31,7 +31,7 @@ class _ValuesTally:
         for column in self.columns.values():
             column.add(block)
 
-    def add_summary(self, part: SummaryPart):
+    def add_stored_summary(self, part: SummaryPart):
         raise invalid_grouping(part)
 
     def merge(self, other):

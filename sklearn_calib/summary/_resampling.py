@@ -201,7 +201,7 @@ class CellSample(PooledPredictions):
             # Independent Poisson numbers are a multinomial draw but for their total, on
             # which normalised measures do not depend.
             counts = rng.poisson(self.counts)
-        mean, variance, equal = self._label_moments
+        mean, variance, equal = self._weight_moments_by_label
         weight = counts * mean
         if not equal:
             varied = variance > 0
@@ -227,7 +227,7 @@ class CellSample(PooledPredictions):
         predictions : Predictions
             The cells with other weights.
         """
-        rows, total, moments = self._cell_moments
+        rows, total, moments = self._cell_counts_weights_moments
         labels = (
             self._rows_with_labels
             if law is None
@@ -257,7 +257,7 @@ class CellSample(PooledPredictions):
         weight : ndarray of shape (n_draws, n_cells)
             The weight of label 1 in each cell.
         """
-        rows, total, moments = self._cell_moments
+        rows, total, moments = self._cell_counts_weights_moments
         shape = n_draws, len(rows)
         # Single rows need a uniform number each, which is faster than a binomial one.
         if (rows <= 1).all():
@@ -359,7 +359,7 @@ class CellSample(PooledPredictions):
         return HeldOut(predictions, place, squares[kept])
 
     @cached_property
-    def _label_moments(self):
+    def _weight_moments_by_label(self):
         """Mean and variance of the weights of each cell and label; whether all variances are 0."""
         return compute_weight_moments(self.counts, self.weight, self.squares)
 
@@ -369,7 +369,7 @@ class CellSample(PooledPredictions):
         return np.repeat(np.arange(self.counts.size), self.counts.ravel())
 
     @cached_property
-    def _cell_moments(self):
+    def _cell_counts_weights_moments(self):
         """Numbers of rows, weights and moments of the weights of each cell."""
         sums = [
             cell_values.sum(axis=1)
@@ -381,5 +381,5 @@ class CellSample(PooledPredictions):
     def _rows_with_labels(self):
         """The rows of all cells, each with the mean score of its cell."""
         return CellBinomialSampler(
-            self._cell_moments[0], self.proba[:, 1], of_rows=False
+            self._cell_counts_weights_moments[0], self.proba[:, 1], of_rows=False
         )

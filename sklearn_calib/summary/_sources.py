@@ -16,7 +16,7 @@ from .._files.columns import (
     expand_numbered_columns,
     is_written_in_percent,
     make_array,
-    parse_texts,
+    map_texts_to_values,
     read_label_values,
     read_number_values,
 )
@@ -374,7 +374,7 @@ def _tally_part(part, make, report=None):
     """Return the tally of a part; `report` is called with the share that is done."""
     tally = make()
     if isinstance(part, SummaryPart):
-        tally.add_summary(part)
+        tally.add_stored_summary(part)
         return tally
     with add_error_context():
         for block in part.iter_blocks(tally.needed):
@@ -428,7 +428,7 @@ class Tally:
         empty._labels.silent = True
         return empty
 
-    def add_summary(self, part: SummaryPart) -> None:
+    def add_stored_summary(self, part: SummaryPart) -> None:
         """Add the summary of a part."""
         folders = parse_folder_values(part.path)
         key = tuple(folders.get(name) for name in self.plan.by)
@@ -782,12 +782,12 @@ def find_distinct_labels(
                     )
                 # The caller only needs to know whether there are that many.
                 if _enough and len(distinct_labels) + len(texts) >= _enough:
-                    return _sort_groups(distinct_labels, texts, decimal)
-    return _sort_groups(distinct_labels, texts, decimal)
+                    return _sort_distinct_labels(distinct_labels, texts, decimal)
+    return _sort_distinct_labels(distinct_labels, texts, decimal)
 
 
-def _sort_groups(distinct_labels, texts, decimal):
-    distinct_labels |= dict.fromkeys(parse_texts(texts, decimal).values())
+def _sort_distinct_labels(distinct_labels, texts, decimal):
+    distinct_labels |= dict.fromkeys(map_texts_to_values(texts, decimal).values())
     if not distinct_labels:
         raise invalid_input(
             expected="rows with labels", got="none", hint="Check the data"

@@ -80,7 +80,7 @@ N_MULTICLASS_TOTALS = len(MulticlassTotals._fields)
 _N_RESAMPLED_CELLS = 4096
 _DEFAULT_RECALIBRATORS = ("identity", "temperature", "platt", "beta", "isotonic")
 # Relative, of sums of floating-point numbers in another order.
-_SUM_TOLERANCE = 1e-11
+_SUM_ORDER_TOLERANCE = 1e-11
 
 
 class CalibrationSummary(Storable):
@@ -289,7 +289,7 @@ class CalibrationSummary(Storable):
         # Totals of several classes are sums over the rows, apart from the two-class
         # problems.
         # Items are counted, not the rows of each.
-        self._sums[0] -= more << SUM_FRACTION_BITS
+        self._exact_totals[0] -= more << SUM_FRACTION_BITS
         for rows, block in iter_score_blocks(scores, repair):
             if rows.start == 0:
                 self._labels.warn_once_about_column_order(
@@ -469,18 +469,18 @@ class CalibrationSummary(Storable):
     def totals(self) -> Totals | MulticlassTotals:
         """Sums over all rows that need no cells; `Totals` for two classes."""
         kind = Totals if self._joint is None else MulticlassTotals
-        sums = convert_sums_to_floats(self._sums).tolist()
+        sums = convert_sums_to_floats(self._exact_totals).tolist()
         named = dict(zip(kind._fields, sums, strict=True))
         return kind(**named | {name: int(named[name]) for name in _INTEGER_TOTALS})
 
     @property
-    def _sums(self):
+    def _exact_totals(self):
         """The exact sums over all rows, the first of which is their number."""
         return self._states[0].sums if self._joint is None else self._joint
 
     @property
     def n_samples(self) -> int:
-        return self._sums[0] >> SUM_FRACTION_BITS
+        return self._exact_totals[0] >> SUM_FRACTION_BITS
 
     @property
     def weight(self) -> float:
@@ -1049,9 +1049,9 @@ class CalibrationSummary(Storable):
         return (
             (self.max_cells, self.multiclass, self._labels.class_text)
             == (other.max_cells, other.multiclass, other._labels.class_text)
-            and np.allclose(self.totals, other.totals, _SUM_TOLERANCE, 0.0)
+            and np.allclose(self.totals, other.totals, _SUM_ORDER_TOLERANCE, 0.0)
             and all(
-                own_state.is_close_to(other_state, _SUM_TOLERANCE)
+                own_state.is_close_to(other_state, _SUM_ORDER_TOLERANCE)
                 for own_state, other_state in zip(
                     self._states, other._states, strict=True
                 )

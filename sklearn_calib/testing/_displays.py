@@ -150,7 +150,7 @@ def _check_inputs_untouched(display):
     assert digest(_get_display_inputs(display)) == before, changes
     try:
         # an array that was sorted earlier is seen, too
-        _plot_without_pyplot(_change_inputs(display, _make_read_only))
+        _plot_without_pyplot(_copy_with_changed_inputs(display, _make_read_only))
     except ValueError as error:
         raise AssertionError(changes) from error
 
@@ -280,7 +280,7 @@ def _check_names(display):
     figure = _plot_without_pyplot(display)[0].figure
     visible = set(_find_visible_texts(figure))
     for name in sorted(_collect_input_texts(display) & visible):
-        renamed = _change_inputs(display, partial(_rename_text, name=name))
+        renamed = _copy_with_changed_inputs(display, partial(_rename_text, name=name))
         figure = _plot_without_pyplot(renamed)[0].figure
         figure.canvas.draw()
         seen = _find_visible_texts(figure)
@@ -317,7 +317,7 @@ def _is_record(thing):
 def _collect_input_texts(display):
     """Return all texts in the inputs of a display."""
     leaves = []
-    _change_inputs(display, leaves.append)
+    _copy_with_changed_inputs(display, leaves.append)
     return {leaf for leaf in leaves if isinstance(leaf, str) and leaf}
 
 
@@ -333,7 +333,7 @@ def _make_read_only(leaf):
     return leaf
 
 
-def _change_inputs(display, change):
+def _copy_with_changed_inputs(display, change):
     """Copy a display, with `change` applied to every text, number and array in its inputs."""
     twin = copy.copy(display)
     for key, value in _get_display_inputs(display).items():
