@@ -62,7 +62,7 @@ def _write_columns(columns):
     for role, names in names_by_role.items():
         # A single name would otherwise be read letter by letter.
         names = [names] if isinstance(names, str) else names
-        if not isinstance(role, str) or not _is_list_or_tuple_of_texts(names):
+        if not isinstance(role, str) or not _is_text_list_or_tuple(names):
             raise invalid_input(
                 expected="names of columns as texts, or a dict of roles with them",
                 got=repr(columns)[:60],
@@ -78,9 +78,7 @@ def parse_notes(document: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(notes.get("date", ""), str):
         raise invalid_field("date", expected="a text", got=short_repr(notes["date"]))
     columns = notes.get("columns", {})
-    if not isinstance(columns, dict) or not all(
-        map(_is_list_of_texts, columns.values())
-    ):
+    if not isinstance(columns, dict) or not all(map(_is_text_list, columns.values())):
         raise invalid_field(
             "columns", expected="lists of names", got=short_repr(columns)
         )
@@ -93,11 +91,11 @@ def parse_notes(document: dict[str, Any]) -> dict[str, Any]:
     return notes
 
 
-def _is_list_of_texts(names):
-    return isinstance(names, list) and _is_list_or_tuple_of_texts(names)
+def _is_text_list(names):
+    return isinstance(names, list) and _is_text_list_or_tuple(names)
 
 
-def _is_list_or_tuple_of_texts(names):
+def _is_text_list_or_tuple(names):
     return isinstance(names, list | tuple) and all(
         isinstance(name, str) for name in names
     )
