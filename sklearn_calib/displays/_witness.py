@@ -198,7 +198,7 @@ class WitnessDisplay(Display):
             above, ylabel="observed frequency", title=escape_mathtext(curve.title)
         )
         curve_style, witness_style = self.styles_.values()
-        above.step(curve.predicted, curve.observed, **curve_style)
+        above.step(curve.predicted, curve.observed, where="mid", **curve_style)
         above.fill_between(
             curve.predicted,
             curve.predicted,
