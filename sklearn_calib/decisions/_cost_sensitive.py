@@ -272,7 +272,7 @@ default=None
         actions : ndarray of shape (n_samples,)
             Entries of ``actions_``.
         """
-        proba, table = self._predict_with_costs(X, costs, "predict")
+        proba, table = self._predict_with_costs(X, costs)
         return self.actions_[choose_best_actions(proba, table)]
 
     def expected_cost(self, X: Features, costs: ArrayLike | None = None) -> FloatArray:
@@ -290,7 +290,7 @@ default=None
             probabilities are calibrated. `expected_cost_test` compares it with what was
             paid.
         """
-        proba, table = self._predict_with_costs(X, costs, "expected_cost")
+        proba, table = self._predict_with_costs(X, costs)
         return compute_expected_costs(proba, table).min(axis=1)
 
     def score(
@@ -316,7 +316,7 @@ default=None
             Greater is better. With costs of 1 for each error it is accuracy - 1.
         """
         check_same_index(X, y, sample_weight)
-        proba, table = self._predict_with_costs(X, costs, "score")
+        proba, table = self._predict_with_costs(X, costs)
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         weight = canonical_weight(sample_weight, len(codes))
         paid_costs = get_chosen_costs(table, codes, choose_best_actions(proba, table))
@@ -338,7 +338,7 @@ default=None
         false_alarm = table[0, 1] - table[0, 0]
         return float(false_alarm / (false_alarm + table[1, 0] - table[1, 1]))
 
-    def _predict_with_costs(self, X, costs, method):
+    def _predict_with_costs(self, X, costs):
         """Predict probabilities, and select the costs that apply to their rows."""
         check_is_fitted(self)
         if costs is None and self._by_row:
