@@ -4,14 +4,14 @@ import numpy as np
 
 from sklearn_calib._kernels._cells import (
     ALLOWED_BIT_SHIFTS,
-    ID,
-    N0,
-    N1,
-    OFFSET,
-    UNWEIGHTED_COLUMNS,
-    W0,
-    W1,
-    WEIGHTED_COLUMNS,
+    COUNT_COLUMN_0,
+    COUNT_COLUMN_1,
+    IDENTITY_COLUMN,
+    N_UNWEIGHTED_COLUMNS,
+    N_WEIGHTED_COLUMNS,
+    OFFSET_COLUMN,
+    WEIGHT_COLUMN_0,
+    WEIGHT_COLUMN_1,
     encode_cells,
     encode_float_keys,
     find_cell_starts,
@@ -28,18 +28,18 @@ def sums_of_rows(ids, distance, y, weight, count):
         np.append(len(ids) > 0, np.diff(ids[order].view(np.uint64)) != 0)
     )
     table = np.zeros(
-        (len(first), UNWEIGHTED_COLUMNS if weight is None else WEIGHTED_COLUMNS),
+        (len(first), N_UNWEIGHTED_COLUMNS if weight is None else N_WEIGHTED_COLUMNS),
         dtype=np.int64,
     )
-    table[:, ID] = ids[order][first]
+    table[:, IDENTITY_COLUMN] = ids[order][first]
     w = np.ones(len(ids)) if weight is None else weight
     zeros, ones = (1 - y), y
-    table[:, N0] = np.add.reduceat((zeros * count)[order], first)
-    table[:, N1] = np.add.reduceat((ones * count)[order], first)
+    table[:, COUNT_COLUMN_0] = np.add.reduceat((zeros * count)[order], first)
+    table[:, COUNT_COLUMN_1] = np.add.reduceat((ones * count)[order], first)
     numbers = view_as_float(table)
-    numbers[:, OFFSET] = np.add.reduceat((count * w * distance)[order], first)
+    numbers[:, OFFSET_COLUMN] = np.add.reduceat((count * w * distance)[order], first)
     if weight is not None:
-        for column, label in ((W0, zeros), (W1, ones)):
+        for column, label in ((WEIGHT_COLUMN_0, zeros), (WEIGHT_COLUMN_1, ones)):
             numbers[:, column] = np.add.reduceat((label * count * w)[order], first)
             numbers[:, column + 2] = np.add.reduceat(
                 (label * count * w * w)[order], first

@@ -521,8 +521,8 @@ def test_cells_of_patterns_are_as_many_as_allowed(most):
     n = 32
     high = np.zeros(n, dtype=bool)
     keys = cells.encode_float_keys(np.linspace(0.2501, 0.2599, n))
-    pairs = np.zeros((n, cells.UNWEIGHTED_COLUMNS + 1), dtype=np.int64)
-    pairs[:, cells.ID] = cells.encode_cells(keys, high)
+    pairs = np.zeros((n, cells.N_UNWEIGHTED_COLUMNS + 1), dtype=np.int64)
+    pairs[:, cells.IDENTITY_COLUMN] = cells.encode_cells(keys, high)
     shift = _find_smallest_shift(pairs, 0, most)
     number = {
         one: len(np.unique(cells.find_cell_starts(keys, high, one)))

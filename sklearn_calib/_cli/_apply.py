@@ -233,7 +233,7 @@ def _match_columns_to_classes(exported_map, names, options):
     )
     labels = exported_map.classes_.tolist()
     places = find_columns(
-        [*names], labels, None if classes else exported_map._get_fitted_names()
+        [*names], labels, None if classes else exported_map._get_feature_names_in()
     )
     if places is not None:
         codes = np.argsort(places).tolist()

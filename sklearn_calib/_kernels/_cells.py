@@ -32,10 +32,19 @@ MAX_BIT_SHIFT = ALLOWED_BIT_SHIFTS[-1]
 TAIL_EXTRA_BITS = 5
 N_PROBABILITY_CUTS = 60
 
-ID, N0, N1, OFFSET, W0, W1, V0, V1 = range(8)
-# The numbers of columns without and with weights.
-UNWEIGHTED_COLUMNS = 4
-WEIGHTED_COLUMNS = 8
+# The last digit of a name is the label.
+(
+    IDENTITY_COLUMN,
+    COUNT_COLUMN_0,
+    COUNT_COLUMN_1,
+    OFFSET_COLUMN,
+    WEIGHT_COLUMN_0,
+    WEIGHT_COLUMN_1,
+    SQUARED_WEIGHT_COLUMN_0,
+    SQUARED_WEIGHT_COLUMN_1,
+) = range(8)
+N_UNWEIGHTED_COLUMNS = 4
+N_WEIGHTED_COLUMNS = 8
 # The column of the group pattern in a table of pairs, which has one column more.
 GROUP_PATTERN_COLUMN = -1
 
@@ -190,12 +199,13 @@ def view_as_float(table):
 
 def add_weight_columns(table):
     """Return a table with columns for weights; all rows so far weigh 1."""
-    if table.shape[1] == WEIGHTED_COLUMNS:
+    if table.shape[1] == N_WEIGHTED_COLUMNS:
         return table
-    wide = np.zeros((len(table), WEIGHTED_COLUMNS), dtype=np.int64)
-    wide[:, :UNWEIGHTED_COLUMNS] = table
-    view_as_float(wide)[:, [W0, W1]] = table[:, [N0, N1]]
-    view_as_float(wide)[:, [V0, V1]] = table[:, [N0, N1]]
+    wide = np.zeros((len(table), N_WEIGHTED_COLUMNS), dtype=np.int64)
+    wide[:, :N_UNWEIGHTED_COLUMNS] = table
+    counts = table[:, [COUNT_COLUMN_0, COUNT_COLUMN_1]]
+    # Weights and squared weights are both 1, so their sums are the counts.
+    view_as_float(wide)[:, WEIGHT_COLUMN_0:] = np.tile(counts, 2)
     return wide
 
 
@@ -204,10 +214,14 @@ def get_label_sums(table):
 
     Both arrays have two columns.
     """
-    if table.shape[1] == UNWEIGHTED_COLUMNS:
-        counts = table[:, [N0, N1]].astype(np.float64)
+    if table.shape[1] == N_UNWEIGHTED_COLUMNS:
+        counts = table[:, [COUNT_COLUMN_0, COUNT_COLUMN_1]].astype(np.float64)
         return counts, counts
-    return view_as_float(table)[:, [W0, W1]], view_as_float(table)[:, [V0, V1]]
+    numbers = view_as_float(table)
+    return (
+        numbers[:, [WEIGHT_COLUMN_0, WEIGHT_COLUMN_1]],
+        numbers[:, [SQUARED_WEIGHT_COLUMN_0, SQUARED_WEIGHT_COLUMN_1]],
+    )
 
 
 def compute_mean_distances(table, last=None):
@@ -216,9 +230,9 @@ def compute_mean_distances(table, last=None):
     Means lie between the start of their cell and that of the next, so they differ; or
     below its `last` key.
     """
-    start, high = decode_cells(table[:, ID])
+    start, high = decode_cells(table[:, IDENTITY_COLUMN])
     base = round_to_steps(start) << DISTANCE_STEP_BITS
-    offset = view_as_float(table)[:, OFFSET]
+    offset = view_as_float(table)[:, OFFSET_COLUMN]
     base_distance = decode_float_keys(base)
     step = decode_float_keys(base + (1 << DISTANCE_STEP_BITS)) - base_distance
     weight = get_label_sums(table)[0].sum(axis=1)
@@ -249,7 +263,7 @@ def compute_mean_scores(table, last=None):
     0 are those of the rows.
     """
     t, high = compute_mean_distances(table, last)
-    start = decode_cells(table[:, ID])[0]
+    start = decode_cells(table[:, IDENTITY_COLUMN])[0]
     k = np.where(
         high, *(np.searchsorted(cuts, start, side="right") for cuts in CUT_KEYS[::-1])
     )

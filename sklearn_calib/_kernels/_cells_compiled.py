@@ -14,20 +14,20 @@ from numba import uint64
 from .._simplex_array import LOG_LOSS_FLOOR
 from ._cells import (
     ALLOWED_BIT_SHIFTS,
+    COUNT_COLUMN_0,
+    COUNT_COLUMN_1,
     CUT_KEYS,
     DISTANCE_STEP_BITS,
     GROUP_PATTERN_COLUMN,
-    ID,
+    IDENTITY_COLUMN,
     MIN_COMPLEMENT,
-    N0,
-    N1,
     N_PROBABILITY_CUTS,
-    OFFSET,
+    N_UNWEIGHTED_COLUMNS,
+    N_WEIGHTED_COLUMNS,
+    OFFSET_COLUMN,
+    SQUARED_WEIGHT_COLUMN_0,
     TAIL_KEY,
-    UNWEIGHTED_COLUMNS,
-    V0,
-    W0,
-    WEIGHTED_COLUMNS,
+    WEIGHT_COLUMN_0,
     get_tail_bit_shift,
     view_as_float,
 )
@@ -51,11 +51,11 @@ _UNSIGNED_TAIL_KEY = np.uint64(TAIL_KEY)
 _PATTERN_HASH_FACTOR = np.uint64(0xD6E8FEB86659FD93)
 _PROBE_STEP_SLOTS = np.uint64(9)
 _UNSIGNED_ZERO = np.uint64(0)
-_UNSIGNED_ONE = np.uint64(1)
+_UNSIGNED_COUNT_COLUMN_0 = np.uint64(COUNT_COLUMN_0)
 _LANE_BITS = np.uint64(3)
 _LANE_MASK = np.uint64(7)
-_UNSIGNED_W0 = np.uint64(W0)
-_UNSIGNED_V0 = np.uint64(V0)
+_UNSIGNED_WEIGHT_COLUMN_0 = np.uint64(WEIGHT_COLUMN_0)
+_UNSIGNED_SQUARED_WEIGHT_COLUMN_0 = np.uint64(SQUARED_WEIGHT_COLUMN_0)
 # The cuts of the high side begin here.
 _FIRST_HIGH_SIDE_CUT = np.uint64(CUT_KEYS.shape[1])
 _FLAT_CUT_KEYS = CUT_KEYS.astype(np.uint64).ravel()
@@ -72,7 +72,7 @@ def make_empty_slots(n_cells, columns):
     # are filled.
     n_slots = 1 << int(np.ceil(np.log2(max(n_cells * 4 / 3, 16))))
     slots = np.zeros((n_slots, columns), dtype=np.int64)
-    slots[:, ID] = EMPTY_SLOT
+    slots[:, IDENTITY_COLUMN] = EMPTY_SLOT
     return slots
 
 
@@ -113,7 +113,10 @@ def _find_slot(table, identity, i, pattern, shift, bits):
         slot = (slot << _LANE_BITS) | (shifted & _LANE_MASK)
     mask = uint64(len(table) - 1)
     if pattern is None:
-        while table[slot, ID] != identity and table[slot, ID] != EMPTY_SLOT:
+        while (
+            table[slot, IDENTITY_COLUMN] != identity
+            and table[slot, IDENTITY_COLUMN] != EMPTY_SLOT
+        ):
             # The step is odd and the table a power of 2, so the probe visits every
             # slot.
             slot = (slot + _PROBE_STEP_SLOTS) & mask
@@ -123,8 +126,8 @@ def _find_slot(table, identity, i, pattern, shift, bits):
         # The groups of the row are part of the key of a pair. XOR keeps the slot within
         # the table.
         slot ^= (uint64(row_pattern) * _PATTERN_HASH_FACTOR) >> (uint64(64) - bits)
-        while table[slot, ID] != EMPTY_SLOT and (
-            table[slot, ID] != identity or table[slot, last] != row_pattern
+        while table[slot, IDENTITY_COLUMN] != EMPTY_SLOT and (
+            table[slot, IDENTITY_COLUMN] != identity or table[slot, last] != row_pattern
         ):
             slot = (slot + _PROBE_STEP_SLOTS) & mask
     return slot
@@ -332,14 +335,14 @@ def _add_rows_to_slots(
     """Add rows to the slots until a new cell does not find a free one."""
     # The label is added to a column index, not tested: a branch on the label is
     # mispredicted for half of the rows.
-    wide = slots.shape[1] >= WEIGHTED_COLUMNS
+    wide = slots.shape[1] >= N_WEIGHTED_COLUMNS
     last = uint64(slots.shape[1] - 1)
     for i in range(len(ids)):
         slot = _find_slot(slots, ids[i], i, pattern, shift, bits)
-        if slots[slot, ID] == EMPTY_SLOT:
+        if slots[slot, IDENTITY_COLUMN] == EMPTY_SLOT:
             if filled == max_filled:
                 return i, filled
-            slots[slot, ID] = ids[i]
+            slots[slot, IDENTITY_COLUMN] = ids[i]
             if pattern is not None:
                 slots[slot, last] = pattern[i]
             filled += 1
@@ -354,11 +357,11 @@ def _add_rows_to_slots(
             times = count[i]
             w = weight[i] * count[i]
             v = w * weight[i]
-        slots[slot, _UNSIGNED_ONE + label] += times
-        numbers[slot, OFFSET] += w * distance[i]
+        slots[slot, _UNSIGNED_COUNT_COLUMN_0 + label] += times
+        numbers[slot, OFFSET_COLUMN] += w * distance[i]
         if wide:
-            numbers[slot, _UNSIGNED_W0 + label] += w
-            numbers[slot, _UNSIGNED_V0 + label] += v
+            numbers[slot, _UNSIGNED_WEIGHT_COLUMN_0 + label] += w
+            numbers[slot, _UNSIGNED_SQUARED_WEIGHT_COLUMN_0 + label] += v
     return len(ids), filled
 
 
@@ -366,7 +369,7 @@ def insert_cells(slots, cells, shift):
     """Put different cells, or pairs, of this shift into empty slots."""
     pattern = (
         cells[:, GROUP_PATTERN_COLUMN]
-        if cells.shape[1] in (UNWEIGHTED_COLUMNS + 1, WEIGHTED_COLUMNS + 1)
+        if cells.shape[1] in (N_UNWEIGHTED_COLUMNS + 1, N_WEIGHTED_COLUMNS + 1)
         else None
     )
     _write_cells_to_slots(
@@ -383,7 +386,7 @@ def _write_cells_to_slots(slots, cells, shift, bits, pattern):
     for i in range(len(cells)):
         slot = _find_slot(
             slots,
-            cells[i, ID],
+            cells[i, IDENTITY_COLUMN],
             i,
             pattern,
             shift,
@@ -417,7 +420,7 @@ def _count_cells(cells, shift, tail, cuts):
     number = 0
     last = np.int64(EMPTY_SLOT)
     for i in range(len(cells)):
-        identity = _coarsen_cell(cells[i, ID], shift, tail, cuts)
+        identity = _coarsen_cell(cells[i, IDENTITY_COLUMN], shift, tail, cuts)
         number += identity != last
         last = identity
     return number
@@ -428,24 +431,24 @@ def _merge_cell_runs(cells, numbers, shift, tail, cuts):
     """Merge the sorted cells that the shift makes equal, in place; return their number."""
     filled = -1
     for i in range(len(cells)):
-        before = cells[i, ID]
+        before = cells[i, IDENTITY_COLUMN]
         identity = _coarsen_cell(before, shift, tail, cuts)
         steps = _count_steps_between(identity, before)
-        weight = np.float64(cells[i, N0] + cells[i, N1])
-        if cells.shape[1] == WEIGHTED_COLUMNS:
-            weight = numbers[i, W0] + numbers[i, W0 + 1]
-        offset = numbers[i, OFFSET] + weight * steps
-        if filled < 0 or cells[filled, ID] != identity:
+        weight = np.float64(cells[i, COUNT_COLUMN_0] + cells[i, COUNT_COLUMN_1])
+        if cells.shape[1] == N_WEIGHTED_COLUMNS:
+            weight = numbers[i, WEIGHT_COLUMN_0] + numbers[i, WEIGHT_COLUMN_0 + 1]
+        offset = numbers[i, OFFSET_COLUMN] + weight * steps
+        if filled < 0 or cells[filled, IDENTITY_COLUMN] != identity:
             filled += 1
             for j in range(cells.shape[1]):
                 cells[filled, j] = cells[i, j]
-            cells[filled, ID] = identity
-            numbers[filled, OFFSET] = offset
+            cells[filled, IDENTITY_COLUMN] = identity
+            numbers[filled, OFFSET_COLUMN] = offset
         else:
-            cells[filled, N0] += cells[i, N0]
-            cells[filled, N1] += cells[i, N1]
-            numbers[filled, OFFSET] += offset
-            for j in range(W0, cells.shape[1]):
+            cells[filled, COUNT_COLUMN_0] += cells[i, COUNT_COLUMN_0]
+            cells[filled, COUNT_COLUMN_1] += cells[i, COUNT_COLUMN_1]
+            numbers[filled, OFFSET_COLUMN] += offset
+            for j in range(WEIGHT_COLUMN_0, cells.shape[1]):
                 numbers[filled, j] += numbers[i, j]
     return filled + 1
 
@@ -460,7 +463,7 @@ def merge_cells_to_limit(cells, shift, max_cells):
     """
     # As unsigned numbers, the identities of the high side, which are complements, sort
     # after those of the low side and in order of the probability.
-    ids = np.ascontiguousarray(cells[:, ID]).view(np.uint64)
+    ids = np.ascontiguousarray(cells[:, IDENTITY_COLUMN]).view(np.uint64)
     # The stable sort is fast for cells that are sorted already.
     cells = np.take(cells, np.argsort(ids, kind="stable"), axis=0)
 
@@ -497,4 +500,4 @@ def merge_cells_to_limit(cells, shift, max_cells):
 
 def get_occupied_cells(slots):
     """Return the cells in slots, in no particular order."""
-    return slots[slots[:, ID] != EMPTY_SLOT]
+    return slots[slots[:, IDENTITY_COLUMN] != EMPTY_SLOT]

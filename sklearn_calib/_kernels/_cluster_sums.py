@@ -26,7 +26,7 @@ _SUM_TOLERANCE = 1e-12
 _MAX_ABS_LOG_ODDS = 700.0
 
 
-def compute_variance_ratio(residual, variance, weight):
+def compute_expected_over_observed_squares(residual, variance, weight):
     """Return the expected over the observed sum of squared residuals.
 
     Weights are not squared, so that a share y of 1 counts as labels 1 and 0 of weights
@@ -37,7 +37,7 @@ def compute_variance_ratio(residual, variance, weight):
     return expected / seen if seen > 0 else 1.0
 
 
-def bound_cluster_covariance(chance, weight, groups):
+def bound_within_cluster_covariance(chance, weight, groups):
     """Bound the summed covariances of different rows of a cluster.
 
     They are largest if one random number decides all rows of a cluster.

@@ -61,7 +61,7 @@ def compile_kernel(function=None, **options):
             compiled._cache = KernelCache(function)
         except (RuntimeError, OSError) as error:
             # Numba found no folder for its files.
-            compiled._cache = WarningNullCache(error)
+            compiled._cache = NoCacheWithWarning(error)
     return compiled
 
 
@@ -105,7 +105,7 @@ class KernelCache(FunctionCache):
             warn_uncached_code(error, self.cache_path)
 
 
-class WarningNullCache(NullCache):
+class NoCacheWithWarning(NullCache):
     """No cache; a warning is given when the compiler has run."""
 
     def __init__(self, error):

@@ -195,7 +195,7 @@ _LOG_MEAN_FUNCTIONS = {
 }
 
 
-def compute_log_likelihood(link, mu, tau, positive):
+def compute_label_log_proba_and_derivatives(link, mu, tau, positive):
     """Return the log-probability of each label and its derivatives in mu and tau.
 
     The links with a name are symmetric, so that both labels are lower tails.
@@ -221,7 +221,7 @@ def compute_label_proba(link, mu, tau):
         value = np.clip(make_numerical_average(link)(mu, tau)[0], 0, 1)
         return 1 - value, value
     high = mu > SYMMETRY_CENTRE_BY_LINK[link]
-    log = compute_log_likelihood(link, mu, tau, ~high)[0]
+    log = compute_label_log_proba_and_derivatives(link, mu, tau, ~high)[0]
     smaller = np.exp(np.minimum(log, 0.0))
     larger = 1 - smaller
     return np.where(high, smaller, larger), np.where(high, larger, smaller)

@@ -37,7 +37,7 @@ class MergeResult(NamedTuple):
     error: float
 
 
-class MergeRule(NamedTuple):
+class CorrectionRule(NamedTuple):
     """When and how a group is corrected."""
 
     n_levels: int
@@ -115,7 +115,7 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         cell.
     first : ndarray of shape (b, k)
         The first prediction of each cell.
-    rule : MergeRule
+    rule : CorrectionRule
     estimates : SinglePool or SplitPools, default=None
         One pool of the labels by default.
     """

@@ -39,7 +39,7 @@ class Loess:
     def __call__(self, mass, event_weight):
         """Return the fitted frequency at each score, in [0, 1]."""
         starts, support, rows, order = self._get_smoothing_operator(mass)
-        value = (rows @ _sum_cells(event_weight, starts))[order]
+        value = (rows @ _sum_by_cell(event_weight, starts))[order]
         return np.interp(self._score, support, np.clip(value, 0.0, 1.0))
 
     def count_effective_rows(self, mass, squares):
@@ -48,7 +48,7 @@ class Loess:
         `squares` are sums of squared weights of independent rows.
         """
         starts, support, rows, order = self._get_smoothing_operator(mass)
-        variance = (rows**2 @ _sum_cells(squares, starts))[order]
+        variance = (rows**2 @ _sum_by_cell(squares, starts))[order]
         return np.interp(self._score, support, 1 / variance)
 
     def _get_smoothing_operator(self, mass):
@@ -57,7 +57,7 @@ class Loess:
         return self._last[1:]
 
 
-def _sum_cells(values, starts):
+def _sum_by_cell(values, starts):
     return values if starts is None else np.add.reduceat(values, starts)
 
 

@@ -26,7 +26,7 @@ def compute_finite_log_odds(score, complement):
     return np.log(np.maximum(score, tiny)) - np.log(np.maximum(complement, tiny))
 
 
-def subtract_probabilities(low, high):
+def subtract_probabilities_of_log_odds(low, high):
     """Return the difference p(high) - p(low) of two probabilities, for low <= high."""
     # The difference of two nearly equal probabilities would cancel; this product has
     # full relative precision.

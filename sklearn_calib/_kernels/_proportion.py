@@ -10,7 +10,7 @@ from scipy.special import betaincinv, chdtri, expit, logit
 
 # A proportion this close to 0 or 1 is treated as 0 or 1, because sums of weights are
 # rounded.
-_EDGE_TOLERANCE = 1e-9
+_ZERO_OR_ONE_TOLERANCE = 1e-9
 # From so many quantiles on, they are interpolated by a spline.
 _MIN_SPLINE_QUANTILES = 50_000
 
@@ -25,7 +25,7 @@ def compute_lower_bound(events, rows, tail):
     events, rows = np.broadcast_arrays(events, rows)
     # Without events the lower bound is 0, which the beta distribution with a = 0 does
     # not express.
-    above = events > rows * _EDGE_TOLERANCE
+    above = events > rows * _ZERO_OR_ONE_TOLERANCE
     quantiles = find_beta_quantiles(np.where(above, events, 1), rows - events + 1, tail)
     return np.where(above, quantiles, 0.0)
 

@@ -10,7 +10,10 @@ from scipy.special import expit
 
 from ._binning import BIN_EDGE_TOLERANCE, blend_with_base_rate
 from ._compile import compile_kernel
-from ._log_odds import average_log_odds_as_probabilities, subtract_probabilities
+from ._log_odds import (
+    average_log_odds_as_probabilities,
+    subtract_probabilities_of_log_odds,
+)
 
 # Distances that agree to 10 digits are treated as equal.
 _DISTANCE_TOLERANCE = 1e-10
@@ -113,8 +116,12 @@ class WindowEstimator:
         right = np.searchsorted(center, score)
         radius = np.full(len(score), np.inf)
         for i in (np.minimum(right, len(center) - 1), np.maximum(right - 1, 0)):
-            below = subtract_probabilities(np.minimum(first[i], score), score)
-            above = subtract_probabilities(score, np.maximum(last[i], score))
+            below = subtract_probabilities_of_log_odds(
+                np.minimum(first[i], score), score
+            )
+            above = subtract_probabilities_of_log_odds(
+                score, np.maximum(last[i], score)
+            )
             radius = np.minimum(radius, np.maximum(below, above))
         p = expit(score)
         complement = expit(-score)
@@ -157,8 +164,12 @@ class WindowEstimator:
             left = np.maximum(right - 1, 0)
             before = self.log_odds[left]
             after = self.log_odds[right]
-            below = subtract_probabilities(np.minimum(before, lonely), lonely)
-            above = subtract_probabilities(lonely, np.maximum(after, lonely))
+            below = subtract_probabilities_of_log_odds(
+                np.minimum(before, lonely), lonely
+            )
+            above = subtract_probabilities_of_log_odds(
+                lonely, np.maximum(after, lonely)
+            )
             takes_left = below <= above * (1 + _DISTANCE_TOLERANCE)
             takes_right = above <= below * (1 + _DISTANCE_TOLERANCE)
             start[empty] = np.where(takes_left, left, right)

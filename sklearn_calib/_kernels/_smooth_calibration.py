@@ -31,12 +31,12 @@ _MAX_SMALL_HEAP_KINKS = 256
 # them; those of the last buckets are in a heap, which stays so small that it is fast.
 
 
-def compute_smooth_error(v, residual):
+def compute_smooth_error(score, residual):
     """Return the smooth calibration error of increasing scores; weights sum to 1."""
-    n = len(v)
+    n = len(score)
     position = np.empty(n)
     mass = np.empty(n)
-    last, low, high = _list_kinks(v, residual, position, mass)
+    last, low, high = _list_kinks(score, residual, position, mass)
     n_buckets = n // _KINKS_PER_BUCKET + 1
     first = np.full(n_buckets, -1, np.int32)
     following = np.empty(n, np.int32)
@@ -48,7 +48,7 @@ def compute_smooth_error(v, residual):
             scale = min(n_buckets * (1 - 1e-9) / max_distance, 1e300)
             listed = np.zeros((n_buckets >> _BLOCK_BITS) + 1, np.int32)
             removed += _remove_mass_at_end(
-                v,
+                score,
                 position,
                 mass,
                 sign,
@@ -61,12 +61,12 @@ def compute_smooth_error(v, residual):
             )
             first.fill(-1)
         else:
-            mass[0] -= v[-1] - v[0]
+            mass[0] -= score[-1] - score[0]
     return (removed + _sum_remaining_distances(position, mass, last)) / 2
 
 
 @compile_kernel
-def _list_kinks(v, residual, position, mass):
+def _list_kinks(score, residual, position, mass):
     """Fill in positions and masses in the order of insertion.
 
     Returns C_n and the range of the positions.
@@ -74,13 +74,13 @@ def _list_kinks(v, residual, position, mass):
     total = low = high = 0.0
     position[0] = 0.0
     mass[0] = 2.0
-    for t in range(len(v) - 1):
+    for t in range(len(score) - 1):
         total += residual[t]
         position[t + 1] = total
-        mass[t + 1] = 2 * (v[t + 1] - v[t])
+        mass[t + 1] = 2 * (score[t + 1] - score[t])
         low = min(low, total)
         high = max(high, total)
-    return total + residual[len(v) - 1], low, high
+    return total + residual[len(score) - 1], low, high
 
 
 @compile_kernel(fastmath={"reassoc"})
@@ -95,7 +95,7 @@ def _sum_remaining_distances(position, mass, last):
 
 @compile_kernel
 def _remove_mass_at_end(
-    v, position, mass, sign, scale, first, following, listed, keys, kinks
+    score, position, mass, sign, scale, first, following, listed, keys, kinks
 ):
     """Remove mass at one end; return it times its distance from 0.
 
@@ -108,8 +108,8 @@ def _remove_mass_at_end(
     size = np.int64(0)
     limit = np.int64(_MAX_SMALL_HEAP_KINKS)
     cost = 0.0
-    for t in range(1, len(v)):
-        remaining = v[t] - v[t - 1]
+    for t in range(1, len(score)):
+        remaining = score[t] - score[t - 1]
         distance = sign * position[t]
         if distance > 0 and remaining > 0:
             bucket = np.int64(distance * scale)
@@ -305,12 +305,12 @@ def backtrack_witness(w, gaps):
         w[t] = min(max(w[t], w[t + 1] - gaps[t]), w[t + 1] + gaps[t])
 
 
-def rank_kinks(v, residual):
+def rank_kinks(score, residual):
     """Return distinct scores, gaps, summed residuals, and ranks and positions of kinks."""
     sums = np.cumsum(residual)
     # Only the constraints between neighbours matter: lemma 2 of
     # Hu, Jambulapati, Tian, Yang (2024).
-    gaps = np.diff(v)
+    gaps = np.diff(score)
     # The last row of each distinct score except the largest.
     last = np.flatnonzero(gaps > 0)
     sums = np.append(sums[last], sums[-1])
@@ -318,14 +318,14 @@ def rank_kinks(v, residual):
     order = np.argsort(positions)
     ranks = np.empty(len(positions), np.int64)
     ranks[order] = np.arange(len(positions))
-    return np.append(v[last], v[-1]), gaps[last], sums, ranks, positions[order]
+    return np.append(score[last], score[-1]), gaps[last], sums, ranks, positions[order]
 
 
 def compute_witness(
-    v: np.ndarray, residual: np.ndarray
+    score: np.ndarray, residual: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return distinct scores and the optimal w at each, of increasing scores."""
-    v, gaps, sums, ranks, position = rank_kinks(v, residual)
+    score, gaps, sums, ranks, position = rank_kinks(score, residual)
     w = find_maxima(ranks, position, gaps, sums)
     backtrack_witness(w, gaps)
-    return v, w
+    return score, w

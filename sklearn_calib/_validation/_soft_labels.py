@@ -50,7 +50,7 @@ class SoftLabelRows(NamedTuple):
         """Return the label of each row."""
         return self.classes[self.codes]
 
-    def expand_rows(
+    def expand_to_weighted_rows(
         self, scores: FloatArray
     ) -> tuple[FloatArray, AnyArray, FloatArray, AnyArray]:
         """Return scores, labels and weights of these rows, and the classes."""

@@ -268,7 +268,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
             np.zeros(len(context.y_encoded)), context.y_encoded
         ):
             fold, columns = context.fit_estimator(train)
-            rows, y_encoded = context.select_test_rows(columns, test)
+            rows, y_encoded = context.get_test_rows_and_labels(columns, test)
             scores = fold.decision_function(context.select_features(fold, train, rows))
             total += (scores - scores.mean()) @ y_encoded
         if total < 0:

@@ -214,7 +214,7 @@ class FitContext:
             return FastStratifiedGroupKFold(5 if cv is None else int(cv))
         return check_cv(cv, self.y_encoded, classifier=True)
 
-    def select_test_rows(
+    def get_test_rows_and_labels(
         self, columns: AnyArray, test: IntArray
     ) -> tuple[IntArray, AnyArray]:
         """Return the test rows of classes that were learned, and their labels."""
@@ -312,7 +312,7 @@ class FitContext:
         self, estimator: Estimator, columns: AnyArray, train: IntArray, test: IntArray
     ) -> HeldOutScores:
         """Return the scores of the test rows of a fold."""
-        rows, y = self.select_test_rows(columns, test)
+        rows, y = self.get_test_rows_and_labels(columns, test)
         X = self.select_features(estimator, train, rows)
         return HeldOutScores(self.compute_scores(estimator, columns, X), rows, y)
 

@@ -117,7 +117,7 @@ class MultilabelContext(FitContext):
         # label.
         return (y == 0).any(axis=0) & (y == 1).any(axis=0)
 
-    def select_test_rows(
+    def get_test_rows_and_labels(
         self, columns: AnyArray, test: IntArray
     ) -> tuple[IntArray, AnyArray]:
         rows = self.all_rows[test]

@@ -99,7 +99,7 @@ def fit_search_fold(
                 f"{type(error).__name__}: {error}",
             )
         seconds = time.perf_counter() - start
-        rows, _ = context.select_test_rows(columns, test)
+        rows, _ = context.get_test_rows_and_labels(columns, test)
         X = context.select_features(estimator, train, rows)
         return SearchFold(estimator, columns, rows, X, seconds)
 

@@ -28,8 +28,8 @@ from ._in_sample import raise_zeros_to_floor
 SELECTION_RULES = ("minimum", "one_standard_error")
 # Standard errors are estimated from at most this many rows.
 _STANDARD_ERROR_ROWS = 20_000
-# With this many stages compiled code pays for smaller data than for one fit.
-_MIN_STAGES_COMPILED = 10
+# Compiled code is chosen as for so many fits: a curve has one for each stage.
+_N_FITS_FOR_COMPILED_CODE = 10
 
 
 @dataclass(frozen=True)
@@ -247,12 +247,12 @@ def _evaluate_temperature_stage(predictions, loss, start, rows):
         weight,
         1.0 / (weight.sum() + 1.0),
         start,
-        n_fits=_MIN_STAGES_COMPILED,
+        n_fits=_N_FITS_FOR_COMPILED_CODE,
     )
     inner_beta = fit_to_smoothed.beta if fit_to_smoothed.status == "inside" else None
     # The last optimum is near the next one.
     fit_to_labels = fit_temperature(
-        z, codes, weight, start=inner_beta, n_fits=_MIN_STAGES_COMPILED
+        z, codes, weight, start=inner_beta, n_fits=_N_FITS_FOR_COMPILED_CODE
     )
     if loss.is_likelihood:
         proba = canonical_proba(fit_to_smoothed.beta * z[rows], kind="logits")

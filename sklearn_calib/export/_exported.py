@@ -182,7 +182,7 @@ class ExportedMap(Recalibrator):
         check_same_length(codes, proba)
         return self
 
-    def _get_fitted_names(self):
+    def _get_feature_names_in(self):
         """Return the names of the scores that the map was fitted to, from the document."""
         return self.document.get("columns", {}).get("scores")
 

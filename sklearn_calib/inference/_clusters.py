@@ -21,9 +21,9 @@ from .._kernels._cells import find_cell_runs
 from .._kernels._cluster_sums import (
     EventTotal,
     average_clusters,
-    bound_cluster_covariance,
+    bound_within_cluster_covariance,
+    compute_expected_over_observed_squares,
     compute_jackknife,
-    compute_variance_ratio,
     estimate_degrees_of_freedom,
     run_score_test,
 )
@@ -245,9 +245,9 @@ class ClusterSample(PooledPredictions):
         self.table_column = 2 * cell + is_event
         self.row_weight = problem.weight
         self._items = items
-        self.counts = self._sum_cells(None)
-        self.weight = self._sum_cells(problem.weight)
-        self.squares = self._sum_cells(problem.weight**2)
+        self.counts = self._sum_by_cell_and_label(None)
+        self.weight = self._sum_by_cell_and_label(problem.weight)
+        self.squares = self._sum_by_cell_and_label(problem.weight**2)
         self.n_samples = len(score)
         self.n_clusters = int(groups.max()) + 1
         # The sparse table has one entry per row: drawing clusters is then a product of
@@ -255,7 +255,7 @@ class ClusterSample(PooledPredictions):
         entries = problem.weight, (groups, self.table_column)
         self.table = sparse.csr_array(entries, shape=(self.n_clusters, 2 * n))
 
-    def _sum_cells(self, values):
+    def _sum_by_cell_and_label(self, values):
         """Return the sum of values over the rows of each label in each cell, or their number."""
         sums = np.bincount(self.table_column, values, 2 * len(self.proba))
         return sums.reshape(-1, 2)
@@ -340,7 +340,11 @@ class ClusterSample(PooledPredictions):
         column_proba = np.repeat(law, 2)
         residual = np.tile([0.0, 1.0], len(law)) - column_proba
         variance = column_proba * (1 - column_proba)
-        return np.sqrt(compute_variance_ratio(residual, variance, self.weight.ravel()))
+        return np.sqrt(
+            compute_expected_over_observed_squares(
+                residual, variance, self.weight.ravel()
+            )
+        )
 
     def draw_labels_by_votes(self, rng: np.random.Generator) -> Predictions:
         """Draw labels of calibrated rows, for norms of bins, which ignore the sign.
@@ -407,7 +411,9 @@ class ClusterSample(PooledPredictions):
         # The covariance within clusters relative to the variance, and the largest value
         # that it could have.
         excess = (np.bincount(groups, residual) ** 2).sum() / observed_square - 1
-        largest_excess = bound_cluster_covariance(p, mass, groups) / expected_square
+        largest_excess = (
+            bound_within_cluster_covariance(p, mass, groups) / expected_square
+        )
         # Two rows follow the common number together with probability follow_proba^2.
         follow_proba = 0.0
         if largest_excess > COVARIANCE_TOLERANCE:

@@ -533,7 +533,7 @@ def _make_simulation(predictions, function, options, sample, settings):
         return evaluate(predictions), lambda truth: draw(law=truth)
 
     def draw_events(truth):
-        rows = pooled.with_distribution(truth)
+        rows = pooled.with_label_probabilities(truth)
         score = pooled.score
         mass = pooled.mass
 

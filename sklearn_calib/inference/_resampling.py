@@ -266,7 +266,7 @@ class PooledRows:
         starts: IntArray,
         proba_index: tuple[IntArray, ...] = (),
     ) -> None:
-        # Where each row is in a law: its row and column, for `with_distribution`.
+        # Where each row is in a law: its row and column, for `with_label_probabilities`.
         self._proba_index = proba_index
         self._starts = starts
         rows = np.diff(np.append(starts, len(proba)))
@@ -290,7 +290,7 @@ class PooledRows:
         self._cells = cells
         self.predictions = self._make_predictions(np.add.reduceat(weight * hit, starts))
 
-    def with_distribution(self, law: FloatArray) -> "PooledRows":
+    def with_label_probabilities(self, law: FloatArray) -> "PooledRows":
         """Return the same rows with labels of another law, of shape (n_samples, n_classes).
 
         If cells hold many rows, all rows of a cell get the mean chance of these.

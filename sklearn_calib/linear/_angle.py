@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # 0.6 for a t distribution of 10 degrees of freedom.
 MAX_ROW_SIZE_DISPERSION = 0.5
 # From so many rows per feature on, least squares gives the angle without a covariance.
-MIN_ROWS_PER_FEATURE = 1.1
+MIN_ROWS_PER_FEATURE_FOR_LEAST_SQUARES = 1.1
 
 
 @dataclass(frozen=True)
@@ -305,7 +305,9 @@ def _estimate_norms(seen, fit, covariance):
         return "no penalty", norm2, *estimate_by_covariance(seen, 0.0)
     # Least squares of the labels is a second fit whose inner product with the truth
     # needs no covariance, if there are more rows than features.
-    if n - free > MIN_ROWS_PER_FEATURE * d and not sparse.issparse(fit.X):
+    if n - free > MIN_ROWS_PER_FEATURE_FOR_LEAST_SQUARES * d and not sparse.issparse(
+        fit.X
+    ):
         inner, t2 = estimate_by_least_squares(seen, fit.X, fit.target, free)
         return "least squares", norm2, inner, t2
     return "likelihood", norm2, np.nan, np.nan

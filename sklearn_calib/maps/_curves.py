@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit
 from .._kernels._log_odds import (
     find_smallest_rounded_beyond,
     round_to_36_bits,
-    subtract_probabilities,
+    subtract_probabilities_of_log_odds,
 )
 from .._simplex_array import convert_log_odds
 from .._typing import AnyArray, FloatArray
@@ -139,7 +139,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             return low, high - low
         return (
             low,
-            subtract_probabilities(low, high),
+            subtract_probabilities_of_log_odds(low, high),
             _log_sigmoid(high),
             np.expm1(low - high),
         )
@@ -204,7 +204,11 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         share = (x - start) / rows.constant(self, "_piece_lengths")
         share = xp.clip(share, 0.0, 1.0)
         added = xp.zeros_like(share)
-        for name in ("_cubic_terms", "_square_terms", "_linear_terms"):
+        for name in (
+            "_cubic_coefficients",
+            "_square_coefficients",
+            "_linear_coefficients",
+        ):
             added = (added + rows.constant(self, name)) * share
         first, last = self.knots[[0, -1]].tolist()
         left, right = self._compute_end_slopes().tolist()
@@ -250,14 +254,14 @@ class PiecewiseLinear(CurveBetweenKnots):
     t is the length from knot_j to x divided by that from knot_j to knot_(j+1).
     """
 
-    _cubic_terms = _square_terms = np.zeros(1)
+    _cubic_coefficients = _square_coefficients = np.zeros(1)
 
     @cached_property
-    def _linear_terms(self):
+    def _linear_coefficients(self):
         return np.diff(self.values)
 
     def _compute_end_slopes(self):
-        return (self._linear_terms / self._piece_lengths)[[0, -1]]
+        return (self._linear_coefficients / self._piece_lengths)[[0, -1]]
 
     def value(self, x: Any) -> Any:
         piece, t, _ = self._find_piece(x)
@@ -265,7 +269,7 @@ class PiecewiseLinear(CurveBetweenKnots):
 
     def lower_piece_to_operations(self, place: Any, t: Any) -> Any:
         start = take_entries(self.values[:-1], place)
-        return start + t * take_entries(self._linear_terms, place)
+        return start + t * take_entries(self._linear_coefficients, place)
 
     def direction(self) -> int | None:
         return find_monotone_direction(self.values)
@@ -326,8 +330,12 @@ class PiecewiseCubic(CurveBetweenKnots):
         at = t
         if self._goes_beyond:
             t = np.clip(at, 0.0, 1.0)
-        powers = [self.values[:-1], self._linear_terms, self._square_terms]
-        value = place.select_from(self._cubic_terms)
+        powers = [
+            self.values[:-1],
+            self._linear_coefficients,
+            self._square_coefficients,
+        ]
+        value = place.select_from(self._cubic_coefficients)
         # Horner's scheme.
         for power in powers[::-1]:
             value = place.select_from(power) + t * value
@@ -338,28 +346,32 @@ class PiecewiseCubic(CurveBetweenKnots):
         return value
 
     @property
-    def _linear_terms(self):
+    def _linear_coefficients(self):
         return self._piece_lengths * self.slopes[:-1]
 
     @property
-    def _square_terms(self):
+    def _square_coefficients(self):
         right = self._piece_lengths * self.slopes[1:]
-        return 3 * np.diff(self.values) - 2 * self._linear_terms - right
+        return 3 * np.diff(self.values) - 2 * self._linear_coefficients - right
 
     @property
-    def _cubic_terms(self):
+    def _cubic_coefficients(self):
         right = self._piece_lengths * self.slopes[1:]
-        return self._linear_terms + right - 2 * np.diff(self.values)
+        return self._linear_coefficients + right - 2 * np.diff(self.values)
 
     def _compute_end_slopes(self):
         return self.slopes[[0, -1]]
 
-    def _slope_coefficients(self):
+    def _compute_slope_coefficients(self):
         """Return a, b, c of each piece, whose slope in t is a t^2 + b t + c."""
-        return 3 * self._cubic_terms, 2 * self._square_terms, self._linear_terms
+        return (
+            3 * self._cubic_coefficients,
+            2 * self._square_coefficients,
+            self._linear_coefficients,
+        )
 
     def direction(self) -> int | None:
-        a, b, c = self._slope_coefficients()
+        a, b, c = self._compute_slope_coefficients()
         with np.errstate(divide="ignore", invalid="ignore"):
             # The slope of a cubic is a parabola: its sign is decided by both ends and
             # the vertex.
@@ -370,7 +382,7 @@ class PiecewiseCubic(CurveBetweenKnots):
         )
 
     def find_turns(self, every: bool) -> FloatArray:
-        a, b, c = self._slope_coefficients()
+        a, b, c = self._compute_slope_coefficients()
         root = np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
         # The stable form of the quadratic formula, without a difference of nearly equal
         # numbers.

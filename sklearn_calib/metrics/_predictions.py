@@ -601,7 +601,7 @@ def validate_predictions(
             n_rows=n_given,
             scores=y_proba,
         )
-        proba, y_true, sample_weight, labels = soft.expand_rows(proba)
+        proba, y_true, sample_weight, labels = soft.expand_to_weighted_rows(proba)
         items = soft.items
     classes, codes = read_labels(y_true, classes=labels)
     check_same_length(codes, proba)

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import maps
 from .._kernels._expected_link import (
     SYMMETRY_CENTRE_BY_LINK,
+    compute_label_log_proba_and_derivatives,
     compute_label_proba,
-    compute_log_likelihood,
 )
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex_array import compute_log_odds
@@ -334,7 +334,7 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
 
     def compute_loss(free_values, s, positive, share):
         (coefficient, tau, b), jacobian = split(free_values)
-        log, by_mu, by_tau = compute_log_likelihood(
+        log, by_mu, by_tau = compute_label_log_proba_and_derivatives(
             link,
             coefficient * s + b,
             max(tau, 0.0),
@@ -366,7 +366,7 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
             bounds=bounds,
             options=options,
         ).x
-        # Newton's steps follow, so the first fit may be coarse.
+        # Newton's steps follow the fit to all rows, so that one may be coarse.
         options["gtol"] = 1e-6
     return _polish_minimum(
         lambda point: compute_loss(point, *data),

@@ -61,7 +61,8 @@ Candidates = Sequence[RecalibratorLike] | Mapping[str, RecalibratorLike]
 _MIN_WEIGHTING_ROWS = 20
 # Fewer rows are recalibrated by lines alone, without curves that fall.
 _MIN_CURVE_ROWS = 1000
-_MIN_SHARED_MAP_CLASSES = 50
+# From so many classes on, no candidate fits one spline per class.
+_MIN_CLASSES_WITHOUT_OWN_SPLINES = 50
 _MAX_MATRIX_CLASSES = 200
 _MAX_WEIGHTING_ROWS = 200_000
 _MIN_CANDIDATE_WEIGHT = 1e-3
@@ -590,7 +591,7 @@ def list_candidates(
     # differences between classes if these have few.
     one_for_all = OneVsRest(VennAbers(), shared=True)
     shared = OneVsRest(spline, shared=True)
-    if k < _MIN_SHARED_MAP_CLASSES:
+    if k < _MIN_CLASSES_WITHOUT_OWN_SPLINES:
         chains |= {"default": (default,), "default, spline": (default, spline)}
         chains |= {"default, shared spline": (default, shared)} if few else {}
         return chains | {"shared venn_abers": (one_for_all,)}

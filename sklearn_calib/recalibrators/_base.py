@@ -651,10 +651,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             proba,
             X,
             self.classes_,
-            self._get_fitted_names(),
+            self._get_feature_names_in(),
         )
 
-    def _get_fitted_names(self):
+    def _get_feature_names_in(self):
         return getattr(self, "feature_names_in_", None)
 
     def _check_absent(self, proba):
@@ -686,7 +686,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             check_names_differ(X)
         if (
             not reset
-            and find_columns(X, self.classes_, self._get_fitted_names()) is not None
+            and find_columns(X, self.classes_, self._get_feature_names_in()) is not None
         ):
             # The columns were ordered by their names.
             return
@@ -802,7 +802,7 @@ def validate_fit_input(
             input_name="y",
         )
         items = soft.items
-        proba, y, sample_weight, classes = soft.expand_rows(proba)
+        proba, y, sample_weight, classes = soft.expand_to_weighted_rows(proba)
     classes, y_encoded = read_labels(y, classes=classes, input_name="y")
     category_order = get_category_order(y, classes)
     check_same_length(y_encoded, proba)

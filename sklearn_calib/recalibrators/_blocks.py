@@ -414,7 +414,7 @@ class ScoreBlocks:
         ]
         wanted_rows = sum(block.n_rows for block in all_blocks) // _SAMPLING_INTERVAL
         n_sampled = min(
-            _get_max_sample_rows(all_blocks), max(_MIN_SAMPLE_ROWS, wanted_rows)
+            _compute_max_sample_rows(all_blocks), max(_MIN_SAMPLE_ROWS, wanted_rows)
         )
         return self._copy_some_rows(all_blocks, n_sampled, rng)
 
@@ -425,7 +425,7 @@ class ScoreBlocks:
             first_blocks.append(self._make_block(number, item))
             if sum(block.n_rows for block in first_blocks) >= _MIN_SAMPLE_ROWS:
                 break
-        n_sampled = min(_MIN_SAMPLE_ROWS, _get_max_sample_rows(first_blocks))
+        n_sampled = min(_MIN_SAMPLE_ROWS, _compute_max_sample_rows(first_blocks))
         return self._copy_some_rows(first_blocks, n_sampled, rng)
 
     def _sample_some_functions(self, rng):
@@ -435,7 +435,7 @@ class ScoreBlocks:
         parts = []
         for number in rng.permutation(len(blocks))[:n_chosen]:
             block = [self._make_block(number, blocks[number])]
-            max_rows = _get_max_sample_rows(block)
+            max_rows = _compute_max_sample_rows(block)
             # A part of the sample from each block, but not from more than `_N_SAMPLE_PIECES`.
             parts += self._copy_some_rows(
                 block, max_rows // min(n_chosen, _N_SAMPLE_PIECES), rng
@@ -449,7 +449,8 @@ class ScoreBlocks:
         # Pieces of adjacent rows are read fast from memory-mapped files; several places
         # protect against files that are sorted.
         piece_rows = min(
-            _SAMPLE_PIECE_ROWS, max(1, _get_max_sample_rows(blocks) // _N_SAMPLE_PIECES)
+            _SAMPLE_PIECE_ROWS,
+            max(1, _compute_max_sample_rows(blocks) // _N_SAMPLE_PIECES),
         )
         slices = []
         for block in blocks:
@@ -479,7 +480,7 @@ class ScoreBlocks:
         return ScoreBlock(number, item, self.kind, self.classes)
 
 
-def _get_max_sample_rows(blocks):
+def _compute_max_sample_rows(blocks):
     n_classes = max((len(block.classes) for block in blocks), default=2)
     max_rows = int(
         np.clip(

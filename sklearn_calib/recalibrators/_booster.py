@@ -152,7 +152,7 @@ class _RoundTracker:
         self.margin = round_.map_margin(self.raised)
 
 
-class BoostedCorrection:
+class BoostingRounds:
     """Rounds that are fitted one after the other on the same rows, in steps of some trees each."""
 
     def __init__(self, rows: BoosterRows, n_bins: int) -> None:
@@ -209,7 +209,7 @@ class BoostedCorrection:
             other_track.follow_round(last, block)
 
     def keep_first_steps(self, n_steps: int) -> Self:
-        """Return the same correction with its first steps only."""
+        """Return the same rounds with their first steps only."""
         kept: list[BoosterRound] = []
         self.gains = self.gains[:n_steps]
         while n_steps > 0:
@@ -281,24 +281,24 @@ def cross_validate_steps(
     folds: list[Any],
     options: BoosterOptions,
     min_leaf_weight: float,
-) -> tuple[int, FloatArray, list[BoostedCorrection]]:
+) -> tuple[int, FloatArray, list[BoostingRounds]]:
     """Return the number of steps with the smallest held-out loss, and all losses.
 
-    Also the folds' corrections, of so many steps. 0 steps leave the log-odds `start_margin`.
+    Also the folds' rounds, of so many steps. 0 steps leave the log-odds `start_margin`.
     All folds advance together, until the steps of `patience` rounds have not lowered
     the loss.
     """
     if not folds:
         return 0, np.array([sum_losses(start_margin, rows) / rows.weight.sum()]), []
-    corrections = [
-        BoostedCorrection(rows.take_rows(train), options.n_bins) for train, _ in folds
+    fold_rounds = [
+        BoostingRounds(rows.take_rows(train), options.n_bins) for train, _ in folds
     ]
     # For each fold, a track of the rows that are learned from and one of those that
     # judge.
     tracks = []
-    for correction, (train, test) in zip(corrections, folds, strict=True):
-        learned = _RoundTracker(rows.take_rows(train), correction.coding)
-        held = _RoundTracker(rows.take_rows(test), correction.coding)
+    for rounds, (train, test) in zip(fold_rounds, folds, strict=True):
+        learned = _RoundTracker(rows.take_rows(train), rounds.coding)
+        held = _RoundTracker(rows.take_rows(test), rounds.coding)
         tracks.append((learned, held))
     mass = sum(held.rows.weight.sum() for _, held in tracks)
     n_steps, _ = options._count_steps()
@@ -308,8 +308,8 @@ def cross_validate_steps(
     losses = [start_loss / mass]
     best_step = 0
     for number in range(1, options.n_rounds * n_steps + 1):
-        for correction, (train, held) in zip(corrections, tracks, strict=True):
-            correction.grow_step(train, options, min_leaf_weight, [held])
+        for rounds, (train, held) in zip(fold_rounds, tracks, strict=True):
+            rounds.grow_step(train, options, min_leaf_weight, [held])
         loss = sum(sum_losses(held.margin, held.rows) for _, held in tracks)
         losses.append(loss / mass)
         # The first of nearly equal numbers of steps is kept.
@@ -320,5 +320,5 @@ def cross_validate_steps(
     return (
         best_step,
         np.array(losses),
-        [correction.keep_first_steps(best_step) for correction in corrections],
+        [rounds.keep_first_steps(best_step) for rounds in fold_rounds],
     )

@@ -154,13 +154,15 @@ class DefaultCalibration(Recalibrator):
     def _fit(self, proba, codes, weight):
         """Fit the candidates, and mix their maps by penalised likelihoods."""
         is_binary = proba.shape[1] == 2
-        fit_maps = self._fit_two_classes if is_binary else self._fit_several_classes
+        iter_fits = (
+            self._iter_two_class_fits if is_binary else self._iter_multiclass_fits
+        )
         unchanged = [(Identity(), 0.0, proba)]
         candidates = []
         scores = []
         slopes = []
         for candidate, price, predicted in chain(
-            fit_maps(proba, codes, weight), unchanged
+            iter_fits(proba, codes, weight), unchanged
         ):
             true = np.asarray(predicted)[np.arange(len(codes)), codes]
             # Large tables are not held while the next map is fitted.
@@ -181,7 +183,7 @@ class DefaultCalibration(Recalibrator):
         self.maps_ = [candidates[number] for number in kept]
         self.weights_ = weights[kept] / weights[kept].sum()
 
-    def _fit_two_classes(self, proba, codes, weight):
+    def _iter_two_class_fits(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
         scores = _log_scores(proba)
         for scale, price in _BINARY_PRICE_BY_INPUT.items():
@@ -190,7 +192,7 @@ class DefaultCalibration(Recalibrator):
                 continue
             yield steps, price, steps._fit(scores, codes, weight)
 
-    def _fit_several_classes(self, proba, codes, weight):
+    def _iter_multiclass_fits(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
         scores = _log_scores(proba)
         matrix = _TwoStepMap()

@@ -248,16 +248,16 @@ class GroupRecalibration(BaseGroupRecalibrator):
 
 def _make_group_keys(columns):
     """Return the group of each row: a value of each column, None if missing."""
-    return list(zip(*map(_convert_to_readable, columns), strict=True))
+    return list(zip(*map(_convert_column_to_group_values, columns), strict=True))
 
 
-def _convert_to_readable(column):
+def _convert_column_to_group_values(column):
     if column.dtype == object:
         return [None if is_missing_value(value) else value for value in column.tolist()]
-    return [_convert_to_readable_number(value) for value in column.tolist()]
+    return [_convert_to_group_value(value) for value in column.tolist()]
 
 
-def _convert_to_readable_number(value):
+def _convert_to_group_value(value):
     if math.isnan(value):
         return None
     return int(value) if value.is_integer() else value

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ._softmax_family import SoftmaxRegression
+from ._softmax_family import BaseSoftmaxScaling
 
 
-class MatrixScaling(SoftmaxRegression):
+class MatrixScaling(BaseSoftmaxScaling):
     """A full matrix that maps the log-probabilities linearly, and an intercept for each class.
 
     k^2 + k parameters: it can move probability between classes that are confused, and
@@ -55,7 +55,7 @@ class MatrixScaling(SoftmaxRegression):
     (3, 3)
     """
 
-    capabilities = replace(SoftmaxRegression.capabilities, max_classes=200)
+    capabilities = replace(BaseSoftmaxScaling.capabilities, max_classes=200)
 
     def _compute_ridges(self, n, k):
         return np.full((k, k), float(self.penalty)), float(self.penalty)

@@ -188,7 +188,7 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
             # By default a leaf has a fiftieth of the rows, within limits: smaller
             # leaves fit noise, larger ones miss small groups.
             min_leaf_weight = max(20.0, min(80.0, data.weight.sum() / 50))
-        best_step, self.cv_losses_, self._corrections = cross_validate_steps(
+        best_step, self.cv_losses_, self._fold_rounds = cross_validate_steps(
             rows,
             _clip_log_odds(data.proba),
             self._list_fold_pairs(data),
@@ -202,7 +202,7 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
         names = [*self._schema.names, SCORE_FEATURE_NAME]
         self.feature_gains_ = dict.fromkeys(names, 0.0)
         if best_step:
-            gains = [correction.gains for correction in self._corrections]
+            gains = [rounds.gains for rounds in self._fold_rounds]
             totals = np.sum(gains, axis=(0, 1)).tolist()
             self.feature_gains_ |= zip(names, totals, strict=False)
 
@@ -222,9 +222,7 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
         )
         # The corrections of all folds are averaged, which has less variance than one
         # fit to all rows and costs no further fit.
-        margin = np.mean(
-            [correction.predict(rows) for correction in self._corrections], axis=0
-        )
+        margin = np.mean([rounds.predict(rows) for rounds in self._fold_rounds], axis=0)
         return self._swap_columns(compute_sigmoid_columns(margin))
 
     def _swap_columns(self, proba):

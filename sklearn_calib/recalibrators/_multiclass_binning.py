@@ -8,7 +8,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._level_merging import MergeRule, SinglePool, SplitPools, calibrate_cells
+from .._kernels._level_merging import (
+    CorrectionRule,
+    SinglePool,
+    SplitPools,
+    calibrate_cells,
+)
 from .._kernels._level_sets import (
     MAX_LEVELS,
     choose_n_levels,
@@ -282,7 +287,7 @@ class MulticlassBinning(Recalibrator):
         max_iter = int(
             min(proved_bound, 100_000) if self.max_iter is None else self.max_iter
         )
-        rule = MergeRule(
+        rule = CorrectionRule(
             self.n_levels_,
             self.tol_,
             size,

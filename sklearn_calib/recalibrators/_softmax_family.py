@@ -43,7 +43,7 @@ class FittedSoftmax(Recalibrator):
         self.n_iter_ = fit.n_iter
 
 
-class SoftmaxRegression(FittedSoftmax):
+class BaseSoftmaxScaling(FittedSoftmax):
     """Base of vector, matrix and structured scaling: softmax(beta (I + A) log p + b).
 
     Temperature scaling comes first and gives beta; A and b are then found near 0 by
@@ -98,7 +98,7 @@ class SoftmaxRegression(FittedSoftmax):
         )
 
 
-class StructuredScaling(SoftmaxRegression):
+class StructuredScaling(BaseSoftmaxScaling):
     """Base of structured matrix and vector scaling: penalties that fade as rows come."""
 
     capabilities = replace(FittedSoftmax.capabilities, weights="counts")

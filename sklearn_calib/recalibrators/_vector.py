@@ -12,11 +12,11 @@ from .._kernels._block_passes import fit_vector_passes, run_vector_pass
 from .._typing import ArrayLike, Self
 from ..exceptions import invalid_input
 from ._blocks import BlockScoreKind, ScoreBlocks
-from ._softmax_family import SoftmaxRegression
+from ._softmax_family import BaseSoftmaxScaling
 from ._temperature import TemperatureScaling
 
 
-class VectorScaling(SoftmaxRegression):
+class VectorScaling(BaseSoftmaxScaling):
     """Multiply each class's log-probability by its own factor, and add its own intercept.
 
     2 k parameters; corrects class-wise shifts that a temperature cannot. Needs some

@@ -47,7 +47,7 @@ class PatternTable(CellTable):
     """
 
     def __init__(self) -> None:
-        super().__init__(cells.UNWEIGHTED_COLUMNS + 1)
+        super().__init__(cells.N_UNWEIGHTED_COLUMNS + 1)
 
     @property
     def pairs(self) -> AnyArray:
@@ -69,7 +69,7 @@ class PatternTable(CellTable):
         """Add rows, which were checked; see `CellState.add`."""
         # Columns for weights are only added when a weight comes.
         weights = [] if weight is None else [weight, np.ones(len(p), dtype=np.int64)]
-        if weights and self.pairs.shape[1] < cells.WEIGHTED_COLUMNS:
+        if weights and self.pairs.shape[1] < cells.N_WEIGHTED_COLUMNS:
             self._table = _widen_pairs(self.pairs)
             self._slots = None
         if self._slots is None:
@@ -120,14 +120,16 @@ class PatternTable(CellTable):
     def compute_sums(self) -> PairSums:
         """Return the pairs with their mean scores."""
         table = np.ascontiguousarray(self.pairs[:, : cells.GROUP_PATTERN_COLUMN])
-        start, high = cells.decode_cells(table[:, cells.ID])
+        start, high = cells.decode_cells(table[:, cells.IDENTITY_COLUMN])
         last = cells.find_last_cell_keys(
-            start, high, cells.count_dropped_bits(table[:, cells.ID], self._shift)
+            start,
+            high,
+            cells.count_dropped_bits(table[:, cells.IDENTITY_COLUMN], self._shift),
         )
         return PairSums(
             self.pairs[:, cells.GROUP_PATTERN_COLUMN],
             cells.compute_mean_scores(table, last),
-            table[:, [cells.N0, cells.N1]],
+            table[:, [cells.COUNT_COLUMN_0, cells.COUNT_COLUMN_1]],
             *cells.get_label_sums(table),
         )
 
@@ -168,18 +170,18 @@ def _add_equal_pairs(pairs):
     """Return pairs in order, equal ones added."""
     if not len(pairs):
         return pairs
-    ids = np.ascontiguousarray(pairs[:, cells.ID]).view(np.uint64)
+    ids = np.ascontiguousarray(pairs[:, cells.IDENTITY_COLUMN]).view(np.uint64)
     # Sorted by combination, then by cell, equal pairs are neighbours.
     order = np.lexsort((ids, pairs[:, cells.GROUP_PATTERN_COLUMN]))
     pairs = pairs[order]
-    names = pairs[:, [cells.ID, cells.GROUP_PATTERN_COLUMN]]
+    names = pairs[:, [cells.IDENTITY_COLUMN, cells.GROUP_PATTERN_COLUMN]]
     new = (names[1:] != names[:-1]).any(axis=1)
     starts = np.flatnonzero(np.append(True, new))
     if len(starts) == len(pairs):
         return pairs
     sums = pairs[starts]
-    whole = slice(cells.N0, cells.OFFSET)
-    numbers = slice(cells.OFFSET, cells.GROUP_PATTERN_COLUMN)
+    whole = slice(cells.COUNT_COLUMN_0, cells.OFFSET_COLUMN)
+    numbers = slice(cells.OFFSET_COLUMN, cells.GROUP_PATTERN_COLUMN)
     sums[:, whole] = np.add.reduceat(pairs[:, whole], starts)
     cells.view_as_float(sums)[:, numbers] = np.add.reduceat(
         cells.view_as_float(pairs)[:, numbers], starts
@@ -189,7 +191,7 @@ def _add_equal_pairs(pairs):
 
 def _find_smallest_shift(pairs, shift, max_pairs):
     """Return the smallest shift from this one on that makes at most so many pairs."""
-    start, high = cells.decode_cells(pairs[:, cells.ID])
+    start, high = cells.decode_cells(pairs[:, cells.IDENTITY_COLUMN])
     other = (
         pairs[1:, cells.GROUP_PATTERN_COLUMN] != pairs[:-1, cells.GROUP_PATTERN_COLUMN]
     )
@@ -204,9 +206,9 @@ def _find_smallest_shift(pairs, shift, max_pairs):
 def _coarsen_pairs(pairs, shift):
     """Return pairs with the identities of coarser cells, and offsets from these."""
     pairs = pairs.copy()
-    start, high = cells.decode_cells(pairs[:, cells.ID])
+    start, high = cells.decode_cells(pairs[:, cells.IDENTITY_COLUMN])
     first = cells.find_cell_starts(start, high, shift)
-    pairs[:, cells.ID] = cells.encode_cells(first, high)
+    pairs[:, cells.IDENTITY_COLUMN] = cells.encode_cells(first, high)
     # Offsets are sums of distances from the start of a cell, which moves.
     moved = (cells.round_to_steps(start) - cells.round_to_steps(first)).astype(
         np.float64
@@ -214,12 +216,12 @@ def _coarsen_pairs(pairs, shift):
     weight = cells.get_label_sums(
         np.ascontiguousarray(pairs[:, : cells.GROUP_PATTERN_COLUMN])
     )[0].sum(axis=1)
-    cells.view_as_float(pairs)[:, cells.OFFSET] += weight * moved
+    cells.view_as_float(pairs)[:, cells.OFFSET_COLUMN] += weight * moved
     return pairs
 
 
 def _widen_pairs(pairs):
-    if pairs.shape[1] > cells.WEIGHTED_COLUMNS:
+    if pairs.shape[1] > cells.N_WEIGHTED_COLUMNS:
         return pairs
     return np.column_stack(
         [

@@ -9,10 +9,10 @@ import numpy as np
 from .._argument_checks import check_choice, check_count
 from .._kernels import _classical_tests as tests
 from .._kernels._cells import (
-    N0,
-    N1,
+    COUNT_COLUMN_0,
+    COUNT_COLUMN_1,
+    N_WEIGHTED_COLUMNS,
     TOTAL_NAMES,
-    WEIGHTED_COLUMNS,
     compute_mean_scores,
     get_label_sums,
 )
@@ -271,13 +271,13 @@ def _test_cumulative(
 
 def _count_rows(table):
     """Return the numbers of rows and of events in each cell."""
-    if table.shape[1] == WEIGHTED_COLUMNS:
+    if table.shape[1] == N_WEIGHTED_COLUMNS:
         raise invalid_input(
             expected="rows without sample_weight for this test",
             got="weighted ones",
             hint="Test 'spiegelhalter', 'kuiper' or a measure",
         )
-    return table[:, N0] + table[:, N1], table[:, N1]
+    return table[:, COUNT_COLUMN_0] + table[:, COUNT_COLUMN_1], table[:, COUNT_COLUMN_1]
 
 
 #: The classical tests by name: functions of the cells, their totals and the opening of

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels._binning import sum_bins
-from .._kernels._cells import N0, compute_mean_scores, get_label_sums
+from .._kernels._cells import COUNT_COLUMN_0, compute_mean_scores, get_label_sums
 from .._kernels._proportion import compute_exact_interval
 from .._random import CellBinomialSampler, compute_weight_moments, draw_partial_weight
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
@@ -122,7 +122,9 @@ class CellSample(PooledPredictions):
         if len(table) > max_cells:
             table, _ = merge_cells_to_limit(table, shift, max_cells)
         return cls(
-            compute_mean_scores(table), table[:, N0 : N0 + 2], *get_label_sums(table)
+            compute_mean_scores(table),
+            table[:, COUNT_COLUMN_0 : COUNT_COLUMN_0 + 2],
+            *get_label_sums(table),
         )
 
     @property

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from .._kernels._cells import (
+    COUNT_COLUMN_0,
+    COUNT_COLUMN_1,
     DISTANCE_STEP_BITS,
-    ID,
-    N0,
-    N1,
-    OFFSET,
+    IDENTITY_COLUMN,
+    N_UNWEIGHTED_COLUMNS,
+    N_WEIGHTED_COLUMNS,
+    OFFSET_COLUMN,
     TOTAL_NAMES,
-    UNWEIGHTED_COLUMNS,
-    WEIGHTED_COLUMNS,
     add_weight_columns,
     count_dropped_bits,
     decode_cells,
@@ -98,7 +98,7 @@ class CellState(CellTable):
     """
 
     def __init__(self, max_cells: int) -> None:
-        super().__init__(UNWEIGHTED_COLUMNS)
+        super().__init__(N_UNWEIGHTED_COLUMNS)
         self.max_cells = max_cells
         self.sums = [0] * len(TOTAL_NAMES)
 
@@ -177,7 +177,7 @@ class CellState(CellTable):
         other_cells = other.table
         # Cells of both must have the same borders before they can be added.
         shift = max(self.shift, other.shift)
-        if WEIGHTED_COLUMNS in (own_cells.shape[1], other_cells.shape[1]):
+        if N_WEIGHTED_COLUMNS in (own_cells.shape[1], other_cells.shape[1]):
             own_cells = add_weight_columns(own_cells)
             other_cells = add_weight_columns(other_cells)
         all_cells = np.concatenate([own_cells, other_cells])
@@ -196,9 +196,9 @@ class CellState(CellTable):
             other_cells = add_weight_columns(other_cells)
         if own_cells.shape != other_cells.shape or self.shift != other.shift:
             return False
-        numbers = slice(OFFSET, None)
+        numbers = slice(OFFSET_COLUMN, None)
         return (
-            np.array_equal(own_cells[:, :OFFSET], other_cells[:, :OFFSET])
+            np.array_equal(own_cells[:, :OFFSET_COLUMN], other_cells[:, :OFFSET_COLUMN])
             and np.allclose(
                 view_as_float(own_cells)[:, numbers],
                 view_as_float(other_cells)[:, numbers],
@@ -225,7 +225,7 @@ class CellState(CellTable):
         )
 
     def _widen_table(self):
-        if self.table.shape[1] == UNWEIGHTED_COLUMNS:
+        if self.table.shape[1] == N_UNWEIGHTED_COLUMNS:
             self._table = add_weight_columns(self._table)
             self._slots = None
 
@@ -261,7 +261,7 @@ def count_rows_across(state: CellState, edges: AnyArray) -> int:
     """Return how many rows are in cells with scores below an edge and from it on."""
     table = state.table
     first, last = _find_key_ranges(table, state.shift)
-    is_high_side = table[:, ID] < 0
+    is_high_side = table[:, IDENTITY_COLUMN] < 0
     # Keys of the high side are those of 1 - p.
     near = np.where(
         is_high_side, 1.0 - decode_float_keys(first), decode_float_keys(first)
@@ -270,7 +270,7 @@ def count_rows_across(state: CellState, edges: AnyArray) -> int:
     edges = np.sort(edges)
     first_edge = np.searchsorted(edges, np.minimum(near, far), "right")
     last_edge = np.searchsorted(edges, np.maximum(near, far), "right")
-    rows = table[:, N0] + table[:, N1]
+    rows = table[:, COUNT_COLUMN_0] + table[:, COUNT_COLUMN_1]
     # the rows of such a cell have one score, known or not
     is_whole = (rows == 1) | (first == last)
     return int(rows[(first_edge < last_edge) & ~is_whole].sum())
@@ -278,14 +278,16 @@ def count_rows_across(state: CellState, edges: AnyArray) -> int:
 
 def _find_key_ranges(table, shift):
     """Return the first and the last key that rows of each cell may have."""
-    start, high_side = decode_cells(table[:, ID])
+    start, high_side = decode_cells(table[:, IDENTITY_COLUMN])
     last = find_last_cell_keys(
-        start, high_side, count_dropped_bits(table[:, ID], np.int64(shift))
+        start, high_side, count_dropped_bits(table[:, IDENTITY_COLUMN], np.int64(shift))
     )
-    offset = view_as_float(table)[:, OFFSET]
+    offset = view_as_float(table)[:, OFFSET_COLUMN]
     weight = get_label_sums(table)[0].sum(axis=1)
     # such a cell is as wide as a step: scores are kept in steps of 36 bits
-    is_one_step = (table[:, N0] + table[:, N1] == 1) | (offset == 0)
+    is_one_step = (table[:, COUNT_COLUMN_0] + table[:, COUNT_COLUMN_1] == 1) | (
+        offset == 0
+    )
     middle = (
         round_to_steps(start) + np.rint(offset / weight).astype(np.int64)
     ) << DISTANCE_STEP_BITS

@@ -20,14 +20,14 @@ from .._files.atomic import write_atomically
 from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._files.input_files import get_path_text
 from .._kernels._cells import (
+    COUNT_COLUMN_0,
+    COUNT_COLUMN_1,
     CUT_KEYS,
     DISTANCE_STEP_BITS,
-    ID,
-    N0,
-    N1,
-    OFFSET,
-    UNWEIGHTED_COLUMNS,
-    WEIGHTED_COLUMNS,
+    IDENTITY_COLUMN,
+    N_UNWEIGHTED_COLUMNS,
+    N_WEIGHTED_COLUMNS,
+    OFFSET_COLUMN,
     add_weight_columns,
     count_dropped_bits,
     decode_cells,
@@ -236,15 +236,19 @@ def is_summary_file(path: "str | os.PathLike[str]") -> bool:
 def _summary_to_table(summary):
     pa = import_optional("pyarrow", "cli")
     tables = [state.table for state in summary._states]
-    wide = any(table.shape[1] == WEIGHTED_COLUMNS for table in tables)
+    wide = any(table.shape[1] == N_WEIGHTED_COLUMNS for table in tables)
     cells = np.concatenate(
         [table if not wide else add_weight_columns(table) for table in tables]
     )
     columns = {
         name: cells[:, column]
-        for name, column in zip(_INTEGER_COLUMNS, (ID, N0, N1), strict=True)
+        for name, column in zip(
+            _INTEGER_COLUMNS,
+            (IDENTITY_COLUMN, COUNT_COLUMN_0, COUNT_COLUMN_1),
+            strict=True,
+        )
     }
-    numbers = view_as_float(cells)[:, OFFSET:]
+    numbers = view_as_float(cells)[:, OFFSET_COLUMN:]
     columns |= dict(zip(_FLOAT_COLUMNS, numbers.T, strict=False))
     if len(tables) > 1:
         problem = np.repeat(
@@ -356,14 +360,15 @@ def _assemble_summary(cls, table, metadata):
     if classes is not None and labels.pos_label is not None:
         labels.positive = classes.tolist().index(labels.pos_label)
     columns = [column for column in table.column_names if column != "problem"]
-    wide = len(columns) == WEIGHTED_COLUMNS
+    wide = len(columns) == N_WEIGHTED_COLUMNS
     if tuple(columns) != (
         *_INTEGER_COLUMNS,
         *_FLOAT_COLUMNS[: len(columns) - len(_INTEGER_COLUMNS)],
     ):
         raise ValueError(f"the columns {columns}")
     cells = np.zeros(
-        (len(table), WEIGHTED_COLUMNS if wide else UNWEIGHTED_COLUMNS), dtype=np.int64
+        (len(table), N_WEIGHTED_COLUMNS if wide else N_UNWEIGHTED_COLUMNS),
+        dtype=np.int64,
     )
     for place, name in enumerate(columns):
         target = cells if name in _INTEGER_COLUMNS else view_as_float(cells)
@@ -447,7 +452,9 @@ def _replace_column(table, old, new, values):
 def _count_common_trailing_zeros(table, shift):
     if shift:
         return DISTANCE_STEP_BITS - 1
-    used = int(np.bitwise_or.reduce(decode_cells(table[:, ID])[0], initial=0))
+    used = int(
+        np.bitwise_or.reduce(decode_cells(table[:, IDENTITY_COLUMN])[0], initial=0)
+    )
     return (used & -used).bit_length() - 1 if used else 0
 
 

@@ -275,7 +275,7 @@ class GaussianLogisticModel:
         rows = []
         start = None
         for value in strengths:
-            inner, norm, start = self._solve_weights(value, start)
+            inner, norm, start = self._solve_weight_overlap_and_norm(value, start)
             # Each strength starts from the solution of the one before, since the
             # solution changes continuously.
             parts = self.compute_weight_loss(inner, norm, loss)
@@ -326,8 +326,8 @@ class GaussianLogisticModel:
         weights = np.exp(log_density - special.betaln(a, b)) * np.cosh(t)
         return self.smallest + x, weights / weights.sum()
 
-    def _solve_weights(self, strength, start):
-        """Solve for the inner product and norm of the weights (corrected equations)."""
+    def _solve_weight_overlap_and_norm(self, strength, start):
+        """Solve the corrected equations of the weights: inner product with the truth, and norm."""
         s = self._nodes
         weights = self._weights
         c2 = self.scale_**2

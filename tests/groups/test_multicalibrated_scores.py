@@ -18,9 +18,9 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedScores
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators._booster import (
-    BoostedCorrection,
     BoosterOptions,
     BoosterRows,
+    BoostingRounds,
     _RoundTracker,
     sum_losses,
 )
@@ -128,14 +128,14 @@ def test_the_training_loss_never_rises(options):
     p, y, _, _ = draw(800)
     rows = rows_of(p, y)
     settings = BoosterOptions(**SETTINGS, **options)
-    correction = BoostedCorrection(rows, settings.n_bins)
-    track = _RoundTracker(rows, correction.coding)
+    rounds = BoostingRounds(rows, settings.n_bins)
+    track = _RoundTracker(rows, rounds.coding)
     losses = [sum_losses(track.margin, rows)]
     for _ in range(15):
-        correction.grow_step(track, settings, 20.0)
+        rounds.grow_step(track, settings, 20.0)
         losses.append(sum_losses(track.margin, rows))
     assert (np.diff(losses) <= 1e-9).all()
-    assert np.array_equal(correction.predict(rows), track.margin)
+    assert np.array_equal(rounds.predict(rows), track.margin)
 
 
 @pytest.mark.slow
@@ -570,11 +570,11 @@ def test_a_failing_fit_leaves_nothing(case):
 def test_the_first_steps_are_what_was_fitted_first(case):
     p, y, _, _, _ = case
     rows = rows_of(p, y)
-    long, short = BoostedCorrection(rows, 64), BoostedCorrection(rows, 64)
-    for correction, n_steps in ((long, 8), (short, 4)):
-        track = _RoundTracker(rows, correction.coding)
+    long, short = BoostingRounds(rows, 64), BoostingRounds(rows, 64)
+    for rounds, n_steps in ((long, 8), (short, 4)):
+        track = _RoundTracker(rows, rounds.coding)
         for _ in range(n_steps):
-            correction.grow_step(track, BoosterOptions(**SETTINGS), 20.0)
+            rounds.grow_step(track, BoosterOptions(**SETTINGS), 20.0)
     assert [len(one.trees) for one in long.rounds] == [3, 3, 2]
     assert [len(one.trees) for one in long.keep_first_steps(4).rounds] == [
         3,

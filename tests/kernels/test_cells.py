@@ -7,7 +7,7 @@ from sklearn_calib._kernels import _cells
 from sklearn_calib._kernels._cells import (
     ALLOWED_BIT_SHIFTS,
     CUT_KEYS,
-    ID,
+    IDENTITY_COLUMN,
     compute_mean_scores,
     count_dropped_bits,
     decode_cells,
@@ -154,9 +154,9 @@ def test_rows_lie_in_the_width_of_their_cell():
         t = np.where(high, 1 - p, p)[order]
         first = np.flatnonzero(np.append(True, np.diff(group) > 0))
         spread = np.maximum.reduceat(t, first) - np.minimum.reduceat(t, first)
-        start, side = decode_cells(table[:, ID])
+        start, side = decode_cells(table[:, IDENTITY_COLUMN])
         last = find_last_cell_keys(
-            start, side, count_dropped_bits(table[:, ID], np.int64(shift))
+            start, side, count_dropped_bits(table[:, IDENTITY_COLUMN], np.int64(shift))
         )
         own = 2.0**-36 * decode_float_keys(last) + 4e-319  # what rounding to a key adds
         assert (
@@ -179,7 +179,7 @@ def test_the_complement_keeps_its_digits_and_the_score_its_own():
         for shift in (16, 30, 52):
             ids, _ = identify_cells(1 - rest, rest, shift)
             table = np.zeros((len(ids), 4), dtype=np.int64)
-            table[:, ID], table[:, 1] = ids, 1
+            table[:, IDENTITY_COLUMN], table[:, 1] = ids, 1
             bins = [
                 np.searchsorted(np.arange(61) / 60, x)
                 for x in (1 - rest, compute_mean_scores(table)[:, 1])

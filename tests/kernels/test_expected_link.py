@@ -12,8 +12,8 @@ from sklearn_calib._kernels import _expected_link
 from sklearn_calib._kernels._expected_link import (
     average_clipped_relu,
     average_logistic,
+    compute_label_log_proba_and_derivatives,
     compute_label_proba,
-    compute_log_likelihood,
     log_average_logistic,
     log_average_probit,
     make_numerical_average,
@@ -137,15 +137,17 @@ def test_logarithms_of_the_lower_tail(mu, tau):
 def test_log_likelihood_derivatives(link, tau):
     mu = np.array([0.3, 0.8, -2.0, 4.0, -30.0 if link in ("logit", "probit") else -1.0])
     for positive in (mu > -99, mu < -99):
-        _, by_mu, by_tau = compute_log_likelihood(link, mu, tau, positive)
+        _, by_mu, by_tau = compute_label_log_proba_and_derivatives(
+            link, mu, tau, positive
+        )
         step = 1e-5
         up, down = (
-            compute_log_likelihood(link, mu + d, tau, positive)[0]
+            compute_label_log_proba_and_derivatives(link, mu + d, tau, positive)[0]
             for d in (step, -step)
         )
         assert_allclose(by_mu, (up - down) / (2 * step), rtol=1e-6, atol=1e-7)
         up, down = (
-            compute_log_likelihood(link, mu, tau + d, positive)[0]
+            compute_label_log_proba_and_derivatives(link, mu, tau + d, positive)[0]
             for d in (step, -step)
         )
         assert_allclose(by_tau, (up - down) / (2 * step), rtol=1e-6, atol=1e-7)

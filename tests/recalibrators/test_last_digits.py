@@ -8,7 +8,9 @@ from scipy.special import expit
 from test_soft_labels import RECALIBRATORS, doubled, shares
 from words import QUICKER
 
-from sklearn_calib._kernels._expected_link import compute_log_likelihood
+from sklearn_calib._kernels._expected_link import (
+    compute_label_log_proba_and_derivatives,
+)
 from sklearn_calib._kernels._logistic import fit_logistic
 from sklearn_calib._simplex_array import compute_log_odds
 from sklearn_calib.recalibrators import AngularCalibration, StackedCalibration
@@ -71,7 +73,7 @@ def test_an_angular_fit_ends_where_its_slope_is_rounding(link):
         a, b, theta = part.link_slope_, part.link_intercept_, part.theta_
         tau = a * np.sin(theta)
         given = a * np.cos(theta) * s + b, tau, labels == c
-        _, by_mu, by_tau = compute_log_likelihood(link, *given)
+        _, by_mu, by_tau = compute_label_log_proba_and_derivatives(link, *given)
         share = mass / mass.sum()
         slope = np.array([share @ (by_mu * s), share @ by_mu, share @ by_tau])
         assert np.abs(slope[: 3 if tau > 0 else 2]).max() < 1e-13

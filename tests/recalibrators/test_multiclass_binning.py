@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_calib._kernels._level_merging import (
-    MergeRule,
+    CorrectionRule,
     SinglePool,
     SplitPools,
     calibrate_cells,
@@ -146,7 +146,7 @@ def test_against_fractions(block):
         compared += 1
         first = round_to_simplex(heavy, n_levels)
         found = calibrate_cells(
-            heavy, labels, first, MergeRule(n_levels, float(tolerance), float(n))
+            heavy, labels, first, CorrectionRule(n_levels, float(tolerance), float(n))
         )
         assert (found.n_iter, found.n_merges, found.converged) == (count, joined, True)
         for i, group in groups.items():
@@ -166,7 +166,10 @@ def test_oracle(oracle, name):
     assert heavy.tolist() == expected["bins"]
     first = round_to_simplex(heavy, case["lam"])
     found = calibrate_cells(
-        heavy, labels, first, MergeRule(case["lam"], expected["tol"], float(len(y)))
+        heavy,
+        labels,
+        first,
+        CorrectionRule(case["lam"], expected["tol"], float(len(y))),
     )
     assert (found.n_iter, found.n_merges) == (expected["n_iter"], expected["n_merges"])
     for group in expected["groups"]:
@@ -203,7 +206,7 @@ def test_invariants(vector):
         )
         mass = rng.dirichlet(np.ones(len(level)))
         labels = mass[:, None] * rng.dirichlet(np.ones(4) * 0.5, len(level))
-        rule = MergeRule(
+        rule = CorrectionRule(
             12,
             1e-3,
             5000.0,

@@ -4,7 +4,7 @@ import numpy as np
 from cells_by_sorting import by_sorting
 
 from sklearn_calib._kernels._cells import (
-    ID,
+    IDENTITY_COLUMN,
     compute_mean_scores,
     encode_cells,
     encode_float_keys,
@@ -45,5 +45,5 @@ def kept_bits(p):
     ids = encode_cells(encode_float_keys(np.where(high, 1 - flat, flat)), high).view(
         np.uint64
     )
-    place = np.searchsorted(table[:, ID].view(np.uint64), ids)
+    place = np.searchsorted(table[:, IDENTITY_COLUMN].view(np.uint64), ids)
     return compute_mean_scores(table)[place, 1].reshape(p.shape)

@@ -8,7 +8,7 @@ from error_fields import raises_invalid_input
 from laws import LAWS, kept_bits, sample
 
 from sklearn_calib import metrics
-from sklearn_calib._kernels._cells import N0, OFFSET, view_as_float
+from sklearn_calib._kernels._cells import COUNT_COLUMN_0, OFFSET_COLUMN, view_as_float
 from sklearn_calib.decomposition import isotonic_refinement_brier
 from sklearn_calib.inference import spiegelhalter_test
 from sklearn_calib.summary import CalibrationSummary
@@ -36,7 +36,9 @@ def test_golden_values():
             bits,
             False,
         )
-        assert view_as_float(summary._states[0].table)[:, OFFSET].sum() == offsets
+        assert (
+            view_as_float(summary._states[0].table)[:, OFFSET_COLUMN].sum() == offsets
+        )
         assert summary.measure("brier_loss") == pytest.approx(
             0.1620546470555, abs=1e-13
         )
@@ -77,10 +79,10 @@ def test_equal_to_sorting(law, max_cells):
             table, shift = by_sorting(p, y, max_cells, w, c)
             found = summary._states[0].table
             assert summary._states[0].shift == shift
-            assert np.array_equal(found[:, :OFFSET], table[:, :OFFSET])
+            assert np.array_equal(found[:, :OFFSET_COLUMN], table[:, :OFFSET_COLUMN])
             assert np.allclose(
-                view_as_float(found)[:, OFFSET:],
-                view_as_float(table)[:, OFFSET:],
+                view_as_float(found)[:, OFFSET_COLUMN:],
+                view_as_float(table)[:, OFFSET_COLUMN:],
                 1e-12,
                 0,
             )
@@ -127,8 +129,8 @@ def test_order_and_partition_do_not_matter(law, small_cells):
             parts.append(first + parts.pop(rng.integers(len(parts))))
         assert parts[0] == once
         assert np.array_equal(
-            parts[0]._states[0].table[:, : OFFSET + 1],
-            once._states[0].table[:, : OFFSET + 1],
+            parts[0]._states[0].table[:, : OFFSET_COLUMN + 1],
+            once._states[0].table[:, : OFFSET_COLUMN + 1],
         )
 
 
@@ -483,7 +485,7 @@ def test_repr_and_properties():
         == f"<CalibrationSummary of 10000 rows in {summary.n_cells} cells, 9 significant bits>"
     )
     assert summary.weight == summary.n_samples == 10_000 and summary.max_cells == 4096
-    assert summary._states[0].table[:, N0].sum() == (y == 0).sum()
+    assert summary._states[0].table[:, COUNT_COLUMN_0].sum() == (y == 0).sum()
     assert (
         repr(CalibrationSummary().update([1], [0.5]))
         == "<CalibrationSummary of 1 rows in 1 cells, exact>"
