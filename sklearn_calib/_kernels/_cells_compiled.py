@@ -260,13 +260,7 @@ def sum_weighted_losses(p, q, y, weight, count):
         fill_negative_logs(right, LOG_LOSS_FLOOR, right)
         block_terms = terms[:, : len(block_p)]
         _fill_weighted_terms(
-            block_p,
-            block_q,
-            right,
-            off,
-            weight[rows],
-            count[rows],
-            block_terms,
+            block_p, block_q, right, off, weight[rows], count[rows], block_terms
         )
         sums = add_sums(sums, sum_exactly(block_terms))
     return [int(count.sum()) << SUM_FRACTION_BITS, *sums, wrong << SUM_FRACTION_BITS]
@@ -373,25 +367,14 @@ def insert_cells(slots, cells, shift):
         else None
     )
     _write_cells_to_slots(
-        slots,
-        cells,
-        np.uint64(shift),
-        _count_slot_bits(slots),
-        pattern,
+        slots, cells, np.uint64(shift), _count_slot_bits(slots), pattern
     )
 
 
 @compile_kernel
 def _write_cells_to_slots(slots, cells, shift, bits, pattern):
     for i in range(len(cells)):
-        slot = _find_slot(
-            slots,
-            cells[i, IDENTITY_COLUMN],
-            i,
-            pattern,
-            shift,
-            bits,
-        )
+        slot = _find_slot(slots, cells[i, IDENTITY_COLUMN], i, pattern, shift, bits)
         for j in range(cells.shape[1]):
             slots[slot, j] = cells[i, j]
 
@@ -490,10 +473,7 @@ def merge_cells_to_limit(cells, shift, max_cells):
         low, high = (low, middle) if is_within_limit(middle) else (middle + 1, high)
     shift = ALLOWED_BIT_SHIFTS[high]
     n_cells = _merge_cell_runs(
-        cells,
-        view_as_float(cells),
-        *_make_unsigned_shifts(shift),
-        _FLAT_CUT_KEYS,
+        cells, view_as_float(cells), *_make_unsigned_shifts(shift), _FLAT_CUT_KEYS
     )
     return cells[:n_cells].copy(), shift
 

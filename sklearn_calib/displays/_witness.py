@@ -176,10 +176,7 @@ class WitnessDisplay(Display):
         """
         ends = np.concatenate([[0.0], self.witness.scores, [1.0]])
         curve = self.curve
-        return [
-            [(curve.predicted, curve.observed)],
-            [(ends, self.witness(ends))],
-        ]
+        return [[(curve.predicted, curve.observed)], [(ends, self.witness(ends))]]
 
     _subplot_options: ClassVar = {
         "figsize": (5, 6),
@@ -210,12 +207,7 @@ class WitnessDisplay(Display):
         self.witness.plot(ax=below, **witness_style)
         p = self.witness.scores
         below.fill_between(
-            p,
-            0,
-            self.witness(p),
-            color=witness_style["color"],
-            alpha=0.2,
-            lw=0,
+            p, 0, self.witness(p), color=witness_style["color"], alpha=0.2, lw=0
         )
         below.set_title(f"smooth calibration error {self.error:.4f}", fontsize="medium")
 

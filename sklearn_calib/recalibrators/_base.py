@@ -291,11 +291,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             if not soft_labels and new._fit_in_passes(X, y, sample_weight, classes):
                 return self
             rows = new._validate_fit(
-                X,
-                y,
-                sample_weight,
-                classes,
-                soft_labels=soft_labels,
+                X, y, sample_weight, classes, soft_labels=soft_labels
             )
             new.classes_ = rows.classes
             new._set_input_features(X, rows.proba, reset=True)
@@ -647,12 +643,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
         if isinstance(X, np.ndarray):
             return proba
-        return reorder_columns(
-            proba,
-            X,
-            self.classes_,
-            self._get_feature_names_in(),
-        )
+        return reorder_columns(proba, X, self.classes_, self._get_feature_names_in())
 
     def _get_feature_names_in(self):
         return getattr(self, "feature_names_in_", None)
@@ -794,12 +785,7 @@ def validate_fit_input(
     is_ordered = classes is not None
     if soft_labels:
         soft = validate_soft_labels(
-            y,
-            sample_weight,
-            classes,
-            n_rows=len(proba),
-            scores=X,
-            input_name="y",
+            y, sample_weight, classes, n_rows=len(proba), scores=X, input_name="y"
         )
         items = soft.items
         proba, y, sample_weight, classes = soft.expand_to_weighted_rows(proba)
