@@ -26,8 +26,8 @@ def compute_finite_log_odds(score, complement):
     return np.log(np.maximum(score, tiny)) - np.log(np.maximum(complement, tiny))
 
 
-def subtract_probabilities_of_log_odds(low, high):
-    """Return the difference p(high) - p(low) of two probabilities, for low <= high."""
+def subtract_sigmoids(low, high):
+    """Return sigmoid(high) - sigmoid(low) of log-odds, for low <= high."""
     # The difference of two nearly equal probabilities would cancel; this product has
     # full relative precision.
     return -np.expm1(low - high) * expit(high) * expit(-low)

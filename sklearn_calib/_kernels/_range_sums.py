@@ -10,10 +10,7 @@ from scipy.special import expit
 
 from ._binning import BIN_EDGE_TOLERANCE, blend_with_base_rate
 from ._compile import compile_kernel
-from ._log_odds import (
-    average_log_odds_as_probabilities,
-    subtract_probabilities_of_log_odds,
-)
+from ._log_odds import average_log_odds_as_probabilities, subtract_sigmoids
 
 # Distances that agree to 10 digits are treated as equal.
 _DISTANCE_TOLERANCE = 1e-10
@@ -116,12 +113,8 @@ class WindowEstimator:
         right = np.searchsorted(center, score)
         radius = np.full(len(score), np.inf)
         for i in (np.minimum(right, len(center) - 1), np.maximum(right - 1, 0)):
-            below = subtract_probabilities_of_log_odds(
-                np.minimum(first[i], score), score
-            )
-            above = subtract_probabilities_of_log_odds(
-                score, np.maximum(last[i], score)
-            )
+            below = subtract_sigmoids(np.minimum(first[i], score), score)
+            above = subtract_sigmoids(score, np.maximum(last[i], score))
             radius = np.minimum(radius, np.maximum(below, above))
         p = expit(score)
         complement = expit(-score)
@@ -164,12 +157,8 @@ class WindowEstimator:
             left = np.maximum(right - 1, 0)
             before = self.log_odds[left]
             after = self.log_odds[right]
-            below = subtract_probabilities_of_log_odds(
-                np.minimum(before, lonely), lonely
-            )
-            above = subtract_probabilities_of_log_odds(
-                lonely, np.maximum(after, lonely)
-            )
+            below = subtract_sigmoids(np.minimum(before, lonely), lonely)
+            above = subtract_sigmoids(lonely, np.maximum(after, lonely))
             takes_left = below <= above * (1 + _DISTANCE_TOLERANCE)
             takes_right = above <= below * (1 + _DISTANCE_TOLERANCE)
             start[empty] = np.where(takes_left, left, right)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._argument_checks import is_number
-from .._kernels._log_odds import subtract_probabilities_of_log_odds
+from .._kernels._log_odds import subtract_sigmoids
 from .._simplex_array import SMALLEST_PROBABILITY
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Curve, Mixture, PiecewiseLinear, SoftmaxAffine, Steps
@@ -150,9 +150,7 @@ def _drop_knots(node, tolerance):
         # A change of log-odds changes the probability by at most a quarter of it.
         tolerance = tolerance / _MAX_SIGMOID_SLOPE
     length = (
-        subtract_probabilities_of_log_odds
-        if node.scale == "proba"
-        else lambda low, high: high - low
+        subtract_sigmoids if node.scale == "proba" else lambda low, high: high - low
     )
     first = 0
     last = len(node.knots) - 1

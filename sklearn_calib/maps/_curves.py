@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit
 from .._kernels._log_odds import (
     find_smallest_rounded_beyond,
     round_to_36_bits,
-    subtract_probabilities_of_log_odds,
+    subtract_sigmoids,
 )
 from .._simplex_array import convert_log_odds
 from .._typing import AnyArray, FloatArray
@@ -139,7 +139,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             return low, high - low
         return (
             low,
-            subtract_probabilities_of_log_odds(low, high),
+            subtract_sigmoids(low, high),
             _log_sigmoid(high),
             np.expm1(low - high),
         )
