@@ -22,7 +22,7 @@ from sklearn_calib.report._pictures import (
     has_rare_events,
     make_curves,
 )
-from sklearn_calib.report._sections import explain_measures
+from sklearn_calib.report._sections import make_meanings_section
 from sklearn_calib.report._svg import (
     LARGE_FRAME,
     SMALL_FRAME,
@@ -554,6 +554,6 @@ def test_the_number_of_a_dot_at_the_right_edge_is_inside_the_picture(last):
 
 
 def test_the_page_describes_measures_and_does_not_order_to_compute_them():
-    drawn = explain_measures({"brier_loss", "smooth_calibration_error"}).picture
+    drawn = make_meanings_section({"brier_loss", "smooth_calibration_error"}).picture
     assert "<dd>The mean squared distance between probabilities" in drawn
     assert "<dd>Smooth calibration error" in drawn

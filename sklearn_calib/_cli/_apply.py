@@ -12,7 +12,7 @@ from .._typing import FloatArray
 from ..exceptions import add_error_context
 from ._classes import match_named_classes
 from ._console import Screen, show_progress
-from ._map import EDITED_HELP, check_score_kind, label_names, load_map
+from ._map import EDITED_HELP, check_score_kind, format_label_names, load_map
 from ._messages import KEEP_MISSING_HINTS, invalid_option
 from ._outputs import check_writable
 from ._remote import local_files
@@ -218,7 +218,7 @@ def _match_columns_to_classes(exported_map, names, options):
     from .._validation import find_columns
 
     k = len(exported_map.classes_)
-    class_names = ", ".join(label_names(exported_map))
+    class_names = ", ".join(format_label_names(exported_map))
     if len(names) != k and (k != 2 or len(names) != 1):
         raise invalid_option(
             expected=(

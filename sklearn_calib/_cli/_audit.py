@@ -64,11 +64,11 @@ def add_command(commands: Any) -> None:
         "intervals, tests and the verdict count these clusters instead of rows "
         "(tables are held in memory; for subgroups see --by)",
     )
-    add_grades(columns)
+    add_grades_option(columns)
     order = "report even if another order of the columns fits far better"
     parser.add_reading_options(mends=True, order=order)
     _add_computation_options(parser.add_argument_group("work"))
-    _add_results(parser.add_argument_group("results"))
+    _add_result_options(parser.add_argument_group("results"))
     parser.set_defaults(run=run_audit)
 
 
@@ -88,7 +88,7 @@ def _add_computation_options(group):
     group.add_shared_options("--query", "--dask")
 
 
-def _add_results(group):
+def _add_result_options(group):
     group.add_report_options()
     group.add_argument(
         "--save",
@@ -187,7 +187,7 @@ def _divides_rows_by_sums(scores):
     return False
 
 
-def add_grades(group: Any) -> None:
+def add_grades_option(group: Any) -> None:
     """Add the option."""
     group.add_argument(
         "--grades",

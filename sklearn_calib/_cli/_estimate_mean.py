@@ -61,7 +61,7 @@ def add_command(commands: Any) -> None:
         examples=EXAMPLES,
     )
     parser.add_file_arguments()
-    _add_columns(parser.add_argument_group("columns"))
+    _add_column_options(parser.add_argument_group("columns"))
     parser.add_reading_options(missing=("drop",), sums=False)
     work = parser.add_argument_group("work")
     work.add_argument(
@@ -84,7 +84,7 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=run_estimate_mean, level=0.95)
 
 
-def _add_columns(group):
+def _add_column_options(group):
     for option, text in _COLUMN_HELP.items():
         required = option in ("--label", "--score")
         group.add_argument(option, metavar="COLUMN", required=required, help=text)

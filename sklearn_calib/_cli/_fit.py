@@ -141,11 +141,11 @@ def run_fit(options: Request) -> int:
         if table_options:
             check_options_needing_all_rows(files, options)
         elif not whole and should_summarize_files(files, options, several=False):
-            return _fit_large(files, options)
+            return _fit_block_by_block(files, options)
         rows = load_rows(files, options)
         several = _needs_unpooled_rows(len(rows.names), options)
         if not whole and (several or len(rows.labels) > _MAX_UNPOOLED_ROWS):
-            return _fit_large(files, options)
+            return _fit_block_by_block(files, options)
         with add_error_context(source=describe_files(files)):
             return _fit_rows(rows, options, (len(rows.labels), len(rows.labels)))
 
@@ -208,7 +208,7 @@ def _needs_unpooled_rows(n_columns, options):
     return n_columns > 2 or options.score_kind == "logits" or options.group is not None
 
 
-def _fit_large(files, options):
+def _fit_block_by_block(files, options):
     """Learn from rows that are read block by block."""
     from ._large import summarize_files
 

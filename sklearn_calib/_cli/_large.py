@@ -68,7 +68,7 @@ def audit_groups(
     partitions = []
     for name, column in values.items():
         listed, counts = column.make_table()
-        listed = _parse_values(listed, column)
+        listed = _parse_group_values(listed, column)
         # The groups of a column are known after its values have been counted; then the
         # rows are counted by group and score.
         partition = partition_values(
@@ -101,7 +101,7 @@ def audit_groups(
     return grouped.summary, audited
 
 
-def _audit_saved(files, by):
+def _audit_saved_summaries(files, by):
     """Return the summary of all rows, and the groups that the folders of saved summaries name."""
     with show_progress("reading") as advance:
         summary_by_group = summarize(files, by=[*by], progress=advance)
@@ -113,7 +113,7 @@ def _audit_saved(files, by):
     return sum(summary_by_group.values()), groups
 
 
-def _parse_values(values, column):
+def _parse_group_values(values, column):
     """Return values of a column as if it had been read at once."""
     import pandas as pd
 
@@ -191,7 +191,7 @@ def check_options_needing_all_rows(files: "Sequence[str]", options: Request) -> 
 def _check_columns(file, options):
     """Raise an error for unnamed columns or grades of several classes, before rows are read."""
     options.check_required_columns_named(make_printable(file))
-    n_columns = len(_find_roles(file, options).scores)
+    n_columns = len(_find_column_roles(file, options).scores)
     if options.grades is not None and n_columns > 2:
         raise invalid_option(
             expected="the column of one class in --prob, whose probability has --grades",
@@ -208,7 +208,7 @@ def _is_saved_summary(file):
         return False
 
 
-def _find_roles(file, options):
+def _find_column_roles(file, options):
     """Return the columns of a file by what they are for."""
 
     def pick_columns(present):
@@ -263,7 +263,9 @@ def summarize_files(
         name = files[0] if len(files) == 1 else f"{len(files)} summaries"
         groups = None
         if options.by:
-            summary, groups = _audit_saved(files, options.get_group_columns(()))
+            summary, groups = _audit_saved_summaries(
+                files, options.get_group_columns(())
+            )
         else:
             with show_progress("reading") as advance:
                 summary = summarize(files, progress=advance)
@@ -281,7 +283,7 @@ def summarize_files(
 
 def _summarize_rows(files, table, options, rows, all_labels):
     """Do as `summarize_files`; labels are read till each column has a class, or `all_labels`."""
-    roles = _find_roles(table, options)
+    roles = _find_column_roles(table, options)
     draw = make_draw(options, roles.features, rows or len(roles.scores) > 2)
     order = _find_classes(files, options, roles, all_labels)
     columns = sort_by_class_order(roles.scores, order.classes)

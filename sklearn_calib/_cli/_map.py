@@ -57,6 +57,6 @@ def check_score_kind(exported_map: "ExportedMap", kind: str, file: str) -> None:
     )
 
 
-def label_names(exported_map: "ExportedMap") -> list[Any]:
+def format_label_names(exported_map: "ExportedMap") -> list[Any]:
     """Return the labels of a map, as the command line names them."""
     return [make_printable(label, 40) for label in exported_map.classes_.tolist()]

@@ -119,11 +119,11 @@ def add_command(commands: Any) -> None:
         help="with more than two classes, watch each one against the others (default: "
         "the largest probability)",
     )
-    _add_results(parser)
+    _add_result_options(parser)
     parser.set_defaults(run=run_monitor, words=MISSING_LABEL_HINTS, modules=("pandas",))
 
 
-def _add_results(parser: Any) -> None:
+def _add_result_options(parser: Any) -> None:
     results = parser.add_argument_group("results")
     results.add_argument(
         "--state",
@@ -329,7 +329,7 @@ def _update_monitor(
     tables = _check_first_rows_column_order(batches, options)
     try:
         return _add_rows(batches.iter_batches(tables), batches, options)
-    except (MixedTimesError, _Backwards):
+    except (MixedTimesError, _OverlappingBatchError):
         pass
     if is_unpacked_size_above(batches.files, _MIN_UNORDERED_NOTE_BYTES):
         print_note(
@@ -386,7 +386,7 @@ def _iter_and_free(first, rest):
     yield from rest
 
 
-class _Backwards(Exception):
+class _OverlappingBatchError(Exception):
     """A batch begins before the last one ends."""
 
 
@@ -405,7 +405,7 @@ def _add_rows(rows, batches, options):
             update(batch.labels, batch.scores, time=time, soft_labels=soft)
         except InvalidInputError as error:
             if began and error.hint == TIME_ORDER_HINT:  # it runs backwards
-                raise _Backwards from error
+                raise _OverlappingBatchError from error
             error.set_fields(source=describe_files(batches.files))
             raise
         began = True

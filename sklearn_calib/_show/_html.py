@@ -33,7 +33,7 @@ def render_html(sections: Iterable[Section], level: int = 2) -> str:
     written = []
     for section in sections:
         if section.is_for("html"):
-            written.append(_render_section(section, level))
+            written.append(_render_html_section(section, level))
     return "\n".join(filter(None, written))
 
 
@@ -43,7 +43,7 @@ def wrap_for_notebook(text: str, style: str = "") -> str:
     return f'<div class="sklearn-calib">\n{css}\n{text}</div>'
 
 
-def _render_section(section, level):
+def _render_html_section(section, level):
     blocks = [f"<p>{escape_html(sentence, None)}</p>" for sentence in section.sentences]
     if section.items:
         items = "".join(f"<li>{escape_html(item, None)}</li>" for item in section.items)
@@ -88,7 +88,9 @@ def render_html_table(table: Table) -> str:
             for _, rows in groupby(table.rows, lambda row: get_cell_text(row[0]))
         ]
         between = "</tbody>\n<tbody>\n"
-    body = between.join(_render_rows(group, table.n_name_columns) for group in groups)
+    body = between.join(
+        _render_html_rows(group, table.n_name_columns) for group in groups
+    )
     caption = (
         f"<caption>{escape_html(table.title, None)}</caption>" if table.title else ""
     )
@@ -99,14 +101,14 @@ def render_html_table(table: Table) -> str:
     )
 
 
-def _render_rows(group, names):
+def _render_html_rows(group, names):
     """Write rows that share their first name."""
     text = ""
     for first, *rest in group:
         cells = ""
         for place, cell in enumerate(rest, 1):
             kind = ' class="text"' if place < names else ""
-            cells += f"<td{kind}>{_render_cell(cell)}</td>"
+            cells += f"<td{kind}>{_render_html_cell(cell)}</td>"
         scope = (
             f'scope="rowgroup" rowspan="{len(group)}"'
             if len(group) > 1
@@ -127,7 +129,7 @@ def _render_heading(name, is_text_section):
     return f'<th scope="col"{kind}>{text}</th>' if text else "<td></td>"
 
 
-def _render_cell(cell):
+def _render_html_cell(cell):
     text = _render_name(escape_html(get_cell_text(cell))).replace(" %", "&nbsp;%")
     text = re.sub(r"\d[\d.]*e-\d+", r'<span class="unsplit">\g<0></span>', text)
     if not isinstance(cell, Cell):

@@ -13,7 +13,7 @@ from ._sections import Cell, Section, Table, Writer, get_cell_text
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_LINE_CHARACTERS = 100
+_MAX_LINE_CHARACTERS = 100
 
 
 def render_text(sections: Iterable[Section]) -> str:
@@ -22,7 +22,7 @@ def render_text(sections: Iterable[Section]) -> str:
     return "\n\n".join(map("\n".join, writer.iter_blocks(sections)))
 
 
-def _wrap_paragraph(text, width=_LINE_CHARACTERS):
+def _wrap_paragraph(text, width=_MAX_LINE_CHARACTERS):
     """Wrap a text, but never between a number and its percent sign."""
     return fill(text.replace(" %", "\xa0%"), width).replace("\xa0%", " %")
 
@@ -48,13 +48,15 @@ def render_markdown(sections: Iterable[Section], level: int = 1) -> str:
     """Write sections below each other; `level` is that of their headings."""
     return (
         "\n\n".join(
-            filter(None, (_render_section(section, level) for section in sections))
+            filter(
+                None, (_render_markdown_section(section, level) for section in sections)
+            )
         )
         + "\n"
     )
 
 
-def _render_section(section, level):
+def _render_markdown_section(section, level):
     if not section.is_for("markdown"):
         return ""
     heading = section.title or section.name
@@ -99,7 +101,7 @@ def iter_terminal_renderables(
     from rich.text import Text
 
     bold = partial(Text, style="bold")
-    short = min(width, _LINE_CHARACTERS)
+    short = min(width, _MAX_LINE_CHARACTERS)
 
     def wrap_text(text):
         return Text(_wrap_paragraph(text, short))
@@ -115,18 +117,18 @@ def iter_terminal_renderables(
 def _render_table_by_first_name(table, width):
     """Split a table with two columns of names, which would leave too little width for numbers."""
     if table.n_name_columns < 2:
-        return _render_table(table, width)
+        return _render_terminal_table(table, width)
     lines = []
     for first, rows in groupby(table.rows, lambda row: get_cell_text(row[0])):
         less = Table(table.header[1:], [row[1:] for row in rows], first)
         less = less._replace(
             hidden_if_narrow=[place - 1 for place in table.hidden_if_narrow]
         )
-        lines += [*[""] * bool(lines), *_render_table(less, width)]
+        lines += [*[""] * bool(lines), *_render_terminal_table(less, width)]
     return lines
 
 
-def _render_table(table: Table, width: int) -> "list[RenderableType]":
+def _render_terminal_table(table: Table, width: int) -> "list[RenderableType]":
     """Draw a title, boxes, and the legend of a star."""
     from rich.cells import cell_len
     from rich.table import Table as Boxes
@@ -137,7 +139,7 @@ def _render_table(table: Table, width: int) -> "list[RenderableType]":
         return 3 + max(map(cell_len, lines), default=0)
 
     columns = [
-        [Text(make_printable(head, None)), *map(_render_cell, cells)]
+        [Text(make_printable(head, None)), *map(_render_terminal_cell, cells)]
         for head, *cells in zip(table.header, *table.rows, strict=True)
     ]
     if sum(map(compute_width, columns)) >= width:  # headings in several lines
@@ -166,7 +168,7 @@ def _render_table(table: Table, width: int) -> "list[RenderableType]":
     return [*title, boxes, *[Text("* best")] * best]
 
 
-def _render_cell(cell):
+def _render_terminal_cell(cell):
     from rich.text import Text
 
     if not isinstance(cell, Cell):

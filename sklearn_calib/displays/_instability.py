@@ -18,8 +18,8 @@ from ._base import (
 )
 
 # The range of at most this many rows is drawn.
-_MAX_BARS = 300
-_MAX_CURVES = 100
+_MAX_RANGE_BARS = 300
+_MAX_RESAMPLED_CURVES = 100
 #: Labels of the x axis and of the y axis.
 _AXIS_LABELS_BY_PANEL = (
     (
@@ -197,8 +197,8 @@ class InstabilityDisplay(Display):
             ranges.append((x, _average_equal_predictions(value_index, smoothed)))
         predicted, observed = instability.curves
         resampled_curves = zip(
-            predicted[:_MAX_CURVES],
-            observed[:_MAX_CURVES],
+            predicted[:_MAX_RESAMPLED_CURVES],
+            observed[:_MAX_RESAMPLED_CURVES],
             strict=True,
         )
         return [
@@ -222,7 +222,7 @@ class InstabilityDisplay(Display):
         panels = self.get_plotted_data()
         order = np.argsort(instability.predicted, kind="stable")
         # Evenly spaced ranks: thousands of bars would be a filled area.
-        shown_rows = order[_space_evenly(len(order), _MAX_BARS)]
+        shown_rows = order[_choose_evenly_spaced_indices(len(order), _MAX_RANGE_BARS)]
         draw_unit_square(ranges)
         resampled_style, model_style = self.styles_.values()
         ranges.vlines(
@@ -273,7 +273,7 @@ def _average_equal_predictions(value_index, values):
     return means[value_index]
 
 
-def _space_evenly(n, n_indices):
+def _choose_evenly_spaced_indices(n, n_indices):
     """Return at most `n_indices` evenly spaced indices of an array of length `n`."""
     return np.unique(np.linspace(0, n - 1, n_indices).round().astype(np.intp))
 
@@ -287,6 +287,6 @@ def _smooth_medians(values):
     padded = np.pad(values, half, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
     # Medians at 200 places are enough for a line.
-    positions = _space_evenly(len(values), 200)
+    positions = _choose_evenly_spaced_indices(len(values), 200)
     medians = np.median(windows[positions], axis=1)
     return np.interp(np.arange(len(values)), positions, medians)

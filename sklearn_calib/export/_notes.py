@@ -32,7 +32,7 @@ def write_notes(
 
 def _write_scale(scale):
     ends = list(scale) if isinstance(scale, list | tuple) else scale
-    if not _is_scale(ends):
+    if not _is_increasing_pair(ends):
         raise invalid_input(
             expected="scale as two numbers, the lower one first",
             got=repr(scale)[:60],
@@ -82,7 +82,7 @@ def parse_notes(document: dict[str, Any]) -> dict[str, Any]:
         raise invalid_field(
             "columns", expected="lists of names", got=short_repr(columns)
         )
-    if "scale" in notes and not _is_scale(notes["scale"]):
+    if "scale" in notes and not _is_increasing_pair(notes["scale"]):
         raise invalid_field(
             "scale",
             expected="two numbers, the lower one first",
@@ -101,7 +101,7 @@ def _is_text_list_or_tuple(names):
     )
 
 
-def _is_scale(ends):
+def _is_increasing_pair(ends):
     if not isinstance(ends, list) or len(ends) != 2:
         return False
     return all(map(_is_number, ends)) and ends[0] < ends[1]

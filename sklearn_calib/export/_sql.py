@@ -76,12 +76,12 @@ class Printer:
             )
         if expr.op == "chebyshev":
             return self._write_chebyshev(args[0], data.tolist())
-        self._check_length(sum(map(len, args)))
+        self._check_expression_length(sum(map(len, args)))
         return self.dialect.get_template(expr.op).format(*args)
 
     def _write_tree(self, x: str, edges: FloatArray, values: FloatArray) -> str:
         """Write the value of the piece of x with balanced CASEs, or with a form of the dialect."""
-        self._check_length(len(edges) * (len(x) + 50))
+        self._check_expression_length(len(edges) * (len(x) + 50))
         if self.dialect.write_step_search and len(edges) > self.dialect.max_case_edges:
             return self.dialect.write_step_search(
                 x, *(list(map(write_double, table)) for table in (edges, values))
@@ -111,7 +111,7 @@ class Printer:
 
     def _write_chebyshev(self, z: str, coef: list[float]) -> str:
         """Write T_j(z) = cos(j arccos z); Clenshaw's recurrence needs every term twice."""
-        self._check_length(len(coef) * (len(z) + 60))
+        self._check_expression_length(len(coef) * (len(z) + 60))
         literal = self.dialect.write_literal
         terms = [
             f"{literal(coefficient)} * COS({literal(j)} * ACOS({z}))"
@@ -120,7 +120,7 @@ class Printer:
         ]
         return f"({' + '.join([literal(coef[0]), *terms])})"
 
-    def _check_length(self, length: int) -> None:
+    def _check_expression_length(self, length: int) -> None:
         if length > MAX_EXPRESSION_CHARACTERS:
             raise invalid_input(
                 expected=f"an expression of at most {MAX_EXPRESSION_CHARACTERS:,} characters",
@@ -606,10 +606,12 @@ def to_sql(
         query = (
             f"({SqlQuery(rules, program, [columns], '', ()).write_query('calibrated')})"
         )
-    return f"{head} {_name_results(rules, query, into)}"
+    return f"{head} {_write_result_name(rules, query, into)}"
 
 
-def _name_results(dialect: Dialect, text: str, into: str | Sequence[str] | None) -> str:
+def _write_result_name(
+    dialect: Dialect, text: str, into: str | Sequence[str] | None
+) -> str:
     if into is None:
         return text
     if not isinstance(into, str):

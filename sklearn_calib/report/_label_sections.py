@@ -7,7 +7,7 @@ import numpy as np
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import Cell, Section, Table, join_truncated, make_printable, quote_text
 from ._pictures import draw_labels
-from ._sections import describe_origin, explain_measures, make_measures_table
+from ._sections import make_meanings_section, make_measures_table, make_origin_section
 from ._table import format_interval
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _LINE_MEASURES = ("log_loss", "expected_calibration_error")
 def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
     """Return all sections in reading order; with pictures if these are `drawn`."""
     return [
-        describe_origin(
+        make_origin_section(
             report, f"{report.n_samples} rows, {len(report.labels)} labels"
         ),
         Section(
@@ -45,7 +45,7 @@ def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
         _make_worst_labels_section(report) if drawn else Section(),
         _make_all_measures_section(report),
         _make_repair_code_section(report),
-        explain_measures({row.measure for row in report.rows}),
+        make_meanings_section({row.measure for row in report.rows}),
     ]
 
 

@@ -353,14 +353,16 @@ def draw_comparison(report: Any) -> str:
     """
     if len(report.decomposition) < 2:
         return ""
-    parts = _draw_plane(report)
+    parts = _draw_loss_plane(report)
     pair = _find_paired_problems(report)
     if pair is not None:
-        parts += _draw_murphy(report, *_compute_murphy_difference(report, *pair))
+        parts += _draw_murphy_difference(
+            report, *_compute_murphy_difference(report, *pair)
+        )
     return f'<div class="drawn">\n<div class="pair">\n{parts}</div>\n</div>'
 
 
-def _draw_plane(report):
+def _draw_loss_plane(report):
     """Draw each model as a numbered point, with the names below."""
     parts = report.decomposition
     # Discrimination is the part of the uncertainty that the refinement does not leave.
@@ -461,7 +463,7 @@ def _compute_murphy_difference(report, first, second):
     return difference, axis
 
 
-def _draw_murphy(report, curve, axis):
+def _draw_murphy_difference(report, curve, axis):
     """Draw the difference of elementary scores, on an axis of log-odds if there is one."""
     # A difference of net benefits times 1 - t is one of elementary scores.
     scale = 1 - curve.threshold

@@ -41,7 +41,7 @@ def make_sections(
     """Return all sections in reading order; with pictures if there are `curves`."""
     drawn = curves is not None
     return [
-        _make_origin_section(report),
+        _make_report_origin_section(report),
         make_verdicts_section(report),
         Section() if curves is None else make_reliability_section(report, curves),
         make_measures_section(report),
@@ -52,7 +52,7 @@ def make_sections(
         _make_groups_section(report),
         _make_grades_section(report),
         _make_classes_section(report) if drawn else Section(),
-        explain_measures({row.measure for row in report.rows}),
+        make_meanings_section({row.measure for row in report.rows}),
     ]
 
 
@@ -77,7 +77,7 @@ def _make_section_per_model(
     return sections
 
 
-def describe_origin(report: Any, *lines: str) -> Section:
+def make_origin_section(report: Any, *lines: str) -> Section:
     """Show the source and the number of rows; a page has this in its head."""
     items = [*lines]
     if report.source is not None:
@@ -86,16 +86,16 @@ def describe_origin(report: Any, *lines: str) -> Section:
     return Section(items=items, formats="text terminal markdown")
 
 
-def _make_origin_section(report):
+def _make_report_origin_section(report):
     together = "" if report.n_clusters is None else f" in {report.n_clusters} clusters"
     rows = f"{report.n_samples} rows{together}, {len(report.classes)} classes"
     if _exceeds_large_diagram_models(report):
-        return describe_origin(report, rows)
+        return make_origin_section(report, rows)
     shares = [
         f"accuracy of {make_printable(name)}: {accuracy:.4f}"
         for name, accuracy in report.accuracy.items()
     ]
-    return describe_origin(report, rows, *shares)
+    return make_origin_section(report, rows, *shares)
 
 
 #: Classes of a verdict in HTML, by whether the predictions are calibrated.
@@ -252,7 +252,7 @@ def _make_recalibration_gains_section(report):
     level = f"{100 * report.level:.0f} %"
     note = []
     if lines:
-        note = [Section(notes=[_LOSSES_NOTE.format(level=level)], formats="html")]
+        note = [Section(notes=[_LOSS_SPLIT_NOTE.format(level=level)], formats="html")]
     folded = _exceeds_large_diagram_models(report)
     split = Section(
         items=lines,
@@ -284,7 +284,7 @@ def _make_advice_section(advice, local):
         code=advice.code,
         formats=f"{_LONG_SECTION_FORMATS} terminal",
     )
-    note = _GAINS_NOTE.format(rows=f"{advice.n_rows:,} {advice._unit}")
+    note = _RECALIBRATION_GAINS_NOTE.format(rows=f"{advice.n_rows:,} {advice._unit}")
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
 
 
@@ -316,7 +316,7 @@ def _make_recalibrate_or_retrain_section(report):
         return Section(
             sentences=[sentence],
             tables=[split, columns] if parts.grouping else [split],
-            parts=[Section(notes=[_FEATURES_NOTE], formats="html")],
+            parts=[Section(notes=[_FEATURE_SPLIT_NOTE], formats="html")],
         )
 
     if not report.features:
@@ -461,7 +461,7 @@ def _make_classes_section(report):
     )
 
 
-def explain_measures(names: set[str]) -> Section:
+def make_meanings_section(names: set[str]) -> Section:
     """Explain measures in a list of definitions."""
     lines = ""
     for name, function in all_metrics().items():
@@ -484,20 +484,20 @@ _MEASURES_NOTE = (
     "it are marked ▲."
 )
 
-_LOSSES_NOTE = (
+_LOSS_SPLIT_NOTE = (
     "Calibration is what a temperature removes from the log loss (with its {level} interval, where "
     "one is known), refinement what remains; a model is worth having as far as its refinement lies "
     "below the log loss of the class frequencies. Every log loss on this page counts a row as "
     "−log(max(p, 2.2e−16)), with p the probability of its true class."
 )
 
-_GAINS_NOTE = (
+_RECALIBRATION_GAINS_NOTE = (
     "Would recalibration help? Mean losses of {rows}, each recalibrated by a fit that has not "
     "seen it (5 folds); the gain is in log loss, in nats, with its standard error. “Identity” "
     "leaves the probabilities as they are."
 )
 
-_FEATURES_NOTE = (
+_FEATURE_SPLIT_NOTE = (
     "What the log loss is made of, each row judged by maps that have not seen it (5 folds): first "
     "recalibrated (auto), then corrected by trees on the features. The features’ gain is the least "
     "that a better use of them is worth; shown as 0 where the trees did harm. Intervals are for "

@@ -197,7 +197,7 @@ def _draw_reliability_axes(frame, confidence):
             f'<text x="{_format_px(left - 8)}" y="{_format_px(y + 4)}" class="end">{text}</text>'
         )
     small = frame.side < LARGE_FRAME.side
-    across, up = ("predicted", "observed") if small else _name_axes(confidence)
+    across, up = ("predicted", "observed") if small else _choose_axis_names(confidence)
     if frame.axis is not None:
         across, up = (name.replace("(0 to 1)", "(log-odds)") for name in (across, up))
     numbers.append(
@@ -232,7 +232,7 @@ def _draw_margin_borders(frame):
     )
 
 
-def _name_axes(confidence):
+def _choose_axis_names(confidence):
     if confidence:
         return "confidence: the largest probability (0 to 1)", "accuracy (0 to 1)"
     return "predicted probability (0 to 1)", "observed frequency (0 to 1)"
@@ -290,11 +290,11 @@ def _draw_series(frame, series, number_bins):
             f'<circle class="dot" cx="{_format_px(a)}" cy="{_format_px(b)}" r="{radius}"/></g>'
         )
     if number_bins:
-        parts += _number_dots(curve, x, y, frame.width)
+        parts += _iter_dot_numbers(curve, x, y, frame.width)
     return f'<g class="tone{series.tone}">\n' + "\n".join(parts) + "\n</g>"
 
 
-def _number_dots(curve, x, y, right):
+def _iter_dot_numbers(curve, x, y, right):
     """Write the number of its bin beside each dot, away from the diagonal.
 
     A number without space beside the one before it is left out.
@@ -376,7 +376,7 @@ def format_rounded(value: float, digits: int) -> str:
     return f"{value:.{digits}f}"
 
 
-def _get_shares(frame, curve):
+def _get_histogram(frame, curve):
     """Return the shares of a histogram, its edges, and the shares of exactly 0 and 1."""
     if frame.axis is None:
         shares = curve.histogram
@@ -391,7 +391,7 @@ def _get_shares(frame, curve):
 def _draw_histogram(frame, series):
     """Draw the shares of the scores: filled for one model, outlines for several."""
     top, bottom = frame.bars
-    histograms = [_get_shares(frame, model_series.curve) for model_series in series]
+    histograms = [_get_histogram(frame, model_series.curve) for model_series in series]
     largest = max(float(max(*beyond, *shares)) for shares, _, beyond in histograms)
     small = frame.side < LARGE_FRAME.side
     scale = (bottom - top) / largest if largest else 0.0
@@ -413,13 +413,13 @@ def _draw_histogram(frame, series):
                 outline += f"M{_format_xy(left, bottom)}v{_format_px(-scale * share)}h6V{bottom}"
         parts.append(f'<path class="{kind} tone{model_series.tone}" d="{outline}"/>')
     if not small:
-        parts += _draw_columns(
+        parts += _iter_hover_columns(
             frame, [shares for shares, *_ in histograms], histograms[0][1]
         )
     return "\n".join(parts)
 
 
-def _draw_columns(frame, heights, edges):
+def _iter_hover_columns(frame, heights, edges):
     """Yield transparent columns of the histogram with their texts."""
     top, bottom = frame.bars
     for index, (left, right) in enumerate(pairwise(edges)):

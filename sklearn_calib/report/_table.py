@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _MIN_RESAMPLED_CELLS = 1024
 _MAX_RESAMPLED_CELLS = 4096
 # Rows in a cell on average: cells that wide blur less than the variation of so few rows.
-_ROWS_PER_CELL = 8
+_MEAN_ROWS_PER_CELL = 8
 _MAX_RESAMPLES = 200
 
 
@@ -155,7 +155,7 @@ def measure_models(
             for draws, seed in zip(group.draws, seeds, strict=True):
                 step = None
                 if progress is not None:
-                    step = partial(_report_group_progress, progress, done, total)
+                    step = partial(_report_overall_progress, progress, done, total)
                 evaluate = partial(_evaluate_measures, group.functions)
                 # The threads are limited once for all resamples, not for each.
                 with limit_blas_threads(model.n_samples, len(model.classes)):
@@ -168,7 +168,7 @@ def measure_models(
     return rows
 
 
-def _report_group_progress(progress, done, total, more, _):
+def _report_overall_progress(progress, done, total, more, _):
     progress(done + more, total)
 
 
@@ -194,7 +194,7 @@ def _group_measures_by_draws(model, functions, n_resamples):
     on_rows = [function for function in functions if function not in on_cells]
     parts = []
     if on_cells:
-        size = model.summary.n_samples // _ROWS_PER_CELL
+        size = model.summary.n_samples // _MEAN_ROWS_PER_CELL
         size = int(np.clip(size, _MIN_RESAMPLED_CELLS, _MAX_RESAMPLED_CELLS))
         (cells,) = model.summary.samples()
         sample = model.pool_cells(size)

@@ -155,7 +155,7 @@ class _Findings:
         if model.n_clusters is not None:
             self.rows += f" in {model.n_clusters} clusters"
         self.level = report.level
-        self.error = _find_error(report, name)
+        self.error = _find_error_row(report, name)
         # All cells of the model for its evidence, fewer for the test and for its power.
         cells = model.pool_cells()
         tested = model.pool_cells(N_TEST_CELLS)
@@ -224,7 +224,7 @@ def make_verdict(report: Any, name: str) -> Verdict:
     )
 
 
-def _find_error(report, name):
+def _find_error_row(report, name):
     """Return the mean error of a model with its interval, from the table if it has one."""
     for row in report.rows:
         is_error = row.model == name and row.measure == _ERROR_MEASURE

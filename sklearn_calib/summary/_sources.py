@@ -402,7 +402,7 @@ def _run_in_processes(n_jobs, jobs):
         return Parallel(n_jobs=n_jobs)(jobs)
 
 
-def _find_row(block, rows, row):
+def _find_file_row(block, rows, row):
     return block.get_file_row(rows[row])
 
 
@@ -414,8 +414,9 @@ class Tally:
         self.needed = plan.all_columns
         self.number_columns = (*plan.prob, plan.weight)
         self.groups: dict[tuple[Any, ...], CalibrationSummary] = {}
-        self.left_out = 0  # rows with a missing value
-        self._places: list[tuple[str, list[int]]] = []  # the first of them in each part
+        self.n_dropped_rows = 0  # rows with a missing value
+        # The first of them in each part.
+        self._dropped_rows: list[tuple[str, list[int]]] = []
         self.kinds: frozenset[str] = frozenset()  # of soft labels, see `count_votes`
 
     def make_summary(self) -> CalibrationSummary:
@@ -474,7 +475,7 @@ class Tally:
                 source=block.source_name,
                 row=block.get_file_row
                 if rows is None
-                else partial(_find_row, block, rows),
+                else partial(_find_file_row, block, rows),
             ):
                 add_block(summary, plan.draw, block, arrays, plan.soft)
 
@@ -503,21 +504,21 @@ class Tally:
         return values / 100 if is_hundredfold else values
 
     def _drop_block_rows(self, block, places):
-        self.left_out += len(places)
-        self._places.append(
+        self.n_dropped_rows += len(places)
+        self._dropped_rows.append(
             (block.source_name, [block.get_file_row(place) for place in places[:5]])
         )
-        del self._places[5:]
+        del self._dropped_rows[5:]
 
     def describe_dropped_rows(self) -> str:
         """Return how many rows had a missing value, and the first of them."""
         row_texts = [
             f"row {row} of {source}" if source else f"row {row}"
-            for source, rows in self._places
+            for source, rows in self._dropped_rows
             for row in rows
         ][:5]
-        more = ", ..." if self.left_out > len(row_texts) else ""
-        return f"{self.left_out} rows ({', '.join(row_texts)}{more})"
+        more = ", ..." if self.n_dropped_rows > len(row_texts) else ""
+        return f"{self.n_dropped_rows} rows ({', '.join(row_texts)}{more})"
 
     def _add_group(self, key):
         if len(self.groups) == _MAX_GROUPS:
@@ -531,9 +532,9 @@ class Tally:
 
     def merge(self, other: "Tally") -> "Tally":
         """Add the rows of another tally, which stays as it is."""
-        self.left_out += other.left_out
+        self.n_dropped_rows += other.n_dropped_rows
         self.kinds |= other.kinds
-        self._places = [*self._places, *other._places][:5]
+        self._dropped_rows = [*self._dropped_rows, *other._dropped_rows][:5]
         for key, other_summary in other.groups.items():
             own_summary = self.groups.get(key)
             if own_summary is None:
@@ -550,7 +551,7 @@ class Tally:
         Raises ValueError if some rows are shares and others votes.
         """
         check_votes(self.kinds)
-        if self.left_out:
+        if self.n_dropped_rows:
             warn_calibration(
                 expected="a value in every cell",
                 got=f"none in {self.describe_dropped_rows()}",
@@ -614,7 +615,7 @@ def _tally_dask(data, needed, make):
     """Return the tally of all partitions, computed by the scheduler that dask has at hand."""
     dask = import_optional("dask", "dask")
     if isinstance(data, dict):
-        pieces = _iter_array_pieces(data, needed)
+        pieces = _split_arrays_into_pieces(data, needed)
     else:
         missing = [name for name in needed if name not in data.columns]
         if missing:
@@ -636,7 +637,7 @@ def _tally_dask(data, needed, make):
     return tallies[0].compute()
 
 
-def _iter_array_pieces(data, needed):
+def _split_arrays_into_pieces(data, needed):
     """Return dicts of the blocks of arrays that lie side by side."""
     arrays = {name: data[name] for name in needed if name in data}
     if len(arrays) < len(needed):

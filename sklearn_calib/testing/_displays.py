@@ -91,7 +91,7 @@ def _iter_drawn_numbers(ax):
             yield (edges[1:] + edges[:-1]) / 2, np.asarray(values, dtype=float)
 
 
-def _are_equal(series, drawn):
+def _are_series_close(series, drawn):
     if len(series) != len(drawn):
         return False
     for a, b in zip(series, drawn, strict=True):
@@ -108,10 +108,10 @@ def _assert_axes_show_panels(axes, panels):
         drawn = list(_iter_drawn_numbers(ax))
         for series in panel:
             series = [np.asarray(values, dtype=float) for values in series]
-            if any(_are_equal(series, numbers) for numbers in drawn):
+            if any(_are_series_close(series, numbers) for numbers in drawn):
                 continue
             swapped = any(
-                _are_equal([series[1], series[0], *series[2:]], numbers)
+                _are_series_close([series[1], series[0], *series[2:]], numbers)
                 for numbers in drawn
             )
             raise AssertionError(
@@ -171,7 +171,7 @@ def _check_plotted_data(display):
         series
         for panel in panels
         for series in panel
-        if not _are_equal(series[:1], series[1:2])
+        if not _are_series_close(series[:1], series[1:2])
     ]
     assert told, "no panel has points whose x and y differ; nothing would be checked"
 
@@ -304,7 +304,7 @@ def _find_visible_texts(figure):
     return texts
 
 
-def _is_record(thing):
+def _is_plain_dataclass(thing):
     """Return whether `thing` is a dataclass with fields, and not an estimator."""
     fields = (
         is_dataclass(thing)
@@ -348,7 +348,7 @@ def _map_leaves(thing, change):
         return type(thing)(*(_map_leaves(item, change) for item in thing))
     if isinstance(thing, list | tuple):
         return type(thing)(_map_leaves(item, change) for item in thing)
-    if _is_record(thing):
+    if _is_plain_dataclass(thing):
         twin = copy.copy(thing)
         for key, value in vars(thing).items():
             object.__setattr__(twin, key, _map_leaves(value, change))
