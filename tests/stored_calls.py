@@ -522,7 +522,7 @@ def sampled(sample):
         "share_intervals": lambda: sample.compute_frequency_intervals(number, 3, 0.8),
         "redrawn": lambda: sample.draw_bootstrap_sample(np.random.default_rng(1)),
         "relabelled": lambda: sample.simulate_labels(np.random.default_rng(1)),
-        "events": lambda: sample.events(3, np.random.default_rng(1)),
+        "events": lambda: sample.draw_event_weights(3, np.random.default_rng(1)),
         "folds": lambda: sample.split_into_folds(3, np.random.default_rng(1)),
     }.items():
         with contextlib.suppress(ValueError, TypeError, AttributeError):

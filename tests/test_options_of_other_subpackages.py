@@ -148,7 +148,7 @@ def test_events_of_cells_have_the_weight_of_their_rows():
         CellSample(proba, counts, unit * counts, unit**2 * counts) for unit in (1, 2.5)
     )
     drawn, heavier = (
-        cells.events(9, np.random.default_rng(0)) for cells in (one, other)
+        cells.draw_event_weights(9, np.random.default_rng(0)) for cells in (one, other)
     )
     np.testing.assert_allclose(heavier, 2.5 * drawn)
 

@@ -40,7 +40,7 @@ from sklearn_calib.recalibrators import (
 from sklearn_calib.recalibrators._stacking import (
     compute_fold_weights,
     fit_chains,
-    predict_chains,
+    iter_chain_predictions,
 )
 
 HERE = Path(__file__).parent
@@ -156,7 +156,7 @@ def one_task(part, name, model, n, draw):
 def likelihoods(chains, proba, codes, mass, given, true):
     fitted, failed = fit_chains(chains, proba, codes, mass)
     assert not failed
-    for name, found in predict_chains(fitted, given, np.arange(proba.shape[1])):
+    for name, found in iter_chain_predictions(fitted, given, np.arange(proba.shape[1])):
         yield name, found[np.arange(len(true)), true]
 
 

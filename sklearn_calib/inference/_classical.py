@@ -410,7 +410,7 @@ def cumulative_test(
             problem,
             predictions,
             measure_size,
-            ClusterSample.events,
+            ClusterSample.draw_event_weights,
             n_resamples,
             random_state,
             "cumulative_test",

@@ -301,7 +301,7 @@ class ClusterSample(PooledPredictions):
         weight = np.stack([other_weight, event_weight], axis=1)
         return self.predictions.with_weight(weight.ravel())
 
-    def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    def draw_event_weights(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
         return self._flip_residual_signs(n_draws, rng, None)
 

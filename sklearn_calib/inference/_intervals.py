@@ -538,7 +538,7 @@ def _make_simulation(predictions, function, options, sample, settings):
         mass = pooled.mass
 
         def evaluate_batch(size, rng):
-            return evaluate_draws(score, mass, rows.events(size, rng))
+            return evaluate_draws(score, mass, rows.draw_event_weights(size, rng))
 
         return simulate_batches(evaluate_batch, **settings)
 

@@ -307,7 +307,7 @@ class PooledRows:
         )
         return redistributed
 
-    def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    def draw_event_weights(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
         weights = [self._rows.draw_ones(rng, self._weight) for _ in range(n_draws)]
         return np.array(weights, dtype=np.float64)

@@ -46,9 +46,9 @@ from ._stacking import (
     RecalibratorChains,
     compute_fold_weights,
     fit_chains,
+    iter_chain_predictions,
     make_estimator,
     name_chains,
-    predict_chains,
 )
 from ._structured_vector import StructuredVectorScaling
 from ._temperature import TemperatureScaling
@@ -540,7 +540,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         # all predictions of the candidates.
         mixed = self._share_of_input * np.asarray(proba)
         scale = 1 - self._share_of_input
-        for name, predicted in predict_chains(
+        for name, predicted in iter_chain_predictions(
             self._fitted, proba, np.arange(proba.shape[1])
         ):
             if isinstance(predicted, Exception):
@@ -637,7 +637,7 @@ def _find_decreasing_maps(fitted, proba):
     """Return the names of two-class maps that decrease somewhere on the fitted scores."""
     score = compute_log_odds(proba)
     grid = convert_log_odds(np.linspace(score.min(), score.max(), 101))
-    predictions = predict_chains(fitted, grid, np.arange(2))
+    predictions = iter_chain_predictions(fitted, grid, np.arange(2))
     return [name for name, table in predictions if np.diff(table[:, 1]).min() < -1e-12]
 
 
@@ -654,7 +654,7 @@ def _compute_likelihoods(task, caller, chains, proba, codes, mass, left):
         log = compute_masked_log_proba(test_proba)
         test_proba = attach_log_proba(test_proba, log, get_absent_mask(test_proba))
         input_likelihood = np.asarray(test_proba)[np.arange(len(rows)), codes[rows]]
-        for name, predicted in predict_chains(
+        for name, predicted in iter_chain_predictions(
             fitted, test_proba, np.arange(proba.shape[1])
         ):
             if not isinstance(predicted, Exception):

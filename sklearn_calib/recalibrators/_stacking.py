@@ -278,7 +278,7 @@ def fit_chains(
     return fitted, failed
 
 
-def predict_chains(
+def iter_chain_predictions(
     fitted: FittedChains, proba: FloatArray, classes: AnyArray
 ) -> Iterator[tuple[str, FloatArray | Exception]]:
     """Iterate over the candidates' probabilities or errors; shared steps run once."""

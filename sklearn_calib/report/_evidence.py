@@ -387,7 +387,7 @@ def run_kernel_test(sample: "Cells", seed: int) -> MonteCarloResult:
     score = sample.proba[:, 1]
     mass = sample.weight.sum(axis=1)
     kernel = np.exp(-np.abs(score[:, None] - score) / KERNEL_BANDWIDTH)
-    drawn_events = sample.events(N_TEST_DRAWS, np.random.default_rng(seed))
+    drawn_events = sample.draw_event_weights(N_TEST_DRAWS, np.random.default_rng(seed))
     # The observed labels are the first row.
     residual = np.vstack([sample.weight[:, 1], drawn_events]) - mass * score
     squares = np.einsum("ij,ij->i", residual @ kernel, residual)

@@ -246,7 +246,7 @@ class CellSample(PooledPredictions):
             np.stack([total - weight, weight], axis=1).ravel()
         )
 
-    def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    def draw_event_weights(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw the labels of `simulate_labels` many times, as sums for each cell.
 
         Parameters

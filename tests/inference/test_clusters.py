@@ -466,7 +466,7 @@ def test_draws_of_clusters():
         [sample.draw_bootstrap_sample(rng).weight.sum() for _ in range(50)]
     )
     assert redrawn == pytest.approx(np.full(50, 200.0))  # clusters of one size
-    ones = sample.events(4000, rng)
+    ones = sample.draw_event_weights(4000, rng)
     residual = np.zeros((40, len(mass)))
     cell = sample.table_column // 2
     np.add.at(residual, (groups, cell), y - p)

@@ -529,7 +529,9 @@ def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted)
     weight = rng.integers(1, 4, 300) if weighted else np.ones(300)
     pooled = pool_rows(case_of(p, np.arange(300) % 2, weight), always=True)
     law = np.column_stack([1 - p**2, p**2])
-    events = pooled.with_label_probabilities(law).events(20, np.random.default_rng(1))
+    events = pooled.with_label_probabilities(law).draw_event_weights(
+        20, np.random.default_rng(1)
+    )
     found = DRAW_FUNCTION_BY_MEASURE[measure](pooled.score, pooled.mass, events)
     for value, row in zip(found, events, strict=True):
         pairs = (
@@ -556,12 +558,14 @@ def test_events_of_rows_in_cells_follow_a_law_of_all_rows(n, k):
     expected = [
         part.sum() for part in np.split(chance[np.argsort(score)], pooled._starts[1:])
     ]
-    drawn = pooled.with_label_probabilities(law).events(2000, np.random.default_rng(1))
+    drawn = pooled.with_label_probabilities(law).draw_event_weights(
+        2000, np.random.default_rng(1)
+    )
     error = np.sqrt(n / 16 / 2000)
     np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=3 * error)
     # the plain law is that of the predictions
     np.testing.assert_allclose(
-        pooled.events(2000, np.random.default_rng(1)).mean(axis=0),
+        pooled.draw_event_weights(2000, np.random.default_rng(1)).mean(axis=0),
         [part.sum() for part in np.split(np.sort(score), pooled._starts[1:])],
         atol=3 * error,
     )
