@@ -157,7 +157,7 @@ HOSTILE = [
     *(
         np.arange(80.0)[:, None],
         np.zeros((80, 3)),
-        np.ma.masked_all(80),
+        np.ma.array(np.zeros(80), mask=True),
         np.zeros(80, "i4,f8"),
     ),
     *(
