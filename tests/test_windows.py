@@ -14,7 +14,7 @@ from sklearn_calib._cli._request import Request
 from sklearn_calib._files import atomic, input_files
 from sklearn_calib._files.input_files import expand_paths
 
-LONG_AGO = 10 * atomic.PIPE_READER_TIMEOUT_SECONDS
+LONG_AGO = 10 * atomic.LEFTOVER_AGE_SECONDS
 
 
 def is_open(path):

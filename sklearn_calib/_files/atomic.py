@@ -30,6 +30,8 @@ DISK_FULL_ERRNOS = (
 )
 # The other end of a named pipe may take this long.
 PIPE_READER_TIMEOUT_SECONDS = 60
+# A temporary file that was not written for so long is a leftover, on Windows.
+LEFTOVER_AGE_SECONDS = 60
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> None:
@@ -208,7 +210,7 @@ def _remove_if_dead(name, folder=None):
     with suppress(OSError):
         # There a living writer has the file open, except just before it is moved.
         if _IS_WINDOWS:
-            if time.time() - os.stat(name).st_mtime > PIPE_READER_TIMEOUT_SECONDS:
+            if time.time() - os.stat(name).st_mtime > LEFTOVER_AGE_SECONDS:
                 os.unlink(name)
                 if folder:
                     shutil.rmtree(folder)

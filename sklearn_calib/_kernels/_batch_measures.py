@@ -95,7 +95,7 @@ class SortedPredictions:
         These are the predictions and the frequencies, one row for each model.
         """
         self._set_resample_weights(weight)
-        score, frequency, _ = self._smoothed_cells()
+        score, frequency, _ = self._smooth_cell_frequencies()
         return score, frequency
 
     def _set_resample_weights(self, weight):
@@ -259,10 +259,10 @@ class SortedPredictions:
 
     def compute_ici(self):
         """Return the ICI: the mean distance of the cells from the curve."""
-        score, frequency, mass = self._smoothed_cells()
+        score, frequency, mass = self._smooth_cell_frequencies()
         return np.einsum("bc,bc->b", mass, np.abs(frequency - score)) / self.total
 
-    def _smoothed_cells(self):
+    def _smooth_cell_frequencies(self):
         """Return scores, smoothed frequencies and masses of each model's cells.
 
         There are at most `MAX_CURVE_CELLS` cells.

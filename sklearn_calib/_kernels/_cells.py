@@ -172,10 +172,10 @@ def find_cell_runs(p, q, max_cells):
         new = (cells[1:] != cells[:-1]) | (high[1:] != high[:-1])
         return np.flatnonzero(np.append(True, new))
 
-    def fits(shift):
+    def has_few_cells(shift):
         return len(find_starts(shift)) <= max_cells
 
-    return find_starts(find_smallest_bit_shift(fits))
+    return find_starts(find_smallest_bit_shift(has_few_cells))
 
 
 def encode_cells(cells, high):

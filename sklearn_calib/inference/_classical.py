@@ -16,7 +16,12 @@ from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..metrics import validate_predictions
-from ._clusters import ClusteredLine, ClusterSample, add_cluster_ids, warn_few_events
+from ._clusters import (
+    ClusteredLine,
+    ClusterSample,
+    validate_clustered_predictions,
+    warn_few_events,
+)
 from ._monte_carlo import MonteCarloResult
 
 
@@ -429,8 +434,9 @@ def cumulative_test(
 
 def _make_single_problem(arguments, groups, soft_labels, warn=True):
     """Return the two-class problem, and the predictions with the cluster of each row."""
-    predictions = validate_predictions(*arguments, soft_labels=soft_labels)
-    predictions = add_cluster_ids(predictions, groups)
+    predictions = validate_clustered_predictions(
+        *arguments, soft_labels=soft_labels, groups=groups
+    )
     (problem,) = predictions.problems()
     if warn:
         warn_few_events(predictions, problem)

@@ -39,6 +39,7 @@ from ..metrics import (
     Predictions,
     ProperLoss,
     all_metrics,
+    validate_predictions,
 )
 from ..recalibrators import encode_groups
 
@@ -93,6 +94,14 @@ def add_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predi
             hint="Pass one value for each question or patient, say, or leave groups out",
         )
     return predictions.with_clusters(codes)
+
+
+def validate_clustered_predictions(
+    *arguments: Any, groups: ArrayLike | None, soft_labels: bool
+) -> Predictions:
+    """Validate `arguments` as `validate_predictions` does, and add the rows' clusters."""
+    predictions = validate_predictions(*arguments, soft_labels=soft_labels)
+    return add_cluster_ids(predictions, groups)
 
 
 def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:

@@ -20,15 +20,15 @@ from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
 from .._validation import get_rows_per_weight
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
-from ..metrics import Measure, Predictions, all_metrics, validate_predictions
+from ..metrics import Measure, Predictions, all_metrics
 from ..recalibrators import fit_clone, predict_proba_aligned
 from ._clusters import (
     ClusterSample,
-    add_cluster_ids,
     compute_few_event_interval,
     compute_mean_loss_interval,
     compute_small_sample_inflation,
     depends_on_residuals,
+    validate_clustered_predictions,
 )
 from ._measure_forms import DRAW_FUNCTION_BY_MEASURE, evaluate_all_labels
 from ._monte_carlo import missing_scores_error
@@ -288,15 +288,15 @@ def confidence_interval(
     else:
         if y_proba is None:
             raise missing_scores_error(y_true, "Pass it as y_true")
-        validated = validate_predictions(
+        predictions = fit_rows = validate_clustered_predictions(
             y_true,
             y_proba,
             sample_weight,
             labels,
             pos_label,
             soft_labels=soft_labels,
+            groups=groups,
         )
-        predictions = fit_rows = add_cluster_ids(validated, groups)
         clusters = predictions.clusters
         unit = 1.0 if soft_labels else get_rows_per_weight(predictions.weight)
         function.check_options(options)

@@ -9,11 +9,11 @@ import numpy as np
 from .._argument_checks import check_count, is_scalar_equal, unknown_name_error
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import InvalidInputError, invalid_input
-from ..metrics import Measure, all_metrics, validate_predictions
+from ..metrics import Measure, all_metrics
 from ._clusters import (
     ClusterSample,
-    add_cluster_ids,
     depends_on_residuals,
+    validate_clustered_predictions,
     warn_few_events,
 )
 from ._resampling import pool_rows, simulate_if_calibrated
@@ -213,15 +213,15 @@ def calibration_test(
     n_resamples = check_count(
         n_resamples, "n_resamples", hint="Pass 999 for p-values down to 0.001"
     )
-    predictions = validate_predictions(
+    predictions = validate_clustered_predictions(
         y_true,
         y_proba,
         sample_weight,
         labels,
         pos_label,
         soft_labels=soft_labels,
+        groups=groups,
     )
-    predictions = add_cluster_ids(predictions, groups)
     evaluate, name = _make_evaluation(predictions, statistic, options)
     depends_on_cells = _depends_only_on_cells(predictions, name, statistic, options)
     sample: Any = None

@@ -34,9 +34,14 @@ from .._typing import (
 from .._warnings import warn_calibration
 from ..decomposition import compute_problem_indices
 from ..exceptions import invalid_input
-from ..metrics import Predictions, validate_predictions
+from ..metrics import Predictions
 from ._classical import spiegelhalter_test, warn_certain_and_wrong
-from ._clusters import ClusteredLine, ClusterSample, add_cluster_ids, warn_few_events
+from ._clusters import (
+    ClusteredLine,
+    ClusterSample,
+    validate_clustered_predictions,
+    warn_few_events,
+)
 from ._monte_carlo import MonteCarloResult
 from ._resampling import pool_rows, simulate_if_calibrated
 
@@ -369,15 +374,15 @@ def validation_summary(
     n_resamples = check_count(
         n_resamples, "n_resamples", hint="An ICI says nothing without its draws"
     )
-    predictions = validate_predictions(
+    predictions = validate_clustered_predictions(
         y_true,
         y_proba,
         sample_weight,
         labels,
         pos_label,
         soft_labels=soft_labels,
+        groups=groups,
     )
-    predictions = add_cluster_ids(predictions, groups)
     has_equal_weights = bool((predictions.weight == predictions.weight[0]).all())
     # With unequal weights the likelihood is not that of the sampling.
     interval_method = "sandwich"
