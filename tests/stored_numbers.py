@@ -29,6 +29,7 @@ import test_methods
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from stored_calls import OTHERS, WEIGHT, numbers_in, tied_rows
+from stored_edges import EDGES
 from stored_outputs import OUTPUTS
 from stored_paths import PATHS
 from test_functions import FUNCTIONS, TWO_CLASSES, call
@@ -669,6 +670,7 @@ ALL = (
     calls_of_summaries,
     calls_of_monitors,
     *OTHERS,
+    *EDGES,
     *PATHS,
     *OUTPUTS,
 )
