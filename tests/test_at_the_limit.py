@@ -1,11 +1,27 @@
-"""Conditions met exactly, and what Ctrl-C leaves of a file."""
+"""Conditions and limits met exactly and missed by one, and what Ctrl-C leaves of a file."""
 
 import os
+import warnings
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from sklearn_calib._cli._result import parse_conditions
 from sklearn_calib._files.atomic import open_atomically
+from sklearn_calib.classifiers._refine_then_calibrate import _warn_few_validation_rows
+from sklearn_calib.exceptions import InvalidInputError
+from sklearn_calib.groups import _cells as groups_cells
+from sklearn_calib.inference import calibrated_mean
+from sklearn_calib.linear import _fit as linear_fit, approximate_leave_one_out
+from sklearn_calib.report import calibration_report
+from sklearn_calib.staged import find_staging
+from sklearn_calib.summary import CalibrationSummary
+
+RNG = np.random.default_rng(0)
+P = RNG.random(60).round(2)
+Y = (RNG.random(60) < P).astype(int)
+X = np.column_stack([P, np.arange(60) % 7, np.arange(60) % 5])
 
 
 @pytest.mark.parametrize(
@@ -31,3 +47,71 @@ def test_nothing_is_left_of_a_file_that_was_given_up(tmp_path, error):
         raise error
     assert os.listdir(tmp_path) == ["new.txt"]
     assert (tmp_path / "new.txt").read_bytes() == b"yesterday"
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_errors", "warns"),
+    [(1000, 10, False), (999, 10, True), (1000, 9, True)],
+)
+def test_validation_rows_that_are_enough(n_rows, n_errors, warns):
+    scores = np.tile([0.9, 0.1], (n_rows, 1))
+    scores[:n_errors] = [0.1, 0.9]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        _warn_few_validation_rows(scores, np.zeros(n_rows, dtype=int))
+    assert bool(found) is warns
+
+
+@pytest.mark.parametrize(("max_iter", "epochs"), [(99, 99), (100, 100), (1000, 100)])
+def test_epochs_of_sgd_are_at_most_100(max_iter, epochs):
+    model = SGDClassifier(loss="log_loss", max_iter=max_iter)
+    assert find_staging(model).n_stages(model) == epochs
+
+
+@pytest.mark.parametrize(("most", "fits"), [(3, True), (2, False)])
+def test_the_hessian_is_of_the_smaller_of_rows_and_columns(monkeypatch, most, fits):
+    monkeypatch.setattr(linear_fit, "MAX_HESSIAN_ROWS", most)
+    model = LogisticRegression(tol=1e-10).fit(X, Y)
+    if fits:
+        approximate_leave_one_out(model, X, Y)
+    else:
+        with pytest.raises(InvalidInputError, match=r"at most 2 rows .*, got 3"):
+            approximate_leave_one_out(model, X, Y)
+
+
+@pytest.mark.parametrize(
+    "bounds", [(0, np.inf), (-np.inf, 9), (0, np.nan), (5, 5), (9, 0), (0, 5, 9), "05"]
+)
+def test_bounds_are_two_finite_numbers_the_lower_one_first(bounds):
+    with pytest.raises(InvalidInputError, match=r"bounds as \(lowest, highest\)"):
+        calibrated_mean(10 * P, P, P, bounds=bounds)
+
+
+def test_groups_of_a_report_are_of_at_most_two_columns():
+    number = np.arange(480)
+    table = {"a": number % 2, "b": number // 2 % 2, "c": number // 4 % 2}
+    report = calibration_report(
+        np.tile(Y, 8), np.tile(P, 8), by=table, n_resamples=0, measures=["brier_loss"]
+    )
+    depth = {row.group.count(" = ") for row in report.groups["model"].rows}
+    assert depth == {0, 1, 2}
+
+
+def test_coarse_cells_of_groups_are_at_most_so_many(monkeypatch):
+    monkeypatch.setattr(groups_cells, "MAX_FINE_CELLS", 16)
+    monkeypatch.setattr(groups_cells, "MAX_POOLED_CELLS", 24)
+    proba = np.linspace(0.2501, 0.2599, 100)
+    ones = np.ones((100, 2))
+    found = groups_cells.pool_cells(
+        np.arange(100) % 2, np.column_stack([1 - proba, proba]), ones, ones, ones
+    )
+    assert 12 < len(found.proba) <= 24
+
+
+@pytest.mark.parametrize("count", [10**9, 10**11])
+def test_offsets_are_packed_only_if_64_bits_hold_them(tmp_path, count):
+    proba = np.random.default_rng(0).random(9000)
+    summary = CalibrationSummary(max_cells=4096)
+    summary.update(np.arange(9000) % 2, proba, counts=np.full(9000, count))
+    summary.to_parquet(tmp_path / "s.parquet")
+    assert CalibrationSummary.from_parquet(tmp_path / "s.parquet") == summary

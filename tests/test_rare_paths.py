@@ -18,17 +18,19 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel, displays
 from sklearn_calib._cli._apply import _choose_unused_column_names
+from sklearn_calib._cli._large import _parse_group_values
 from sklearn_calib._files import rows as query_rows
 from sklearn_calib._files.columns import TableBlock
 from sklearn_calib._simplex_array import convert_log_odds
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_curve
-from sklearn_calib.displays import MurphyDisplay
+from sklearn_calib.displays import MurphyDisplay, ReliabilityDisplay
 from sklearn_calib.export import to_dict
 from sklearn_calib.export._tabulate import tabulate_curve, tabulate_curves
+from sklearn_calib.groups import group_calibration
 from sklearn_calib.linear import estimate_angle
 from sklearn_calib.linear._angle import compute_quadratic_form
-from sklearn_calib.maps import Curve, Identity, OneVsRest
+from sklearn_calib.maps import Curve, Identity, OneVsRest, PiecewiseCubic
 from sklearn_calib.monitoring._record import BlockCounts, StreamCounts
 from sklearn_calib.monitoring._result import MAX_COURSE_MOMENTS, StreamHistory
 from sklearn_calib.staged import find_staging
@@ -90,15 +92,15 @@ def test_rows_before_the_interval_of_the_onset_are_dropped():
 # -- exports --------------------------------------------------------------------------------------
 
 
-def make_curve(amplitude):
-    """Log-odds with waves, of a length that the middle of a piece does not show."""
+def make_curve(amplitude, wave=lambda z: np.sin(3 * z)):
+    """Log-odds with waves."""
 
     def predict(proba):
         proba = np.asarray(proba)
         with np.errstate(divide="ignore"):
             z = np.log(proba[:, 1]) - np.log(proba[:, 0])
         z = z.clip(-700, 700)
-        return convert_log_odds(z + amplitude * np.sin(3 * z))
+        return convert_log_odds(z + amplitude * wave(z))
 
     return Curve(input="logit", name="waves", predict=predict)
 
@@ -110,6 +112,28 @@ def test_a_table_is_within_its_bound_everywhere(bound):
     z = np.linspace(-12, 12, 20_001)
     wanted = np.asarray(curve.predict(convert_log_odds(z)))[:, 1]
     assert np.abs(expit(table.value(z)) - wanted).max() <= bound
+
+
+def test_a_table_sees_waves_that_are_zero_in_the_middle_of_its_first_pieces():
+    knots = tabulate_curve(make_curve(0.0), 0.05).knots
+    numbers = np.arange(len(knots))
+    wave = make_curve(0.9, lambda z: np.sin(4 * np.pi * np.interp(z, knots, numbers)))
+    assert len(tabulate_curve(wave, 0.05).knots) > len(knots)
+
+
+def test_a_cubic_that_ends_flat_rises():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        first, width, start = rng.random(3) + 0.1
+        end = 0.1 + width * start / 2
+        cubic = PiecewiseCubic(
+            input="logit",
+            knots=np.array([first, first + width, first + 2 * width]),
+            values=np.array([0.1, end, end]),
+            slopes=np.array([start, 0.0, 0.0]),
+            domain=None,
+        )
+        assert cubic.direction() == 1
 
 
 def test_the_error_of_several_tables_is_the_largest():
@@ -230,6 +254,28 @@ def test_merged_values_keep_the_coarser_of_both_shifts():
     assert first._shift == 7
     second.merge(first)
     assert second._shift == 7
+
+
+def test_dates_of_several_files_with_a_missing_one_are_dates():
+    dates = np.array(["2020-01-05", "2020-02-01", None], dtype=object)
+    found = _parse_group_values(dates, ColumnValues("g"))
+    assert found.dtype.kind == "M" and np.isnat(found[2])
+
+
+def test_edges_of_large_whole_numbers_have_every_digit():
+    income = 1_000_001.0 + np.arange(80) // 2
+    found = group_calibration(Y, P, {"income": income}, min_rows=10, n_resamples=2)
+    names = [row.group for row in found.rows[1:]]
+    assert len(names) > 2
+    for name in names:
+        assert re.search(r"10000\d\d$", name), name
+
+
+def test_the_histogram_is_as_high_as_its_highest_column():
+    display = ReliabilityDisplay.from_predictions(Y, P, n_resamples=0)
+    (histogram,) = display.histogram_axes_
+    highest = max(patch.get_data().values.max() for patch in histogram.patches)
+    assert histogram.get_ylim() == pytest.approx((0, 1.05 * highest))
 
 
 @pytest.mark.slow
