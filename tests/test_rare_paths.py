@@ -1,7 +1,9 @@
 """Paths that few calls take, each with the value that one wrong step would change."""
 
 import inspect
+import json
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +19,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel, displays
+from sklearn_calib._cli import main
 from sklearn_calib._cli._apply import _choose_unused_column_names
 from sklearn_calib._cli._large import _parse_group_values
 from sklearn_calib._files import rows as query_rows
@@ -25,14 +28,17 @@ from sklearn_calib._simplex_array import convert_log_odds
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_curve
 from sklearn_calib.displays import MurphyDisplay, ReliabilityDisplay
+from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import to_dict
 from sklearn_calib.export._tabulate import tabulate_curve, tabulate_curves
 from sklearn_calib.groups import group_calibration
+from sklearn_calib.inference import calibrated_mean
 from sklearn_calib.linear import estimate_angle
 from sklearn_calib.linear._angle import compute_quadratic_form
 from sklearn_calib.maps import Curve, Identity, OneVsRest, PiecewiseCubic
 from sklearn_calib.monitoring._record import BlockCounts, StreamCounts
 from sklearn_calib.monitoring._result import MAX_COURSE_MOMENTS, StreamHistory
+from sklearn_calib.recalibrators import VectorScaling
 from sklearn_calib.staged import find_staging
 from sklearn_calib.summary._values import ColumnValues
 from sklearn_calib.theory import GaussianLogisticModel
@@ -208,6 +214,25 @@ def test_the_inverse_of_a_sample_covariance_is_shrunk():
         estimate_angle(model, features, y, unlabelled[:5])
 
 
+def test_numbers_between_the_ends_are_part_of_an_event_and_part_of_none():
+    """Scores that give the outcome up to rounding make the mean far more precise."""
+    score = np.linspace(0.02, 0.98, 60)
+    outcome = (10 * score**2).round(1)
+    others = np.tile(score, 20)
+    found = calibrated_mean(
+        outcome, score, others, recalibrator="platt", bounds=(0, 10)
+    )
+    assert found.se < 0.3 * found.labels_se
+
+
+@pytest.mark.parametrize("n_folds", [5, None])
+def test_ten_rows_six_times_each_are_enough_for_five_folds(n_folds):
+    features = np.repeat(np.random.default_rng(0).normal(size=(10, 2)), 6, axis=0)
+    model = CalibratedModel(LogisticRegression(), "platt", cv=n_folds)
+    with pytest.warns(CalibrationWarning, match="The folds keep them together"):
+        model.fit(features, np.arange(60) % 6 < 2)
+
+
 # -- tables, columns and pictures -----------------------------------------------------------------
 
 
@@ -229,6 +254,20 @@ def test_the_next_number_is_in_the_name_of_a_new_column(present):
     options = SimpleNamespace(name=None)
     (found,) = _choose_unused_column_names(["p"], ["p", *taken], options)
     assert found == f"p_calibrated_{present + 1}"
+
+
+@pytest.mark.parametrize("order", ["abc", "cab", "bca"])
+def test_columns_of_several_classes_come_in_any_order(tmp_path, monkeypatch, order):
+    monkeypatch.chdir(tmp_path)
+    proba, codes = make_overconfident(3, 80, random_state=0)
+    fitted = VectorScaling().fit(proba, np.array([*"abc"])[codes])
+    Path("m.json").write_text(json.dumps(to_dict(fitted)), encoding="utf-8")
+    pd.DataFrame(proba, columns=[*"abc"])[[*order]].to_csv("t.csv", index=False)
+    names = ",".join(order)
+    words = ["--prob", names, "--classes", names, "--out", "o.csv"]
+    assert main(["apply", "m.json", "t.csv", *words]) == 0
+    found = pd.read_csv("o.csv")[["a_calibrated", "b_calibrated", "c_calibrated"]]
+    np.testing.assert_allclose(found, fitted.predict_proba(proba), rtol=1e-9)
 
 
 def test_rows_of_an_iterator_come_in_pieces_of_one_size(monkeypatch):
@@ -271,11 +310,18 @@ def test_edges_of_large_whole_numbers_have_every_digit():
         assert re.search(r"10000\d\d$", name), name
 
 
-def test_the_histogram_is_as_high_as_its_highest_column():
-    display = ReliabilityDisplay.from_predictions(Y, P, n_resamples=0)
+@pytest.mark.parametrize("n_certain", [0, 3, 40])
+def test_the_histogram_is_as_high_as_its_highest_column(n_certain):
+    """On log-odds, scores of exactly 1 are a line beside the columns."""
+    proba = np.append(P[:, 1], np.ones(n_certain))
+    y = np.append(Y, np.ones(n_certain, dtype=int))
+    display = ReliabilityDisplay.from_predictions(
+        y, proba, n_resamples=0, scale="logit"
+    )
     (histogram,) = display.histogram_axes_
-    highest = max(patch.get_data().values.max() for patch in histogram.patches)
-    assert histogram.get_ylim() == pytest.approx((0, 1.05 * highest))
+    heights = [patch.get_data().values.max() for patch in histogram.patches]
+    heights.append(n_certain / len(y))
+    assert histogram.get_ylim() == pytest.approx((0, 1.05 * max(heights)))
 
 
 @pytest.mark.slow

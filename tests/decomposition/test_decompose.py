@@ -363,6 +363,12 @@ def test_lightgbm(k):
             "expected folds that test every row, got 108 rows left out",
         ),
         (
+            lambda y, p: decompose_loss(
+                y, p, cv=[(np.arange(9), np.arange(9, len(y)))]
+            ),
+            "expected folds that test every row, got 9 rows left out",
+        ),
+        (
             lambda y, p: refinement_error(y, 5 * p),
             r"expected probabilities in \[0, 1\]",
         ),
