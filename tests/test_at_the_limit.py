@@ -5,17 +5,16 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib._cli._result import parse_conditions
 from sklearn_calib._files.atomic import open_atomically
 from sklearn_calib.classifiers._refine_then_calibrate import _warn_few_validation_rows
 from sklearn_calib.exceptions import InvalidInputError
-from sklearn_calib.groups import _cells as groups_cells
+from sklearn_calib.groups import _cells as groups_cells, group_calibration
 from sklearn_calib.inference import calibrated_mean
 from sklearn_calib.linear import _fit as linear_fit, approximate_leave_one_out
 from sklearn_calib.report import calibration_report
-from sklearn_calib.staged import find_staging
 from sklearn_calib.summary import CalibrationSummary
 
 RNG = np.random.default_rng(0)
@@ -62,12 +61,6 @@ def test_validation_rows_that_are_enough(n_rows, n_errors, warns):
     assert bool(found) is warns
 
 
-@pytest.mark.parametrize(("max_iter", "epochs"), [(99, 99), (100, 100), (1000, 100)])
-def test_epochs_of_sgd_are_at_most_100(max_iter, epochs):
-    model = SGDClassifier(loss="log_loss", max_iter=max_iter)
-    assert find_staging(model).n_stages(model) == epochs
-
-
 @pytest.mark.parametrize(("most", "fits"), [(3, True), (2, False)])
 def test_the_hessian_is_of_the_smaller_of_rows_and_columns(monkeypatch, most, fits):
     monkeypatch.setattr(linear_fit, "MAX_HESSIAN_ROWS", most)
@@ -85,6 +78,15 @@ def test_the_hessian_is_of_the_smaller_of_rows_and_columns(monkeypatch, most, fi
 def test_bounds_are_two_finite_numbers_the_lower_one_first(bounds):
     with pytest.raises(InvalidInputError, match=r"bounds as \(lowest, highest\)"):
         calibrated_mean(10 * P, P, P, bounds=bounds)
+
+
+def test_classes_that_touch_at_one_score_are_separated():
+    """The slope has no finite maximum likelihood estimate, although the score is shared."""
+    score = np.repeat([0.2, 0.3, 0.5, 0.7], 20)
+    event = np.append(np.arange(60) >= 50, np.ones(20, dtype=bool)).astype(int)
+    for y, slope in ((event, np.inf), (1 - event, -np.inf)):
+        found = group_calibration(y, score, np.zeros(80), n_resamples=2)
+        assert {row.slope for row in found.rows} == {slope}
 
 
 def test_groups_of_a_report_are_of_at_most_two_columns():

@@ -116,6 +116,12 @@ def test_one_column_and_zeros(dispatch):
     assert text.predict(away(p)).tolist() == text.predict(p).tolist()
 
 
+def test_columns_that_sum_to_1_are_not_rows_that_do(dispatch):
+    method = TemperatureScaling().fit([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
+    with raises_invalid_input(ValueError, expected="rows that sum to 1.*"):
+        method.predict_proba(strict.asarray([[0.5, 0.2], [0.5, 0.8]]))
+
+
 @pytest.mark.parametrize("kind", ["logits", "proba"])
 def test_temperature_is_fitted_slice_by_slice(dispatch, kind):
     z, y = problem(5500, 200, np.float32)
