@@ -7,6 +7,7 @@ import pytest
 from cases import run_every_case
 from error_fields import raises_invalid_input
 from offered import offered
+from words import numbers
 
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.summary import CalibrationSummary
@@ -97,6 +98,22 @@ def test_no_draws(name):
         return
     with raises_invalid_input(ValueError, expected=".*n_resamples", value="0"):
         function(**given)
+
+
+@run_every_case(
+    "name", [name for name, found in FUNCTIONS.items() if NAMES[1] in found[2]]
+)
+def test_whole_numbers_may_be_floats(name):
+    """As 1e3 is one."""
+    function, needed, _ = FUNCTIONS[name]
+    given = arguments(function, needed)
+    if name in ("confidence_interval", "paired_difference"):
+        given |= {"measure": "log_loss", "level": 0.5}
+    if name == "group_calibration":
+        given["groups"] = GIVEN["groups"]
+    found = [dict(numbers(function(**given, n_resamples=n))) for n in (9, 9.0)]
+    for field, array in found[0].items():
+        np.testing.assert_array_equal(array, found[1][field])
 
 
 @pytest.mark.parametrize("parameter", NAMES[1:])

@@ -308,7 +308,8 @@ def decision_curve(
     >>> curve.to_frame().shape
     (3, 18)
     """
-    table = _check_arguments(thresholds, level, prevalence, n_resamples)
+    n_resamples = check_count(n_resamples, "n_resamples")
+    table = _check_arguments(thresholds, level, prevalence)
     if not np.isfinite(to_float_or_nan(harms)):
         raise invalid_input(
             expected="harms as one number",
@@ -421,7 +422,8 @@ def decision_difference(
     >>> bool((found.band_low > 0).any())  # recalibration helps someone
     True
     """
-    table = _check_arguments(thresholds, level, prevalence, n_resamples)
+    n_resamples = check_count(n_resamples, "n_resamples")
+    table = _check_arguments(thresholds, level, prevalence)
     harm_by_model = np.asarray([to_float_or_nan(harm) for harm in np.ravel(harms)])
     if harm_by_model.shape != (2,) or not np.isfinite(harm_by_model).all():
         raise invalid_input(
@@ -464,7 +466,7 @@ def decision_difference(
     )
 
 
-def _check_arguments(thresholds, level, prevalence, n_resamples):
+def _check_arguments(thresholds, level, prevalence):
     """Check the options of both functions, and return the thresholds."""
     check_level(level)
     if prevalence is not None:
@@ -476,7 +478,6 @@ def _check_arguments(thresholds, level, prevalence, n_resamples):
             expected="a prevalence strictly between 0 and 1",
             hint="Leave it out unless the rows of each class were sampled by themselves",
         )
-    check_count(n_resamples, "n_resamples")
     return canonical_thresholds(thresholds)
 
 

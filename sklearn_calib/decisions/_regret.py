@@ -246,7 +246,7 @@ def regret_curve(
     (True, True)
     """
     check_level(level)
-    check_count(n_resamples, "n_resamples")
+    n_resamples = check_count(n_resamples, "n_resamples")
     predictions, problem = validate_two_classes(
         y_true, y_proba, sample_weight, labels, pos_label
     )
