@@ -453,7 +453,7 @@ def decision_difference(
         scores, first_problem.hit, first_problem.weight, table, prevalence
     )
     # A constant harm of each test shifts the difference; it has no variance.
-    harm = float(harm_by_model[1] - harm_by_model[0])
+    harm = np.diff(harm_by_model).item()
     return _compare_benefits(
         1,
         0,
