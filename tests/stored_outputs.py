@@ -79,7 +79,7 @@ CASES = {
         "audit-multilabel labels.csv --label l0,l1 --prob q0,q1 --resamples 5 "
         "--out none --json r.json --markdown r.md"
     ),
-    "compare": f"{COMPARE} --json r.json --markdown r.md",
+    "compare": f"{COMPARE} --json r.json --out r.html",
     "compare, columns": f"compare t.csv {ROWS} --prob q --resamples 20 --json r.json",
     "compare, weights": f"{COMPARE} --weight w --json r.json",
     "compare, clusters": f"{COMPARE} --cluster g --json r.json",
@@ -190,6 +190,7 @@ threshold m.json --at 50%
 threshold m.json --at 0.5 --names a,b
 threshold m.json --at 0.5 --sql ansi --json r.json
 threshold m.json --at 0.5 --sql ansi --names a
+threshold m.json --at 0,0.5 --sql ansi --names a,b,c
 threshold m.json --at 0.5 --scores logits
 export m.json --to sql --name f
 export m.json --to c --prob p
@@ -201,6 +202,7 @@ monitor t.csv {ROWS} --time y9
 monitor words.csv {ROWS}
 estimate-mean t.csv --label y --score p
 estimate-mean few.csv --label y --score x9
+estimate-mean blank.jsonl --label y --score p
 estimate-mean few.csv --label y --score p --width 0
 estimate-mean few.csv --label y --score p --scale 1,0
 estimate-mean few.csv --label p --score p
@@ -226,6 +228,8 @@ def write_tables():
     other = frame.assign(p=(0.7 * p + 0.2).round(4))
     frame.to_csv("t.csv", index=False)
     frame.to_csv("t.csv.gz", index=False)
+    blank = frame.assign(p=None)
+    blank.to_json("blank.jsonl", orient="records", lines=True)
     frame.to_parquet("t.parquet")
     frame.to_excel("t.xlsx", index=False)
     frame.to_json("t.jsonl", orient="records", lines=True)

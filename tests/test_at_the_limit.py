@@ -1,5 +1,6 @@
 """Conditions and limits met exactly and missed by one, and what Ctrl-C leaves of a file."""
 
+import io
 import os
 import warnings
 
@@ -8,7 +9,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib._cli._result import parse_conditions
-from sklearn_calib._files.atomic import open_atomically
+from sklearn_calib._files import csv_text
+from sklearn_calib._files.atomic import lock_file, open_atomically
 from sklearn_calib.classifiers._refine_then_calibrate import _warn_few_validation_rows
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.groups import _cells as groups_cells, group_calibration
@@ -36,6 +38,32 @@ def test_conditions_at_their_number(sign, below, equal, above):
     [condition] = parse_conditions([f"accuracy {sign} 0.75"])
     for value, holds in ((0.7499, below), (0.75, equal), (0.7501, above)):
         assert condition.evaluate_condition({"value": value})[0] is holds
+
+
+@pytest.mark.parametrize(("n_characters", "fits"), [(20, True), (21, False)])
+def test_rows_of_the_longest_length_are_read(monkeypatch, n_characters, fits):
+    monkeypatch.setattr(csv_text, "MAX_ROW_CHARACTERS", 20)
+    row = n_characters * "x"
+    stream = io.BytesIO(f"a,b\n{row}\n1,2\n".encode())
+    # The first block ends with the row, so that it is not known how long it will be.
+    blocks = csv_text.iter_text_blocks(stream, "utf-8", ",", 4 + n_characters, "t.csv")
+    assert next(blocks) == "a,b\n"
+    if fits:
+        assert "".join(blocks) == f"{row}\n1,2\n"
+    else:
+        with pytest.raises(InvalidInputError, match="at most 20 characters"):
+            next(blocks)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no permissions of others on Windows")
+def test_others_may_take_a_lock_as_far_as_the_mask_allows(tmp_path):
+    before = os.umask(0o022)
+    try:
+        with lock_file(tmp_path / "a", 0):
+            (name,) = tmp_path.iterdir()
+            assert name.stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])

@@ -117,6 +117,14 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
             r"\(expecting property name .* at character \d+\) in line 1001 of t.jsonl",
         ),
         ('{"p": 0.1} {"p": 0.2}', r"more behind it at character 11\) in line 1001"),
+        (
+            '{"a field": "of thirty characters here", "p": nope}',
+            r"""got 'racters here", "p": nope}' \(no value at character 47\)""",
+        ),
+        (
+            '{"q": ' + "9" * 5000 + "} {",
+            r"\(Exceeds the limit \(4300 digits\) for integer string conversion\)",
+        ),
         ("5", "expected an object in each line, got '5' in line 1001"),
         (
             '{"p": "0.7"}',

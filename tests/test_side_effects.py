@@ -7,6 +7,7 @@ folder) is compared too.
 
 import contextlib
 import copy
+import csv
 import functools
 import inspect
 import locale
@@ -34,6 +35,7 @@ from sklearn_calib import (
     displays,
     groups,
 )
+from sklearn_calib._cli import main
 from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, simplify, to_code, to_dict, to_json, to_sql
@@ -41,7 +43,7 @@ from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import all_recalibrators
 from sklearn_calib.report import calibration_report
 from sklearn_calib.staged import find_staging
-from sklearn_calib.summary import CalibrationSummary
+from sklearn_calib.summary import CalibrationSummary, summarize
 
 
 def shared_state():
@@ -61,6 +63,7 @@ def shared_state():
         "the folder": os.getcwd(),
         "scikit-learn's configuration": sklearn.get_config(),
         "the limit of integers": __import__("sys").get_int_max_str_digits(),
+        "the longest cell of csv": csv.field_size_limit(),
     }
 
 
@@ -233,6 +236,19 @@ def test_summaries_and_monitors_leave_their_rows_alone():
     CalibrationMonitor.from_state_dict(state).update(data["y"], data["first"])
     assert state == again, "from_state_dict keeps the state that it was given"
     assert monitor.state_dict() == again
+
+
+def test_reading_and_writing_tables_changes_nothing(tmp_path):
+    data = frozen_rows(2)
+    table = pd.DataFrame({"y": data["y"], "p": data["first"][:, 1]})
+    path = tmp_path / "t.csv"
+    table.to_csv(path, index=False)
+    document = to_json(fitted(all_recalibrators()["platt"]), tmp_path / "m.json")
+    with nothing_changes("summarize", document):
+        summarize(path, label="y", prob="p")
+    with nothing_changes("apply", document):
+        words = ["--prob", "p", "--out", str(tmp_path / "o.csv")]
+        assert main(["apply", str(tmp_path / "m.json"), str(path), *words]) == 0
 
 
 X, LABELS = make_classification(120, 4, random_state=0)
