@@ -79,6 +79,10 @@ CASES = {
         "audit-multilabel labels.csv --label l0,l1 --prob q0,q1 --resamples 5 "
         "--out none --json r.json --markdown r.md"
     ),
+    "audit-multilabel, missing": (
+        "audit-multilabel gaps.csv --label l0,l1 --prob q0,q1 --resamples 5 "
+        "--out none --missing drop --json r.json"
+    ),
     "compare": f"{COMPARE} --json r.json --out r.html",
     "compare, columns": f"compare t.csv {ROWS} --prob q --resamples 20 --json r.json",
     "compare, weights": f"{COMPARE} --weight w --json r.json",
@@ -258,6 +262,10 @@ def write_tables():
     three.to_csv("k2.csv", index=False)
     labels = pd.DataFrame({"l0": y, "l1": np.roll(y, 1), "q0": p, "q1": p[::-1]})
     labels.to_csv("labels.csv", index=False)
+    number = np.arange(N)
+    labels["l0"] = labels["l0"].where(number % 31 != 5)
+    labels["q0"] = labels["q0"].where(number % 29 != 3)
+    labels.to_csv("gaps.csv", index=False)
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 import io
 import os
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_calib._cli._result import parse_conditions
 from sklearn_calib._files import csv_text
 from sklearn_calib._files.atomic import lock_file, open_atomically
+from sklearn_calib._kernels._picture_axes import _find_frequent_points
+from sklearn_calib._kernels._probability_floor import MAX_FLOOR, estimate_floor
 from sklearn_calib.classifiers._refine_then_calibrate import _warn_few_validation_rows
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.groups import _cells as groups_cells, group_calibration
@@ -115,6 +118,37 @@ def test_classes_that_touch_at_one_score_are_separated():
     for y, slope in ((event, np.inf), (1 - event, -np.inf)):
         found = group_calibration(y, score, np.zeros(80), n_resamples=2)
         assert {row.slope for row in found.rows} == {slope}
+
+
+@pytest.mark.parametrize(("exponent", "is_noise"), [(-9, False), (-10, True)])
+def test_a_value_is_noise_next_to_zeros_if_ten_exponents_above_it_are_empty(
+    exponent, is_noise
+):
+    low = 1.37 * 2.0**exponent
+    table = np.array([[0.0, 1.0], [low, 1 - low], [0.3173, 0.6827]])
+    assert estimate_floor(table) == (MAX_FLOOR if is_noise else low / 2)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "weight", "frequent"),
+    [
+        ([0.6, 0.9], [1e-6, 1], [True, True]),
+        ([0.4, 0.9], [1e-6, 1], [False, True]),
+        ([0.1, 0.6], [1, 1e-6], [True, False]),
+        ([0.1, 0.4], [1, 1e-6], [True, True]),
+        (
+            [0.0, 0.1, 0.4, 0.9, 1.0],
+            [0, 1, 0, 1, 1e-6],
+            [True, True, False, True, True],
+        ),
+    ],
+)
+def test_few_rows_of_an_axis_are_rare_at_their_own_end(predicted, weight, frequent):
+    """Points of exactly 0 and 1 are kept, those of no weight are not."""
+    curve = SimpleNamespace(
+        predicted=np.array(predicted), weight=np.array(weight, dtype=float)
+    )
+    assert _find_frequent_points(curve).tolist() == frequent
 
 
 def test_groups_of_a_report_are_of_at_most_two_columns():
