@@ -8,7 +8,11 @@ import test_methods
 from stored_calls import tied_rows
 from test_functions import FUNCTIONS, TWO_CLASSES, call
 
+from sklearn_calib import maps
+from sklearn_calib.recalibrators import Identity
+
 N = test_functions.N
+REFUSED = "refused"
 #: Rows whose scores are 0, 1/2 or 1, some of them certain of a wrong label, in turn.
 CORNERS = {
     2: np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]]),
@@ -116,15 +120,84 @@ def map_at_edges(cls, data, k):
     model.fit(data["first"], data["y"], classes=range(k), **given)
     found = {"self": model, "values": model.predict_proba(corners, **at)}
     if k == 2 and hasattr(model, "threshold") and not at:
-        found["thresholds"] = [threshold_of(model, target) for target in (0, 0.5, 1)]
+        found["thresholds"] = thresholds_of(model, (0, 0.25, 0.5, 1))
     return found
 
 
-def threshold_of(model, target):
+def thresholds_of(model, targets):
     try:
-        return model.threshold(target).score
+        return model.threshold(targets)
     except (ValueError, TypeError):
-        return -1.0
+        return REFUSED
 
 
-EDGES = (calls_of_functions_at_edges, calls_of_maps_at_edges)
+#: Values of four pieces or knots, with flat pieces before and after each turn.
+COURSES = {
+    "rising": [0.0, 0.3, 0.7, 1.0],
+    "falling": [0.9, 0.5, 0.4, 0.0],
+    "flat": [0.4, 0.4, 0.4, 0.4],
+    "flat, rising": [0.2, 0.2, 0.6, 0.9],
+    "rising, flat, falling": [0.1, 0.6, 0.6, 0.2],
+    "falling, flat, falling": [0.9, 0.5, 0.5, 0.1],
+    "falling, flat, rising": [0.9, 0.5, 0.5, 0.8],
+}
+POLYNOMIALS = {
+    "constant": [0.4],
+    "slope of 0": [0.4, 0.0],
+    "line": [0.5, 0.4],
+    "falling line": [0.5, -0.4],
+    "clipped line": [0.5, 0.6],
+    "parabola": [0.3, 0.0, 0.3],
+    "cubic": [0.5, 0.1, 0.0, 0.3],
+}
+KNOTS = [0.0, 0.25, 0.5, 1.0]
+
+
+def curves():
+    """(title, map) of curves of each kind."""
+    for title, values in COURSES.items():
+        linear = {"knots": KNOTS, "values": values, "domain": [0.0, 1.0]}
+        yield title, maps.Steps(input="proba", edges=KNOTS[1:], values=values)
+        yield title, maps.PiecewiseLinear(input="proba", **linear)
+        yield (
+            title,
+            maps.PiecewiseCubic(input="proba", slopes=[0.0, 0.0, 0.0, 0.0], **linear),
+        )
+    for title, coef in POLYNOMIALS.items():
+        yield title, maps.SigmoidPoly(input="logit", coef=coef)
+        yield (
+            title,
+            maps.ClippedChebyshev(input="proba", domain=[0.0, 1.0], coef=coef),
+        )
+
+
+def calls_of_curves():
+    for title, curve in curves():
+        yield curve.kind, title, lambda curve=curve: of_curve(curve)
+
+
+class OfCurve(Identity):
+    def __init__(self, curve=None):
+        self.curve = curve
+
+    def _make_map(self):
+        return self.curve
+
+
+def of_curve(curve):
+    """Values at knots and next to them, direction, turning points and thresholds."""
+    at = np.unique(
+        np.clip([np.nextafter(KNOTS, -1), KNOTS, np.nextafter(KNOTS, 2)], 0, 1)
+    )
+    fitted = OfCurve(curve).fit([0.2, 0.8], [0, 1])
+    direction = curve.direction()
+    return {
+        "values": fitted.predict_proba(at),
+        "direction": 9 if direction is None else direction,
+        "turns": np.append(curve.find_turns(every=False), 9.0),
+        "pieces": np.append(curve.find_turns(every=True), 9.0),
+        "thresholds": thresholds_of(fitted, (0, *KNOTS[1:], 0.6)),
+    }
+
+
+EDGES = (calls_of_functions_at_edges, calls_of_maps_at_edges, calls_of_curves)

@@ -437,7 +437,10 @@ def results_of_map(cls, option, k):
 LR = LogisticRegression(tol=1e-12, max_iter=1000)
 MODELS = {
     CalibratedModel: [{"recalibrator": "platt"}, {"recalibrator": "isotonic"}],
-    RefineThenCalibrateCV: [{"param_grid": {"C": [0.01, 1.0]}}],
+    RefineThenCalibrateCV: [
+        {"param_grid": {"C": [0.01, 1.0]}},
+        {"param_grid": {"C": [0.01, 1.0]}, "refinement": "isotonic"},
+    ],
     AngularCalibratedClassifier: [{}],
     CostSensitiveClassifier: [{"costs": [[0.0, 1.0], [3.0, 0.5]]}],
     SelectiveClassifier: [{}, {"coverage": 0.7}],
@@ -627,6 +630,7 @@ def drawn_by(made):
     """The points of a display, and the data of everything that is drawn."""
     figure = plt.gcf()
     found = {"plotted_data": made.get_plotted_data()}
+    found["size"] = figure.get_size_inches()
     below = [one for ax in figure.axes for one in ax.child_axes]
     for number, ax in enumerate([*figure.axes, *below]):
         found[f"lines {number}"] = [np.ravel(line.get_xydata()) for line in ax.lines]
@@ -644,6 +648,8 @@ def drawn_by(made):
         ]
         found[f"limits {number}"] = [*ax.get_xlim(), *ax.get_ylim()]
         found[f"words {number}"] = words_of(ax)
+        rotations = {label.get_rotation() for label in ax.get_xticklabels()}
+        found[f"rotations {number}"] = sorted(rotations)
     plt.close("all")
     return found
 

@@ -41,4 +41,7 @@ def test_lines_limits_and_alarms(unit):
     assert_array_equal(lower.lines[0].get_ydata(), history.slope)
     assert_array_equal(lower.lines[1].get_ydata(), history.shift)
     assert lower.get_xlabel() == ("rows" if unit is None else "time")
+    # Dates are long, so they are turned.
+    rotation = {label.get_rotation() for label in lower.get_xticklabels()}
+    assert rotation == {30.0 if unit == "date" else 0.0}
     plt.close("all")
