@@ -32,6 +32,7 @@ from sklearn_calib import (
     CalibratedModel,
     RefineThenCalibrateCV,
     decisions,
+    decomposition,
     displays,
     groups,
 )
@@ -39,11 +40,20 @@ from sklearn_calib._cli import main
 from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, simplify, to_code, to_dict, to_json, to_sql
-from sklearn_calib.monitoring import CalibrationMonitor
-from sklearn_calib.recalibrators import all_recalibrators
+from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
+from sklearn_calib.recalibrators import (
+    MultilabelCalibration,
+    OneVsRest,
+    PlattScaling,
+    StackedCalibration,
+    TopLabel,
+    all_recalibrators,
+    cross_fitted_proba,
+)
 from sklearn_calib.report import calibration_report
 from sklearn_calib.staged import find_staging
 from sklearn_calib.summary import CalibrationSummary, summarize
+from sklearn_calib.testing import contract_checks
 
 
 def shared_state():
@@ -291,6 +301,79 @@ def test_models_leave_their_estimator_as_it_was(model):
     if title not in ("AngularCalibratedClassifier", "RefineThenCalibrateCV"):
         clone(model).set_params(estimator=FrozenEstimator(frozen)).fit(X, LABELS)
         assert is_same(vars(frozen), kept), f"{title} changed a frozen estimator"
+
+
+P_LABELS = rows(2)["first"]
+Y_LABELS = rows(2)["y"]
+THREE_CLASSES = rows(3)["first"], rows(3)["y"]
+LEARNER = LogisticRegression()
+#: What takes a recalibrator of the user's: it is cloned before each fit.
+TAKES_RECALIBRATORS = {
+    "OneVsRest": lambda r: OneVsRest(r).fit(*THREE_CLASSES),
+    "TopLabel": lambda r: TopLabel(r).fit(*THREE_CLASSES),
+    "StackedCalibration": lambda r: StackedCalibration([r, "beta"], cv=2).fit(
+        P_LABELS, Y_LABELS
+    ),
+    "StackedCalibration of one": lambda r: StackedCalibration({"one": r}).fit(
+        P_LABELS, Y_LABELS
+    ),
+    "MultilabelCalibration": lambda r: MultilabelCalibration(r).fit(
+        P_LABELS, np.eye(2)[Y_LABELS]
+    ),
+    "GroupRecalibration": lambda r: groups.GroupRecalibration(r).fit(
+        P_LABELS, Y_LABELS, groups=np.arange(80) % 2
+    ),
+    "CalibratedModel": lambda r: CalibratedModel(LEARNER, r, cv=2).fit(X, LABELS),
+    "CalibratedModel, one map": lambda r: CalibratedModel(
+        LEARNER, r, cv=2, ensemble=False
+    ).fit(X, LABELS),
+    "CalibratedModel, frozen": lambda r: CalibratedModel(
+        FrozenEstimator(clone(LEARNER).fit(X, LABELS)), r
+    ).fit(X, LABELS),
+    "RefineThenCalibrateCV": lambda r: RefineThenCalibrateCV(
+        LEARNER, {"C": [0.1, 1.0]}, cv=2, recalibrator=r, refinement=r
+    ).fit(X, LABELS),
+    "cross_fitted_proba": lambda r: cross_fitted_proba(r, P_LABELS, Y_LABELS, cv=2),
+    "regret_curve": lambda r: decisions.regret_curve(
+        Y_LABELS, P_LABELS, r, cv=2, n_resamples=2
+    ),
+    "decompose_loss": lambda r: decomposition.decompose_loss(
+        Y_LABELS, P_LABELS, recalibrator=r, cv=2
+    ),
+    "decompose_loss, in sample": lambda r: decomposition.decompose_loss(
+        Y_LABELS, P_LABELS, recalibrator=r, cv=None
+    ),
+    "refinement_error": lambda r: decomposition.refinement_error(
+        Y_LABELS, P_LABELS, recalibrator=r, cv=2
+    ),
+    "proper_calibration_error": lambda r: decomposition.proper_calibration_error(
+        Y_LABELS, P_LABELS, recalibrator=r, cv=2
+    ),
+    "refinement_curve": lambda r: decomposition.refinement_curve(
+        Y_LABELS, [P_LABELS, P_LABELS], recalibrator=r, cv=2
+    ),
+    "variational_calibration_error": lambda r: (
+        decomposition.variational_calibration_error(
+            Y_LABELS, P_LABELS, recalibrator=r, cv=2
+        )
+    ),
+    "safe_calibration_test": lambda r: safe_calibration_test(
+        Y_LABELS, P_LABELS, recalibrator=r, n_splits=2
+    ),
+    "CalibrationSummary": lambda r: (
+        CalibrationSummary().update(Y_LABELS, P_LABELS).cross_validate([r], cv=2)
+    ),
+    "contract_checks": lambda r: [check() for _, check in contract_checks(r)[:8]],
+}
+
+
+@run_every_case("name", [*TAKES_RECALIBRATORS])
+def test_recalibrators_that_are_given_stay_unfitted(name):
+    given = PlattScaling()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        TAKES_RECALIBRATORS[name](given)
+    assert vars(given) == vars(PlattScaling()), f"{name} fitted its argument"
 
 
 class Interrupted(SGDClassifier):
