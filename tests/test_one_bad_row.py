@@ -1,5 +1,7 @@
 """Every call with rows raises an error for one bad entry among good ones, and names its row.
 
+Of two bad entries the first is named.
+
 The calls are those of `test_row_indexes`, so a new one comes by itself.
 """
 
@@ -11,7 +13,7 @@ from cases import run_every_case
 from error_fields import raises_invalid_input
 from test_row_indexes import CALLS, SLOW, rows_with, without_pictures  # noqa: F401
 
-ROW = 5
+ROW, LATER_ROW = 5, 8
 #: What no label, probability, interval or weight can be.
 BAD = {
     "y": None,
@@ -43,13 +45,12 @@ def test_one_bad_row_is_named(call, name):
     names, function = CALLS[call]
     rows = rows_with(names)
     changed = rows[name].astype(object if BAD[name] is None else float)
-    if changed.ndim == 1:
-        changed.iloc[ROW] = BAD[name]
-    else:
-        changed.iloc[ROW, 0] = BAD[name]
-    with (
-        raises_invalid_input((ValueError, TypeError), row=ROW),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
-        function(rows | {name: changed})
+    column = () if changed.ndim == 1 else (0,)
+    for row in (ROW, LATER_ROW):
+        changed.iloc[(row, *column)] = BAD[name]
+        with (
+            raises_invalid_input((ValueError, TypeError), row=ROW),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            function(rows | {name: changed})

@@ -15,6 +15,7 @@ from sklearn_calib.datasets import (
     make_overconfident,
     make_two_gaussians,
 )
+from sklearn_calib.decisions import decision_curve
 from sklearn_calib.displays import CalibratingFunctionDisplay
 from sklearn_calib.export import from_json, to_dict
 from sklearn_calib.groups import Grades, group_calibration
@@ -23,6 +24,7 @@ from sklearn_calib.inference import (
     calibrated_mean,
     confidence_interval,
     internal_validation,
+    polynomial_test,
 )
 from sklearn_calib.linear import estimate_angle, logistic_intervals
 from sklearn_calib.metrics import reliability_curve
@@ -108,6 +110,14 @@ REFUSED = {
     "names of more columns": (
         lambda: group_calibration({"a": SUMMARY, "b": SUMMARY}, groups=["g", "h"]),
         r"1 names of columns as groups, got \['g', 'h'\]. Pass what summarize had",
+    ),
+    "thresholds that fall twice": (
+        lambda: decision_curve(Y, NUMBER, thresholds=[0.2, 0.4, 0.3, 0.1]),
+        "increasing thresholds, got 0.4 before 0.3. Pass them through numpy.unique",
+    ),
+    "probabilities of a belt outside twice": (
+        lambda: polynomial_test(Y, NUMBER).belt([0.5, 1.5, -1.0]),
+        r"probabilities in \[0, 1\], got 1.5. Pass those of the event",
     ),
     "scores of two columns": (
         lambda: calibrated_mean(Y, P, P),
