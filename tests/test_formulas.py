@@ -23,15 +23,18 @@ from sklearn_calib._cli._fit import _cross_validate_rows
 from sklearn_calib._kernels import _log_odds_cells as cells
 from sklearn_calib._kernels._classical_tests import compute_rank_correlation
 from sklearn_calib._kernels._logistic_grid import COARSE_LINE_GRID
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition._intervals import SamplingError
 from sklearn_calib.groups._grades import _compute_joining_loss
 from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.linear import logistic_intervals
 from sklearn_calib.linear._fit import LOSS_DERIVATIVES_BY_NAME
+from sklearn_calib.metrics import validate_predictions
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.monitoring._result import e_benjamini_hochberg
 from sklearn_calib.recalibrators import IsotonicCalibration, cross_fitted_proba
 from sklearn_calib.report._advice import _AdviceSource, _CellSource, _ClusterSource
+from sklearn_calib.report._models import PredictionsModel
 from sklearn_calib.summary import CalibrationSummary
 from sklearn_calib.theory import GaussianLogisticModel
 
@@ -1035,6 +1038,13 @@ def test_cells_of_an_advice_stand_for_all_rows(weight):
     total = N if weight is None else weight.sum()
     check([found.n_samples, source.n_rows, found.weight], [N, N, total], "rows")
     check(found.totals.log_loss, summary.totals.log_loss, "loss", 1e-6)
+
+
+def test_a_sample_of_rows_is_about_as_large_as_asked():
+    proba, y = make_overconfident(3, 600)
+    model = PredictionsModel(validate_predictions(y, proba))
+    sizes = [model.sample_rows(limit).n_drawn for limit in (100, 300, None)]
+    assert 100 <= sizes[0] < 300 <= sizes[1] < sizes[2] == 600
 
 
 @pytest.mark.parametrize("drawn", [True, False])

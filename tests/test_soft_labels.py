@@ -564,3 +564,16 @@ def test_shares_of_fewer_rows_than_scores_are_refused():
             ask()
         message = str(error.value)
         assert re.search(r"\b8\b", message), f"{name}: expected 8, got {message!r}"
+
+
+def test_one_column_of_shares_is_that_of_the_second_class():
+    """Also of a frozen classifier, whose classes are counted from the columns."""
+    X = np.column_stack([np.linspace(-2, 2, 40), np.arange(40) % 5])
+    y = (np.arange(40) % 7 > 40 // 2 - np.arange(40)).astype(int)
+    model = CalibratedModel(FrozenEstimator(LogisticRegression().fit(X, y)), "platt")
+    share = 0.2 + 0.6 * y
+    found = [
+        model.fit(X, shares, soft_labels=True).predict_proba(X)
+        for shares in (share, share[:, None], np.column_stack([1 - share, share]))
+    ]
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-9)

@@ -250,6 +250,14 @@ def test_no_false_alarms(method):
     assert np.mean(alarms) <= 0.01
 
 
+@pytest.mark.parametrize(("n_events", "is_named"), [(169, True), (170, False)])
+def test_three_standard_errors_from_the_base_rate(n_events, is_named):
+    """Of 400 rows at 1/2 one row is added to the variance: 31 / sqrt(101) > 3 > 30 / sqrt(101)."""
+    scores = np.tile([1e-9, -1e-9], 200)[:, None]
+    y = np.repeat([1, 0], [n_events, 400 - n_events])
+    assert warned("identity", scores, y) is is_named
+
+
 def test_alarms():
     """A moved base rate, and a map that overfits."""
     X, y = calibrated_rows(2000, -4, 0)

@@ -63,6 +63,15 @@ def test_text_says_the_same(name, kind, tmp_path):
     assert np.abs(again.predict_proba(rows) - method.predict_proba(rows)).max() <= 1e-12
 
 
+def test_the_estimator_is_named():
+    """A pipeline by its steps in their order."""
+    found = to_dict(fitted("pipeline", 2))["estimator"]
+    assert found["name"] == "pipeline"
+    steps = [step["name"] for step in found["steps"]]
+    assert steps == ["structured_matrix", "spline"]
+    assert to_dict(fitted("platt", 2))["estimator"]["name"] == "platt"
+
+
 @run_every_case(
     ("labels", "kind"),
     [

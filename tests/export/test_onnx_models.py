@@ -391,6 +391,9 @@ def test_tables_of_numbers(name):
     table, new = (pd.DataFrame(one, columns=list("abcdef")) for one in (X, new))
     model = CalibratedModel(boosted(name), "platt", cv=2).fit(table, y)
     assert differences(model, new).max() <= SINGLE
+    # The model that is exported keeps the names of its features.
+    for pair in model.calibrated_pairs_:
+        assert [*pair.estimator.feature_names_in_] == [*new.columns]
 
 
 def test_pipelines_inside_pipelines():

@@ -65,6 +65,14 @@ def test_heavy_ties_and_constants():
         "x <= 0.5": 100,
         "x > 0.5": 20,
     }
+    # Behind the largest value is nothing, however many rows have it.
+    heavy = np.repeat([0.5, 1.5, 2.5], [10, 10, 100])
+    assert names_and_sizes({"x": heavy}, n_bins=12, min_rows=10) == {
+        "all rows": N,
+        "x <= 0.5": 10,
+        "0.5 < x <= 1.5": 10,
+        "x > 1.5": 100,
+    }
     assert names_and_sizes({"x": np.full(N, 0.5), "t": ["same"] * N}) == {"all rows": N}
     edges = 1 + 1e-9 * np.arange(N)
     assert len(names_and_sizes({"x": edges}, n_bins=5)) == 6  # names stay different

@@ -484,6 +484,11 @@ def test_draws_of_clusters():
     few = ClusterSample(problem, np.arange(2000) % 50, 256)
     assert 64 < len(few.proba) <= 256 and few.weight.sum() == 2000
     assert few.weight.sum(axis=1) @ few.proba[:, 1] == pytest.approx(score.sum())
+    weight = 1 + 9 * score  # the heavier rows of a cell count more in its mean
+    (problem,) = validate_predictions(problem.hit, score, weight).problems()
+    few = ClusterSample(problem, np.arange(2000) % 50, 256)
+    sums = few.weight.sum(axis=1) @ few.proba[:, 1]
+    assert sums == pytest.approx((weight * score).sum(), rel=1e-12)
 
 
 def test_share_intervals():
@@ -503,6 +508,16 @@ def test_share_intervals():
         np.zeros(1, int), 1, 0.9
     )
     assert 0.8 < ends[0][0] <= 0.05 ** (1 / 20) and ends[1][0] == 1
+    # The residuals 1, 0 and -1 of three clusters have the variance of 12 rows, less for
+    # the two degrees of freedom.
+    y = np.array([1, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0, 0])
+    (problem,) = validate_predictions(y, np.full(12, 0.5)).problems()
+    ends = ClusterSample(problem, np.arange(12) // 4).compute_frequency_intervals(
+        np.zeros(1, int), 1, 0.8
+    )
+    n = 12 * (stats.t.ppf(0.9, 11) / stats.t.ppf(0.9, 2)) ** 2
+    assert ends[0][0] == pytest.approx(stats.beta.ppf(0.1, n / 2, n / 2 + 1), rel=1e-9)
+    assert ends[1][0] == pytest.approx(stats.beta.ppf(0.9, n / 2 + 1, n / 2), rel=1e-9)
 
 
 def test_weights_and_rows_of_weight_zero():

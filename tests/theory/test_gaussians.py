@@ -199,3 +199,15 @@ def test_a_limit_is_of_the_loss_that_is_asked_for():
     expected = model.compute_weight_loss(found.inner[0], found.norm[0], "brier")
     assert found.risk[0] == expected.risk
     assert abs(found.risk[0] - model.limit([0.5]).risk[0]) > 0.01
+
+
+@pytest.mark.parametrize("inner", [1e50, -1e50])
+@pytest.mark.parametrize("norm", [1e50, 1e-50])
+def test_parameters_at_the_documented_bounds(inner, norm):
+    """Scores are nearly all on one side of 0, as the mean is at 1e50 or more deviations."""
+    parts = GaussianLogisticModel.compute_weight_loss(inner, norm, "brier")
+    if norm < 1:
+        assert parts.error_rate == float(inner < 0)
+    for wrong in ((2 * inner, norm), (inner, norm**1.01)):
+        with pytest.raises(ValueError, match="within 1e\\+50 a finite inner"):
+            GaussianLogisticModel.compute_weight_loss(*wrong, "brier")
