@@ -50,6 +50,7 @@ CASES = {
     "audit, level": f"{AUDIT} --level 0.6 --json r.json",
     "audit, positive": f"audit words.csv {ROWS} {FEW} --positive yes --json r.json",
     "audit, gate": f"{AUDIT} --fail-if log_loss>0.1",
+    "audit, two columns": f"audit two.csv --label y --prob n,p {FEW} --positive 0",
     "audit, missing": f"audit holes.csv {ROWS} {FEW} --missing drop",
     "audit, decimal commas": f"audit comma.csv {ROWS} {FEW} --json r.json",
     "audit, percent": f"audit percent.csv {ROWS} {FEW} --scale percent",
@@ -240,6 +241,7 @@ def write_tables():
     frame.to_csv("comma.csv", index=False, sep=";", decimal=",")
     frame.assign(p=100 * p).to_csv("percent.csv", index=False)
     frame.assign(y=np.where(y == 1, "yes", "no")).to_csv("words.csv", index=False)
+    frame.assign(n=1 - p).to_csv("two.csv", index=False)
     frame.assign(p=frame.p.where(frame.i % 17 > 0)).to_csv("holes.csv", index=False)
     frame.assign(y=frame.y.where(frame.i % 3 > 0)).to_csv("few.csv", index=False)
     frame.assign(w=frame.w.where(frame.i != 105, np.inf)).to_csv("inf.csv", index=False)

@@ -158,3 +158,15 @@ def test_a_whole_file_has_the_types_of_all_its_blocks(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d", *rows]), encoding="utf-8")
     found = load_table(str(tmp_path / "t.csv"), lambda names: names).columns
     same(found, pd.read_csv(tmp_path / "t.csv"))
+
+
+def test_a_file_that_is_cut_off_within_its_last_row(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c\n1,2,3\n4,5", encoding="utf-8")
+    with raises_invalid_input(
+        ValueError,
+        expected="3 cells in each row of .*t.csv, as many as names",
+        value="2",
+        hint="The file is cut off: export it again",
+    ):
+        load_table(str(path), lambda names: names)

@@ -16,11 +16,18 @@ import pytest
 from error_fields import raises_invalid_input
 from pyarrow import dataset, parquet
 
+from sklearn_calib._files.columns import TableBlock
 from sklearn_calib._files.csv_text import get_exact_number_options
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss
-from sklearn_calib.summary import CalibrationSummary, find_distinct_labels, summarize
+from sklearn_calib.summary import (
+    CalibrationSummary,
+    _sources,
+    find_distinct_labels,
+    summarize,
+)
 from sklearn_calib.summary._parts import PIECE_ROWS
+from sklearn_calib.summary._sources import iter_groups
 
 COLUMNS = {"label": "y", "prob": "p", "max_cells": 4096}
 
@@ -498,3 +505,22 @@ def test_classes_are_not_sought_below_lines_that_are_no_number(tmp_path, skip_ro
         find_distinct_labels(
             tmp_path / "a.csv", label="y", csv={"skip_rows": skip_rows}
         )
+
+
+@pytest.mark.slow
+def test_each_of_70_000_groups_has_its_rows():
+    number = np.arange(70_000)
+    block = TableBlock(pd.DataFrame({"a": number // 300, "b": number % 300}), "", None)
+    found = [(a, b, *rows) for (a, b), rows in iter_groups(block, ["a", "b"])]
+    expected = np.column_stack([number // 300, number % 300, number])
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_labels_are_at_most_so_many(monkeypatch):
+    monkeypatch.setattr(_sources, "_MAX_CLASSES", 3)
+    table = pd.DataFrame({"y": [0, 1, 2, 1]})
+    assert find_distinct_labels(table, label="y").tolist() == [0, 1, 2]
+    with raises_invalid_input(
+        ValueError, expected="at most 3 different labels", value="more"
+    ):
+        find_distinct_labels(table.assign(y=[0, 1, 2, 3]), label="y")

@@ -171,12 +171,26 @@ def test_another_table(tmp_path):
     path = tmp_path / "rows.parquet"
     parquet.write_table(pa.table({"y": [0, 1], "p": [0.1, 0.2]}), path)
     with raises_invalid_input(
-        ValueError, expected=".*summary in .*rows.parquet", value="a table without"
+        ValueError,
+        expected=".*summary in .*rows.parquet",
+        value="a table without",
+        hint="Give what to_arrow or to_parquet made",
     ):
         CalibrationSummary.from_parquet(path)
     assert not is_summary_file(path)
     with pytest.raises(FileNotFoundError):
         CalibrationSummary.from_parquet(tmp_path / "nothing.parquet")
+
+
+@pytest.mark.parametrize("n_between", [16, 1024])
+def test_cells_that_have_lost_the_fewest_bits(n_between):
+    """Scores in pairs, `n_between` floats apart: 16 bits are dropped, and no more."""
+    first = np.random.default_rng(0).uniform(0.3, 0.32, 2200)
+    second = (first.view(np.int64) + n_between).view(np.float64)
+    summary = CalibrationSummary(max_cells=4096)
+    summary.update(np.arange(4400) % 2, np.append(first, second))
+    assert summary._states[0].shift == 16
+    assert same_bits(CalibrationSummary.from_arrow(summary.to_arrow()), summary)
 
 
 def test_labels_that_no_file_can_hold():

@@ -599,3 +599,23 @@ def test_settling_the_classes_of_a_coarser_summary_leaves_the_first_as_it_was():
     )
     first.update(["a"], [0.2])
     assert sorted(first.classes) == ["a", "yes"] and first.positive_label == "yes"
+
+
+def test_summaries_that_differ_in_some_classes_differ():
+    proba = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.1, 0.1, 0.8]])
+    turned = proba.copy()
+    turned[0, :2] = 0.3, 0.2
+    first, second = (
+        CalibrationSummary(multiclass="classwise").update([0, 1, 2], table)
+        for table in (proba, turned)
+    )
+    assert first == first.copy() and first != second
+
+
+def test_weights_that_are_counts_up_to_rounding_are_counted_exactly():
+    p = np.arange(300) / 299
+    found, exact = (
+        CalibrationSummary().update(np.arange(300) % 2, p, np.full(300, weight))
+        for weight in (10 * (0.1 + 0.2), 3.0)
+    )
+    assert found.to_arrow().equals(exact.to_arrow())
