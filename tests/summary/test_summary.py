@@ -602,11 +602,12 @@ def test_settling_the_classes_of_a_coarser_summary_leaves_the_first_as_it_was():
 
 
 def test_summaries_that_differ_in_some_classes_differ():
-    proba = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.1, 0.1, 0.8]])
+    """A row of the third class whose first two probabilities change places."""
+    proba = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1]])
     turned = proba.copy()
     turned[0, :2] = 0.3, 0.2
     first, second = (
-        CalibrationSummary(multiclass="classwise").update([0, 1, 2], table)
+        CalibrationSummary(multiclass="classwise").update([2, 0, 1], table)
         for table in (proba, turned)
     )
     assert first == first.copy() and first != second
