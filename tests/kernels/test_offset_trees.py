@@ -240,3 +240,22 @@ def test_lines_end_where_the_classes_are_separated(scale):
     t = line[0, 0] + line[0, 1] * z
     gradient = (np.r_[(z > 0) - expit(t)]).sum() - line[0, 0]
     assert abs(gradient) < 1e-6
+
+
+def test_a_tree_that_rises_anyway_is_not_changed_by_having_to_rise():
+    codes, _, weight, margin = draw(3000)
+    codes = codes[:, 2:]
+    target = (codes[:, 0] > 14).astype(float)
+    options = {**OPTIONS, "min_gain": 0.15, "unordered": [False]}
+    free, falling = (
+        boost_trees(codes, y, weight, margin, rising=-1, **options)[1]
+        for y in (target, 1 - target)
+    )
+    forced, flat = (
+        boost_trees(codes, y, weight, margin, rising=0, **options)[1]
+        for y in (target, 1 - target)
+    )
+    assert np.ptp(free - margin) > 0.1 and np.ptp(falling - margin) > 0.1
+    np.testing.assert_array_equal(forced, free)
+    # Weights and margins differ within a bin, so that the mean of a leaf need not be 0.
+    assert np.ptp(flat - margin) < 0.01
