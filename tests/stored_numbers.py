@@ -122,12 +122,17 @@ def parts_of_list(result, depth):
     """(number or name, value) of the entries; of many entries (field, column)."""
     if len(result) < 4:
         return [(getattr(one, "quantity", str(i)), one) for i, one in enumerate(result)]
-    columns = {}
+    columns, words = {}, {}
     for one in result:
         for field, value in parse_error_fields(one, "", depth + 1):
-            if not isinstance(value, str):
+            if isinstance(value, str):
+                words.setdefault(f"{field.lstrip('.')} in words", []).append(value)
+            else:
                 columns.setdefault(field.lstrip("."), []).append(value.ravel())
-    return [(field, np.concatenate(column)) for field, column in columns.items()]
+    return [
+        *((field, np.concatenate(column)) for field, column in columns.items()),
+        *((field, "; ".join(column)) for field, column in words.items()),
+    ]
 
 
 def parts_of_object(result):
