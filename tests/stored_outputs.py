@@ -109,6 +109,11 @@ CASES = {
         FIT_THREE,
         "apply m.json k2.csv --prob p0,p1,p2 --out o.csv",
     ),
+    "apply, a map of logits": (
+        "fit t.csv --label y --prob z --scale logits --allow no-gain --out m.json",
+        "apply m.json t.csv --prob p --out o.csv",
+        "apply m.json t.csv --prob z --scale logits --out o.csv",
+    ),
     "apply, classes": (
         FIT_THREE,
         "apply m.json k2.csv --prob p2,p0,p1 --classes c,a,b --out o.csv",
@@ -188,6 +193,7 @@ apply m.json t.csv --prob p --name a,b --out o.csv
 apply m.json t.csv --prob p,q,z --out o.csv
 apply m.json t.csv --prob z --out o.csv
 apply m.json empty.csv --prob p --out o.csv
+apply m.json t.csv --prob z --scale logits --out o.csv
 apply m.json holes.csv --prob p --out o.csv
 threshold m.json --at 0,5
 threshold m.json --at 1.5
