@@ -1,6 +1,7 @@
 """Csv text means what pandas makes of it, whichever of the two libraries has read a block."""
 
 import io
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,12 @@ import pytest
 from cases import run_every_case
 from error_fields import raises_invalid_input
 
-from sklearn_calib._files.columns import TableBlock, read_number_column
+from sklearn_calib._files.columns import (
+    TableBlock,
+    get_raw_values_or_codes,
+    read_label_values,
+    read_number_column,
+)
 from sklearn_calib._files.csv_text import CsvParser, iter_text_blocks
 from sklearn_calib._files.tables import iter_table_blocks, load_table
 from sklearn_calib.exceptions import InvalidInputError
@@ -170,3 +176,25 @@ def test_a_file_that_is_cut_off_within_its_last_row(tmp_path):
         hint="The file is cut off: export it again",
     ):
         load_table(str(path), lambda names: names)
+
+
+def test_missing_values_of_every_kind_have_no_place():
+    column = pd.Series([Decimal("NaN"), "a", None, Decimal(1), np.nan, "a"])
+    values, places = get_raw_values_or_codes(column)
+    assert values == ["a", Decimal(1)]
+    assert places.tolist() == [-1, 0, -1, 1, -1, 0]
+
+
+def test_booleans_below_a_block_of_numbers_are_rejected(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("y,p\n" + "1,0.5\n" * 50 + "True,0.5\n" * 50, encoding="utf-8")
+    with raises_invalid_input(
+        ValueError,
+        expected="only numbers or only booleans in column 'y' of .*t.csv",
+        value="'True' in row 50",
+        hint="Write all labels alike",
+    ):
+        for block in iter_table_blocks(
+            str(path), lambda names: names, size=304, as_text=["y"]
+        ):
+            read_label_values(block, "y", names=False)

@@ -109,6 +109,17 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
     assert read_column_names(file, lambda names: [])[: len(NAMES)] == NAMES
 
 
+@pytest.mark.parametrize(("value", "kind"), [("0.25", "f"), ("7", "f"), ('"a"', "O")])
+def test_a_column_whose_first_values_are_missing_has_the_type_of_the_others(
+    write, monkeypatch, value, kind
+):
+    monkeypatch.setattr(json_lines, "_HEAD_BYTES", 100)
+    file = write('{"p": null, "y": 1}\n' * 20 + f'{{"p": {value}, "y": 0}}\n' * 20)
+    column = read(file, "p", "y")["p"]
+    assert column.isna().tolist() == [True] * 20 + [False] * 20
+    assert column.dtype.kind == kind and column[20] == json.loads(value)
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [

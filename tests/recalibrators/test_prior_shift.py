@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import canonical_proba
+from sklearn_calib._kernels import _mixture_proportions
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
@@ -529,3 +530,24 @@ def test_labelled_rows_with_weights_count_as_effective_rows():
     expected = twice + (once - twice) * (160 / effective - 1 / 2) / (1 - 1 / 2)
     np.testing.assert_allclose(variance(1, sample_weight=weight), expected, rtol=1e-9)
     assert (expected > 1.01 * once).all()
+
+
+def test_with_two_classes_the_other_one_is_in_a_fixed_proportion(monkeypatch):
+    """The way of many classes, which keeps the others in proportion, is then exact."""
+    rng = np.random.default_rng(0)
+    proba = rng.random(80)
+    source = np.array([0.6, 0.4])
+    ratio = np.column_stack([1 - proba, proba]) / source
+    weight = rng.random(80) + 0.2
+    prior = _mixture_proportions.fit_proportions(ratio, weight, source).prior
+    results = []
+    for most in (2, 1):
+        monkeypatch.setattr(_mixture_proportions, "MAX_NEWTON_CLASSES", most)
+        results.append(
+            _mixture_proportions.compute_uncertainty(
+                ratio, weight, prior, source, np.inf, 0.9
+            )
+        )
+    for by_hessian, by_class in zip(*results, strict=True):
+        assert (by_hessian < 1).all()
+        np.testing.assert_allclose(by_class, by_hessian, rtol=1e-9)
