@@ -64,6 +64,9 @@ COLUMNS = {
     "marks": ["\ufeff1", "\ufeff"],
     "percent": ["50%", "60 %"],
     "too many cells": ["1,", "2"],
+    "holes of blanks": ["  ", "0.5", "x"],
+    "numbers and holes of blanks": [" ", "0.5", " 0.25"],
+    "blanks before text": [" a", "b"],
     "rows of blanks": ["1\n  \n\n", "2"],
 }
 
@@ -198,3 +201,11 @@ def test_booleans_below_a_block_of_numbers_are_rejected(tmp_path):
             str(path), lambda names: names, size=304, as_text=["y"]
         ):
             read_label_values(block, "y", names=False)
+
+
+def test_rows_of_a_file_in_several_blocks_are_counted_from_its_first(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("y,p\n" + "1,0.5\n" * 150 + "1,x\n", encoding="utf-8")
+    table = load_table(str(path), lambda names: names, size=304)
+    assert table.n_rows == 151
+    assert [table.get_file_row(place) for place in (0, 150)] == [0, 150]

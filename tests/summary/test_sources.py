@@ -26,7 +26,7 @@ from sklearn_calib.summary import (
     find_distinct_labels,
     summarize,
 )
-from sklearn_calib.summary._parts import PIECE_ROWS
+from sklearn_calib.summary._parts import PIECE_ROWS, FilePart
 from sklearn_calib.summary._sources import iter_groups
 
 COLUMNS = {"label": "y", "prob": "p", "max_cells": 4096}
@@ -524,3 +524,12 @@ def test_labels_are_at_most_so_many(monkeypatch):
         ValueError, expected="at most 3 different labels", value="more"
     ):
         find_distinct_labels(table.assign(y=[0, 1, 2, 3]), label="y")
+
+
+def test_row_groups_stay_together_if_some_numbers_are_text(tmp_path):
+    path = str(tmp_path / "t.parquet")
+    rows = pd.DataFrame({"p": ["10%", "20%"] * 4, "w": np.ones(8), "y": [0, 1] * 4})
+    rows.to_parquet(path, row_group_size=2)
+    part = FilePart(path, path, None, {}, ())
+    assert part.split_row_groups(["p", "w"]) == [part]
+    assert len(part.split_row_groups(["w"])) == 4

@@ -620,3 +620,14 @@ def test_weights_that_are_counts_up_to_rounding_are_counted_exactly():
         for weight in (10 * (0.1 + 0.2), 3.0)
     )
     assert found.to_arrow().equals(exact.to_arrow())
+
+
+@pytest.mark.parametrize("beyond", [2.0**-52, 1e-12, 1e-7])
+def test_probabilities_outside_by_rounding_are_those_at_the_end(beyond):
+    given, ends = (
+        CalibrationSummary().update([0, 1, 1, 0], [low, 0.5, high, high])
+        for low, high in ((0.0, 1 + beyond), (0.0, 1.0))
+    )
+    assert given == ends
+    below = CalibrationSummary().update([0, 1, 1, 0], [-beyond, 0.5, 1.0, 1.0])
+    assert below == ends
