@@ -182,10 +182,12 @@ def test_a_file_that_is_cut_off_within_its_last_row(tmp_path):
 
 
 def test_missing_values_of_every_kind_have_no_place():
-    column = pd.Series([Decimal("NaN"), "a", None, Decimal(1), np.nan, "a"])
+    column = pd.Series(
+        [Decimal("NaN"), np.inf, "a", None, Decimal("-Infinity"), Decimal(1), "a"]
+    )
     values, places = get_raw_values_or_codes(column)
     assert values == ["a", Decimal(1)]
-    assert places.tolist() == [-1, 0, -1, 1, -1, 0]
+    assert places.tolist() == [-1, -1, 0, -1, -1, 1, 0]
 
 
 def test_booleans_below_a_block_of_numbers_are_rejected(tmp_path):

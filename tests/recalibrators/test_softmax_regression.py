@@ -226,3 +226,18 @@ def test_large_tables_take_the_hessian_of_some_rows(monkeypatch, heavy):
     assert looked_at[-1] == 120_000
     assert abs(some.objective - every.objective) < 1e-12
     assert some.n_iter <= every.n_iter + 6
+
+
+def test_a_hessian_without_a_factor_is_solved_by_least_squares(monkeypatch):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 50).T
+    given = rng.normal(size=(3, 50)), rng.random(50), proba, np.full(3, 0.01), 0.01
+    right = rng.normal(size=6)
+    expected = kernel.make_diagonal_solver(*given)(right)
+
+    def refuse(matrix):
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(kernel, "cho_factor", refuse)
+    found = kernel.make_diagonal_solver(*given)(right)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
