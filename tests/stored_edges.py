@@ -5,10 +5,10 @@ import inspect
 import numpy as np
 import test_functions
 import test_methods
-from stored_calls import tied_rows
+from stored_calls import THREE, TWO, tied_rows
 from test_functions import FUNCTIONS, TWO_CLASSES, call
 
-from sklearn_calib import maps
+from sklearn_calib import displays, maps
 from sklearn_calib.recalibrators import Identity
 
 N = test_functions.N
@@ -200,4 +200,43 @@ def of_curve(curve):
     }
 
 
-EDGES = (calls_of_functions_at_edges, calls_of_maps_at_edges, calls_of_curves)
+def calls_of_several_curves():
+    """Displays of two models, and of three classes by themselves."""
+    models = {"a": TWO["first"][:, 1], "b": TWO["second"][:, 1]}
+    for name in displays.__all__:
+        make = getattr(getattr(displays, name), "from_predictions", None)
+        known = inspect.signature(make).parameters if make is not None else {}
+        more = {"grades": [0.3, 0.6]} if "grades" in known else {}
+        if "groups" in known:
+            more |= {"groups": TWO["groups"], "min_rows": 10}
+        if "n_resamples" in known:
+            more["n_resamples"] = 9
+        if make is not None:
+            yield (
+                name,
+                "two models",
+                lambda make=make, more=more: drawn_parts(make, TWO["y"], models, more),
+            )
+        if "multiclass" in known:
+            more = more | {"multiclass": "classwise"}
+            yield (
+                name,
+                "classes",
+                lambda make=make, more=more: drawn_parts(
+                    make, THREE["y"], THREE["first"], more
+                ),
+            )
+
+
+def drawn_parts(make, y, proba, more):
+    from stored_numbers import drawn_by
+
+    return drawn_by(make(y, proba, **more))
+
+
+EDGES = (
+    calls_of_functions_at_edges,
+    calls_of_maps_at_edges,
+    calls_of_curves,
+    calls_of_several_curves,
+)

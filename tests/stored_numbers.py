@@ -653,6 +653,7 @@ def drawn_by(made):
         ]
         found[f"limits {number}"] = [*ax.get_xlim(), *ax.get_ylim()]
         found[f"words {number}"] = words_of(ax)
+        found[f"styles {number}"] = styles_of(ax)
         rotations = {label.get_rotation() for label in ax.get_xticklabels()}
         found[f"rotations {number}"] = sorted(rotations)
     plt.close("all")
@@ -667,6 +668,16 @@ def words_of(ax):
     words = [one if isinstance(one, str) else one.get_text() for one in texts]
     without = re.sub(r"[-\d.,]+", "#", "; ".join(words))
     return f"{zlib.crc32(without.encode()):x}"
+
+
+def styles_of(ax):
+    """Widths and places in front of each other of what is drawn, and what is filled."""
+    lines = [(line.get_linewidth(), line.get_zorder()) for line in ax.lines]
+    patches = [
+        (patch.get_linewidth(), patch.get_zorder(), patch.get_fill())
+        for patch in ax.patches
+    ]
+    return np.concatenate([np.ravel(lines), np.ravel(patches)])
 
 
 def vertices_of(collection):
