@@ -135,7 +135,9 @@ def test_every_method(name):
     rng = np.random.default_rng(3)
     map_ = fitted(name, 2)
     if name in NO_TABLE:
-        with raises_invalid_input(ValueError, hint=r".*tabulate=1e-6.*threshold"):
+        with raises_invalid_input(
+            ValueError, value=type(map_).__name__, hint=r".*tabulate=1e-6.*threshold"
+        ):
             map_.threshold(0.5)
         map_ = from_dict(to_dict(map_, tabulate=1e-3))
     bits = OF_INTEGRALS if name.startswith("angular") else LAST_BITS

@@ -199,6 +199,12 @@ def test_a_row_alone_is_a_row_in_a_batch(case):
         assert np.array_equal(alone[0], together[i])
 
 
+def test_the_line_of_the_last_step_keeps_the_mean(case):
+    p, y, table, _, model = case
+    assert model.n_trees_ > 10
+    assert abs(second(model, p, table).mean() - y.mean()) < 0.002
+
+
 def test_the_order_of_the_columns_does_not_matter(case):
     p, y, table, _, model = case
     other = fitted(p, y, table[["smokes", "region", "age"]])

@@ -13,6 +13,7 @@ from sklearn_calib._kernels._level_sets import (
     project_to_simplex,
     round_to_simplex,
 )
+from sklearn_calib._kernels._level_sets_compiled import draw_labels
 
 
 def test_oracle(oracle):
@@ -98,3 +99,13 @@ def test_finding_cells():
             else (row not in cells.tolist())
         )
     assert (find_cells(table, 8, cells[:0]) == -1).all()
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 7])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_labels_are_drawn_by_inversion(n_rows, dtype):
+    """The largest uniform number draws the last class of positive probability."""
+    table = np.tile(np.array([0.2, 0.1, 0.0, 0.7, 0.0], dtype=dtype), (n_rows, 1))
+    for uniform, label in ((0.0, 0), (0.19, 0), (0.21, 1), (0.31, 3), (1 - 2**-53, 3)):
+        drawn = draw_labels(table, np.full(n_rows, uniform))
+        assert drawn.tolist() == [label] * n_rows
