@@ -152,5 +152,5 @@ def messages_of(call, n):
 @run_every_case("name", [*CASES])
 def test_so_many_do_and_one_less_is_told(name):
     call, fewest, message = CASES[name]
-    assert message not in messages_of(call, fewest)
+    assert message.partition(", got")[0] not in messages_of(call, fewest)
     assert message in messages_of(call, fewest - 1)
