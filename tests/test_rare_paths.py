@@ -310,6 +310,7 @@ def test_edges_of_large_whole_numbers_have_every_digit():
         assert re.search(r"10000\d\d$", name), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_certain", [0, 3, 40])
 def test_the_histogram_is_as_high_as_its_highest_column(n_certain):
     """On log-odds, scores of exactly 1 are a line beside the columns."""

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels import _mixture_proportions
+from sklearn_calib._kernels import _label_shift, _mixture_proportions
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
@@ -551,3 +551,20 @@ def test_with_two_classes_the_other_one_is_in_a_fixed_proportion(monkeypatch):
     for by_hessian, by_class in zip(*results, strict=True):
         assert (by_hessian < 1).all()
         np.testing.assert_allclose(by_class, by_hessian, rtol=1e-9)
+
+
+def test_a_class_whose_mean_fits_leaves_the_penalty_of_the_others():
+    means = np.full((3, 3), 0.125) + 0.625 * np.eye(3)
+    frequencies = np.array([0.25, 0.25, 0.5])
+    table = _label_shift.ConfusionTable(
+        means, None, frequencies, np.array([50.0, 50.0, 100.0])
+    )
+    found = []
+    for rest in (0.0, 1e-9):
+        mean = means @ frequencies + [0.125, rest - 0.125, -rest]
+        proba = np.tile(mean, (4, 1))
+        found.append(
+            _label_shift.estimate_regularised_prior(table, proba, np.ones(4), 0.3)
+        )
+    # Neither error is worth its penalty.
+    np.testing.assert_allclose(found, [frequencies, frequencies], atol=1e-6)
