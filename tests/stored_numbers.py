@@ -677,7 +677,8 @@ def styles_of(ax):
         (patch.get_linewidth(), patch.get_zorder(), patch.get_fill())
         for patch in ax.patches
     ]
-    return np.concatenate([np.ravel(lines), np.ravel(patches)])
+    collections = [one.get_zorder() for one in ax.collections]
+    return np.concatenate([np.ravel(lines), np.ravel(patches), collections])
 
 
 def vertices_of(collection):

@@ -15,7 +15,11 @@ from sklearn_calib.datasets import (
     make_overconfident,
     make_two_gaussians,
 )
-from sklearn_calib.decisions import decision_curve
+from sklearn_calib.decisions import (
+    CostSensitiveClassifier,
+    decision_curve,
+    decision_difference,
+)
 from sklearn_calib.displays import CalibratingFunctionDisplay
 from sklearn_calib.export import from_json, to_dict
 from sklearn_calib.groups import Grades, group_calibration
@@ -110,6 +114,14 @@ REFUSED = {
     "names of more columns": (
         lambda: group_calibration({"a": SUMMARY, "b": SUMMARY}, groups=["g", "h"]),
         r"1 names of columns as groups, got \['g', 'h'\]. Pass what summarize had",
+    ),
+    "a harm that is missing": (
+        lambda: decision_difference(Y, NUMBER, NUMBER**2, harms=[0.1, np.nan]),
+        r"harms as two numbers, got \[0.1, nan\]. Pass those of the first",
+    ),
+    "costs of one action": (
+        lambda: CostSensitiveClassifier(LR, [[0.0], [1.0]]).fit(X, Y),
+        r"costs of shape \(2, 2\) or \(60, 2, 2\) with at least two actions, got shape \(2, 1\)",
     ),
     "thresholds that fall twice": (
         lambda: decision_curve(Y, NUMBER, thresholds=[0.2, 0.4, 0.3, 0.1]),

@@ -103,6 +103,9 @@ def test_each_option():
         log_loss(Y, P, multilabel="micro", sample_weight=weight), abs=1e-12
     )
     assert heavy.averages[0].macro != plain.averages[0].macro
+    kept = np.arange(200) % 4 > 0
+    some = quickly(Y, P, sample_weight=kept.astype(float))
+    assert str(some) == str(quickly(Y[kept], P[kept]))
     narrow = quickly(Y, P, level=0.5).averages[0]
     wide = plain.averages[0].macro_high - plain.averages[0].macro_low
     assert narrow.macro_high - narrow.macro_low < 0.5 * wide

@@ -74,6 +74,13 @@ def test_heavy_ties_and_constants():
         "x > 1.5": 100,
     }
     assert names_and_sizes({"x": np.full(N, 0.5), "t": ["same"] * N}) == {"all rows": N}
+    whole = np.repeat([3.0, 1e15 - 1, 1e15], [60, 30, 30])  # as numbers below 1e15
+    assert [*names_and_sizes({"x": whole})] == [
+        "all rows",
+        "x = 3",
+        "x = 999999999999999",
+        "x = 1e+15",
+    ]
     edges = 1 + 1e-9 * np.arange(N)
     assert len(names_and_sizes({"x": edges}, n_bins=5)) == 6  # names stay different
 

@@ -279,6 +279,10 @@ def test_bad_input():
         hint=".*assume_cen",
     ):
         estimate_angle(fitted(X, y, fit_intercept=False), X, y, S)
+    for shift in (2.0, -2.0):
+        with raises_invalid_input(ValueError, value="fit_intercept=False"):
+            moved = X - X.mean(axis=0) + shift
+            estimate_angle(fitted(moved, y, fit_intercept=False), moved, y, S)
     liblinear = fitted(X, y, solver="liblinear")
     with raises_invalid_input(ValueError, expected="an intercept without penalty"):
         estimate_angle(liblinear, X, y, S)

@@ -261,7 +261,7 @@ def test_required_samples():
     assert binning_sample_size(2, 0.1, n_classes=1000) < 1.5 * binning_sample_size(
         2, 0.1
     )
-    for k, n, count in ((3, 2, 10), (2, 4, 9), (3, 7, 85)):
+    for k, n, count in ((3, 2, 10), (2, 2, 5), (2, 4, 9), (3, 3, 19), (3, 7, 85)):
         assert_allclose(np.exp(compute_log_level_sets(n, k)), count)
 
 
