@@ -15,7 +15,7 @@ from sklearn_calib._files.columns import (
     read_label_values,
     read_number_column,
 )
-from sklearn_calib._files.csv_text import CsvParser, iter_text_blocks
+from sklearn_calib._files.csv_text import CsvParser, _find_quotes, iter_text_blocks
 from sklearn_calib._files.tables import iter_table_blocks, load_table
 from sklearn_calib.exceptions import InvalidInputError
 
@@ -211,3 +211,25 @@ def test_rows_of_a_file_in_several_blocks_are_counted_from_its_first(tmp_path):
     table = load_table(str(path), lambda names: names, size=304)
     assert table.n_rows == 151
     assert [table.get_file_row(place) for place in (0, 150)] == [0, 150]
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ('a,"b",c\n', [2, 4]),
+        ('"a","b"', [0, 2, 4, 6]),
+        ('"a""b",c', [0, 2, 3, 5]),
+        ('a,"b"\r\n"c"\n', [2, 4, 7, 9]),
+        ('a,"b', [2]),
+        ("a,b", []),
+        ('a,"b"x,c', None),
+        ('a,"b"x', None),
+        ('"a","b"x', None),
+        ('"a",b"c",d', None),
+        ('ab"c",d', None),
+        ('a, "b",c', None),
+    ],
+)
+def test_quotes_stand_at_the_ends_of_cells(text, places):
+    found = _find_quotes(np.frombuffer(text.encode(), np.uint8), ",")
+    assert (found if found is None else found.tolist()) == places

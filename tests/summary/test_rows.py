@@ -434,3 +434,17 @@ def test_clickhouse(table, tmp_path):
     assert summarize(opened, query=QUERY, **COLUMNS) == summarize(table, **COLUMNS)
     check_counted(opened, table)
     opened.close()
+
+
+@pytest.mark.parametrize(
+    ("driver", "marks"),
+    [
+        ("sqlite3", '""'),
+        ("psycopg.connection", '""'),
+        ("pymysql.connections", "``"),
+        ("databricks.sql.client", "``"),
+    ],
+)
+def test_names_have_the_quotes_of_their_database(driver, marks):
+    source = type("Connection", (), {"__module__": driver})()
+    assert module._get_quote_marks(source) == marks

@@ -156,3 +156,14 @@ def test_a_batch_that_is_refused_changes_nothing(bad):
         ValueError, expected=".*all classes, for soft labels", value="pos_label alone"
     ):
         CalibrationSummary(pos_label="yes").update([0.5], [0.5], soft_labels=True)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_batch_of_weights_of_0_adds_nothing(k):
+    proba, soft, weight = shares(k)
+    found = CalibrationSummary().update(
+        soft, proba, np.zeros(len(soft)), soft_labels=True
+    )
+    found.update(soft, proba, weight, soft_labels=True)
+    expected = CalibrationSummary().update(soft, proba, weight, soft_labels=True)
+    assert found == expected and found.n_samples == expected.n_samples
