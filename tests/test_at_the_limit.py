@@ -10,9 +10,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib._cli._result import parse_conditions
-from sklearn_calib._files import csv_text
+from sklearn_calib._files import csv_text, input_files
 from sklearn_calib._files.atomic import lock_file, open_atomically
+from sklearn_calib._kernels._cluster_sums import compute_expected_over_observed_squares
 from sklearn_calib._kernels._picture_axes import _find_frequent_points
+from sklearn_calib._kernels._polynomial_test import fit_natural_spline
 from sklearn_calib._kernels._probability_floor import MAX_FLOOR, estimate_floor
 from sklearn_calib.classifiers._refine_then_calibrate import _warn_few_validation_rows
 from sklearn_calib.exceptions import InvalidInputError
@@ -149,6 +151,34 @@ def test_few_rows_of_an_axis_are_rare_at_their_own_end(predicted, weight, freque
         predicted=np.array(predicted), weight=np.array(weight, dtype=float)
     )
     assert _find_frequent_points(curve).tolist() == frequent
+
+
+def test_a_spline_of_two_scores_has_two_coefficients():
+    """Its curve goes through the shares of events at both scores."""
+    rows = np.array([10.0, 20.0, 5.0])
+    events = np.array([3.0, 15.0, 2.0])
+    curve = fit_natural_spline(np.array([-1.0, 1.0, -1.0]), rows, events)
+    assert len(curve.coef) == 2
+    log_odds = curve.basis(np.array([-1.0, 1.0])) @ curve.coef
+    np.testing.assert_allclose(log_odds, np.log([5 / 10, 15 / 5]), rtol=1e-6)
+
+
+def test_squares_of_residuals_of_0_are_those_expected():
+    ones = np.ones(4)
+    ratio = compute_expected_over_observed_squares
+    assert ratio(0 * ones, 0 * ones, ones) == 1
+    assert ratio(ones, ones / 4, ones) == 1 / 4
+
+
+@pytest.mark.parametrize(("most", "fits"), [(6, True), (5, False)])
+def test_files_of_json_are_at_most_so_long(tmp_path, monkeypatch, most, fits):
+    monkeypatch.setattr(input_files, "_MAX_JSON_BYTES", most)
+    (tmp_path / "m.json").write_text('{"a":1', encoding="utf-8")
+    if fits:
+        assert input_files.read_json_text(tmp_path / "m.json") == '{"a":1'
+    else:
+        with pytest.raises(OSError, match="more than 5 bytes"):
+            input_files.read_json_text(tmp_path / "m.json")
 
 
 def test_groups_of_a_report_are_of_at_most_two_columns():

@@ -18,7 +18,7 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib import CalibratedModel, displays
+from sklearn_calib import CalibratedModel, canonical_proba, displays
 from sklearn_calib._cli import main
 from sklearn_calib._cli._apply import _choose_unused_column_names
 from sklearn_calib._cli._large import _parse_group_values
@@ -29,7 +29,7 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_curve
 from sklearn_calib.displays import MurphyDisplay, ReliabilityDisplay
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.export import to_dict
+from sklearn_calib.export import to_dict, to_json
 from sklearn_calib.export._tabulate import tabulate_curve, tabulate_curves
 from sklearn_calib.groups import group_calibration
 from sklearn_calib.inference import calibrated_mean
@@ -38,7 +38,7 @@ from sklearn_calib.linear._angle import compute_quadratic_form
 from sklearn_calib.maps import Curve, Identity, OneVsRest, PiecewiseCubic
 from sklearn_calib.monitoring._record import BlockCounts, StreamCounts
 from sklearn_calib.monitoring._result import MAX_COURSE_MOMENTS, StreamHistory
-from sklearn_calib.recalibrators import VectorScaling
+from sklearn_calib.recalibrators import PlattScaling, VectorScaling
 from sklearn_calib.staged import find_staging
 from sklearn_calib.summary._values import ColumnValues
 from sklearn_calib.theory import GaussianLogisticModel
@@ -268,6 +268,24 @@ def test_columns_of_several_classes_come_in_any_order(tmp_path, monkeypatch, ord
     assert main(["apply", "m.json", "t.csv", *words]) == 0
     found = pd.read_csv("o.csv")[["a_calibrated", "b_calibrated", "c_calibrated"]]
     np.testing.assert_allclose(found, fitted.predict_proba(proba), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["proba", "logits"])
+def test_a_column_of_the_first_class_gives_that_of_the_first_class(
+    tmp_path, monkeypatch, kind
+):
+    monkeypatch.chdir(tmp_path)
+    scores = P[:, 1] if kind == "proba" else X[:, 0]
+    fitted = PlattScaling().fit(canonical_proba(scores, kind=kind), Y)
+    wanted = fitted.predict_proba(canonical_proba(scores, kind=kind))[:, 0]
+    to_json(fitted, "m.json", input=kind)
+    turned = 1 - scores if kind == "proba" else -scores
+    pd.DataFrame({"s": turned}).to_csv("t.csv", index=False)
+    words = ["--prob", "s", "--positive", "0", "--out", "o.csv"]
+    more = [] if kind == "proba" else ["--scale", "logits"]
+    assert main(["apply", "m.json", "t.csv", *words, *more]) == 0
+    found = pd.read_csv("o.csv")["s_calibrated"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
 def test_rows_of_an_iterator_come_in_pieces_of_one_size(monkeypatch):
