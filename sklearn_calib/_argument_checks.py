@@ -14,7 +14,7 @@ def unknown_name_error(
     what: str,
     name: object,
     choices: Iterable[object],
-    otherwise: str = "Check the spelling",
+    fallback_hint: str = "Check the spelling",
     error: type[Exception] = ValueError,
     *,
     argument: str | None = None,
@@ -28,7 +28,7 @@ def unknown_name_error(
         argument,
         expected=expected,
         got=repr(name)[:200],
-        hint=suggest_name(name, names, otherwise),
+        hint=suggest_name(name, names, fallback_hint),
         error=error,
     )
 
@@ -37,11 +37,11 @@ def check_choice(
     what: str,
     value: object,
     choices: Iterable[str],
-    otherwise: str = "Check the spelling",
+    fallback_hint: str = "Check the spelling",
 ) -> None:
     """Raise ValueError unless the value is one of the known names."""
     if not (isinstance(value, str) and value in choices):
-        raise unknown_name_error(what, value, choices, otherwise)
+        raise unknown_name_error(what, value, choices, fallback_hint)
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -95,7 +95,7 @@ def check_between(
         raise invalid_input(argument, expected=expected, got=repr(value), hint=hint)
 
 
-def check_count(
+def validate_count(
     value: object, name: str, minimum: int = 1, hint: str = "Leave the default"
 ) -> int:
     """Return a whole number of at least `minimum` as an int; raise ValueError for anything else.
@@ -164,7 +164,7 @@ _MIN_PARAMETER_MAGNITUDE = 1e-100
 _MAX_PARAMETER_MAGNITUDE = 1e100
 
 
-def check_bool(value: object, name: str) -> bool:
+def validate_bool(value: object, name: str) -> bool:
     """Return True or False; None is False. Raise ValueError for anything else."""
     if value is not None and type(value).__name__ not in ("bool", "bool_"):
         raise invalid_input(

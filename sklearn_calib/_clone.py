@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 
-def clone_by_value(estimator: Any) -> Any:
+def clone_comparing_by_value(estimator: Any) -> Any:
     """Clone an estimator, also if its constructor copies what it is given.
 
     scikit-learn requires a parameter to be the same object afterwards; CatBoost copies

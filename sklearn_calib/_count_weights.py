@@ -8,7 +8,7 @@ from ._typing import FloatArray
 _MAX_COUNT = 2.0**53
 _COUNT_TOLERANCE = 1e-6
 #: Weights that are looked at together: the first ones mostly show of which kind all are.
-_BLOCK_WEIGHTS = 4096
+_WEIGHTS_PER_BLOCK = 4096
 
 
 def are_counts(weight: FloatArray) -> bool:
@@ -23,9 +23,9 @@ def are_counts(weight: FloatArray) -> bool:
     """
     if not weight.max() <= _MAX_COUNT:
         return False
-    blocks = range(0, len(weight), _BLOCK_WEIGHTS)
+    blocks = range(0, len(weight), _WEIGHTS_PER_BLOCK)
     return all(
-        _mark_whole_weights(weight[i : i + _BLOCK_WEIGHTS]).all() for i in blocks
+        _mark_whole_weights(weight[i : i + _WEIGHTS_PER_BLOCK]).all() for i in blocks
     )
 
 

@@ -122,7 +122,7 @@ def draw_row_counts(n: int, rng: np.random.Generator) -> FloatArray:
     return np.bincount(rng.integers(0, n, n), minlength=n).astype(float)
 
 
-def draw_cluster_counts(n_groups: int, rng: np.random.Generator) -> FloatArray:
+def draw_rescaled_cluster_counts(n_groups: int, rng: np.random.Generator) -> FloatArray:
     """Draw the counts of clusters, one fewer than there are, for unbiased variances.
 
     Rao, Wu (1988), "Resampling inference with complex survey data", section 2.
@@ -141,7 +141,7 @@ class CellBinomialSampler:
 
     Parameters
     ----------
-    rows : ndarray of shape (n_cells,), int
+    n_rows_by_cell : ndarray of shape (n_cells,), int
         The number of rows of each cell.
     chance : ndarray of shape (n_samples,) or (n_cells,)
         The probability of label 1 of each row, or of each cell if `compute_row_losses` is
@@ -151,7 +151,7 @@ class CellBinomialSampler:
 
     def __init__(self, rows: IntArray, chance: FloatArray, *, of_rows: bool) -> None:
         self.rows = rows
-        self.few = int(rows.sum()) <= MIN_ROWS_PER_CELL * len(rows)
+        self.has_few_rows_per_cell = int(rows.sum()) <= MIN_ROWS_PER_CELL * len(rows)
         # The chance of a label 1, of each row (`of_rows`) or of each cell.
         self._chance = chance
         self._of_rows = of_rows
@@ -171,7 +171,7 @@ class CellBinomialSampler:
         return np.append(0, self.rows[:-1].cumsum())
 
     @cached_property
-    def _cell_ranges(self):
+    def _cell_probability_ranges(self):
         """Return the smallest and the largest probability of the rows of each cell."""
         ends = np.minimum, np.maximum
         return [end.reduceat(self._chance, self._cell_starts) for end in ends]
@@ -180,7 +180,7 @@ class CellBinomialSampler:
         self, rng: np.random.Generator, weight: FloatArray | None = None
     ) -> AnyArray:
         """Draw how many labels are 1 in each cell, or their summed weight."""
-        if weight is None and not self.few:
+        if weight is None and not self.has_few_rows_per_cell:
             if self._of_rows:
                 return self._draw_counts(rng)
             return rng.binomial(self.rows, self._chance)
@@ -196,7 +196,7 @@ class CellBinomialSampler:
         smallest chance of the cell, and above the largest, decide without the row; only
         the few between them need one.
         """
-        low, high = self._cell_ranges
+        low, high = self._cell_probability_ranges
         ones = rng.binomial(self.rows, low)
         between = (high - low) / np.where(low < 1, 1 - low, 1)
         n_undecided = rng.binomial(self.rows - ones, np.minimum(between, 1))
@@ -219,7 +219,7 @@ class CellBinomialSampler:
         return places
 
 
-def compute_weight_moments(
+def compute_weight_mean_and_variance(
     counts: AnyArray, weight: FloatArray, squares: FloatArray
 ) -> tuple[FloatArray, FloatArray, bool]:
     """Compute mean and variance of the weights in each cell, and whether all variances are 0.
@@ -239,24 +239,24 @@ def compute_weight_moments(
     return mean, variance, not variance.any()
 
 
-def draw_partial_weight(
-    some: AnyArray,
+def draw_partial_row_weight(
+    n_drawn: AnyArray,
     counts: AnyArray,
     weight: FloatArray,
     moments: tuple[FloatArray, FloatArray, bool],
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Draw the weight of `some` of `counts` rows without replacement.
+    """Draw the weight of `n_drawn` of `counts` rows without replacement.
 
-    `moments` are those of `compute_weight_moments`. The share of the weight is a beta variable
-    with the mean and the variance of such draws.
+    `moments` are those of `compute_weight_mean_and_variance`. The share of the weight is
+    a beta variable with the mean and the variance of such draws.
     """
     mean, variance, equal = moments
-    weight_drawn = np.where(some < counts, some * mean, weight)
+    weight_drawn = np.where(n_drawn < counts, n_drawn * mean, weight)
     if not equal:
-        split = (variance > 0) & (some > 0) & (some < counts)
+        split = (variance > 0) & (n_drawn > 0) & (n_drawn < counts)
         n = counts[split]
-        k = some[split]
+        k = n_drawn[split]
         size = np.maximum(mean[split] ** 2 * (n - 1) / variance[split] - 1, 1e-3)
         share = rng.beta(size * k / n, size * (n - k) / n)
         # The draws go down to 1e-300; a share near 1 is rounded to 1 in the same way.

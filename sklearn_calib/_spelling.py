@@ -70,9 +70,11 @@ def _is_subsequence(short, text):
 def suggest_name(
     name: object,
     choices: Iterable[object],
-    otherwise: str = "Check the spelling",
+    fallback_hint: str = "Check the spelling",
     prefix: str = "",
 ) -> str:
     """Return the hint for a name that is not known: the nearest one, if one is near."""
     near = find_nearest_name(name, choices)
-    return otherwise if near is None else f"Write {prefix}{near!r}, the nearest name"
+    return (
+        fallback_hint if near is None else f"Write {prefix}{near!r}, the nearest name"
+    )

@@ -198,7 +198,7 @@ def add_error_context(
     argument: str | None = None,
     *,
     source: str = "",
-    row: Callable[[int], int] | None = None,
+    map_row: Callable[[int], int] | None = None,
 ) -> Iterator[None]:
     """Add to errors raised inside the argument and the file, if they have none yet.
 
@@ -208,7 +208,7 @@ def add_error_context(
         The name of the argument that is read inside.
     source : str
         The file that is read inside.
-    row : callable, optional
+    map_row : callable, optional
         Turns a row of what is read inside into the row of the file.
     """
     try:
@@ -219,8 +219,8 @@ def add_error_context(
             fields["argument"] = argument
         if source and not error.source:
             fields["source"] = source
-        if row is not None and error.row is not None:
-            fields["row"] = int(row(error.row))
+        if map_row is not None and error.row is not None:
+            fields["row"] = int(map_row(error.row))
         error.set_fields(**fields)
         raise
 

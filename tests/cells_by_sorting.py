@@ -12,10 +12,10 @@ from sklearn_calib._kernels._cells import (
     OFFSET_COLUMN,
     WEIGHT_COLUMN_0,
     WEIGHT_COLUMN_1,
+    convert_keys_to_steps,
     encode_cells,
     encode_float_keys,
-    find_cell_starts,
-    round_to_steps,
+    find_cell_start_keys,
     split_distance_and_side,
     view_as_float,
 )
@@ -60,9 +60,9 @@ def by_sorting(p, y, max_cells, weight=None, count=None):
     t, high = split_distance_and_side(p)
     keys = encode_float_keys(t)
     for shift in ALLOWED_BIT_SHIFTS:
-        cells = find_cell_starts(keys, high, shift)
+        cells = find_cell_start_keys(keys, high, shift)
         ids = encode_cells(cells, high)
         if len(np.unique(ids)) <= max_cells:
             break
-    distance = round_to_steps(keys) - round_to_steps(cells)
+    distance = convert_keys_to_steps(keys) - convert_keys_to_steps(cells)
     return sums_of_rows(ids, distance, y, weight, count), shift

@@ -499,7 +499,7 @@ def drawn_difference(group, drawn):
     if drawn:
         sample |= {"stratum": np.arange(N) % 3, "share": 0.3 + np.arange(N) % 3 / 10}
     weight = WEIGHT[rows] + 0.1
-    given = {"rows": rows, "squares": weight**2}
+    given = {"sample_indices": rows, "squares": weight**2}
     given["predictions"] = validate_predictions(Y[rows], OTHER[rows], weight)
     return compare_losses(
         SimpleNamespace(**sample), SimpleNamespace(**given), 0.5, 0.9, group

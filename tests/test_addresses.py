@@ -13,7 +13,7 @@ from sklearn_calib._cli._prediction_batches import describe_files
 from sklearn_calib._cli._remote import describe_source
 from sklearn_calib._files import input_files
 from sklearn_calib._show import (
-    format_error,
+    format_error_without_secrets,
     make_printable,
     quote_for_shell,
     quote_text,
@@ -160,9 +160,15 @@ def test_libraries_that_repeat_a_secret_are_not_quoted(address, capsys):
 
 def test_a_reason_that_repeats_no_secret_is_quoted():
     said = "no route to h"
-    assert format_error(OSError(said), "https://user:pass@h/t.csv?k=v") == said
     assert (
-        format_error(OSError("for 'pa%73s'"), "https://user:pass@h/t.csv") == "OSError"
+        format_error_without_secrets(OSError(said), "https://user:pass@h/t.csv?k=v")
+        == said
+    )
+    assert (
+        format_error_without_secrets(
+            OSError("for 'pa%73s'"), "https://user:pass@h/t.csv"
+        )
+        == "OSError"
     )
 
 

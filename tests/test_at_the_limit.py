@@ -13,7 +13,7 @@ from sklearn_calib._cli._result import parse_conditions
 from sklearn_calib._files import csv_text, input_files
 from sklearn_calib._files.atomic import lock_file, open_atomically
 from sklearn_calib._kernels._cluster_sums import compute_expected_over_observed_squares
-from sklearn_calib._kernels._picture_axes import _find_frequent_points
+from sklearn_calib._kernels._picture_axes import _mark_points_with_many_rows
 from sklearn_calib._kernels._polynomial_test import fit_natural_spline
 from sklearn_calib._kernels._probability_floor import MAX_FLOOR, estimate_floor
 from sklearn_calib.classifiers._refine_then_calibrate import _warn_few_validation_rows
@@ -150,7 +150,7 @@ def test_few_rows_of_an_axis_are_rare_at_their_own_end(predicted, weight, freque
     curve = SimpleNamespace(
         predicted=np.array(predicted), weight=np.array(weight, dtype=float)
     )
-    assert _find_frequent_points(curve).tolist() == frequent
+    assert _mark_points_with_many_rows(curve).tolist() == frequent
 
 
 def test_a_spline_of_two_scores_has_two_coefficients():

@@ -57,7 +57,7 @@ from sklearn_calib.recalibrators import (
 )
 from sklearn_calib.staged import find_staging
 from sklearn_calib.summary import CalibrationSummary, summarize
-from sklearn_calib.summary._pattern_cells import PatternTable
+from sklearn_calib.summary._pattern_cells import ScoreGroupTable
 
 N = 120
 rng = np.random.default_rng(3)
@@ -657,14 +657,14 @@ def test_cells_of_groups_that_are_merged_take_more_rows():
         rng.integers(0, 2, 90),
         rng.integers(0, 3, 90),
     )
-    found, other, expected = PatternTable(), PatternTable(), PatternTable()
+    found, other, expected = ScoreGroupTable(), ScoreGroupTable(), ScoreGroupTable()
     parts = [(found, slice(0, 30)), (other, slice(30, 60)), (found, slice(60, 90))]
     for number, (cells, rows) in enumerate(parts):
         if number == 2:
             found.merge(other)
         given = pattern[rows], p[rows], 1 - p[rows], y[rows].astype(np.uint8), None
-        cells.add(*given)
-    expected.add(pattern, p, 1 - p, y.astype(np.uint8), None)
+        cells.add_rows(*given)
+    expected.add_rows(pattern, p, 1 - p, y.astype(np.uint8), None)
     for name in ("pattern", "proba", "counts", "weight", "squares"):
         close(
             name,

@@ -289,7 +289,7 @@ class ClaimsToBeNative(PlattScaling):
         )
         self._fit(second, (codes == proba.shape[1] - 1).astype(np.intp), weight)
 
-    def _predict_canonical(self, proba):
+    def _predict_from_canonical_proba(self, proba):
         return np.array(proba)
 
 

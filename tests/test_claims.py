@@ -12,7 +12,10 @@ from scipy import stats
 from scipy.special import expit
 
 from sklearn_calib import decisions, decomposition, groups, inference, metrics
-from sklearn_calib._kernels._grades import compute_joint_p, compute_portfolio_p
+from sklearn_calib._kernels._grades import (
+    compute_smallest_p_chance,
+    compute_total_events_p,
+)
 
 NUMBER = r"(-?\d*\.?\d+(?:e-?\d+)?)"
 
@@ -334,9 +337,11 @@ def test_the_level_and_the_power_of_the_portfolio():
     right = rng.binomial(int(rows), rates, (3000, 7)).astype(float)
     higher = rng.binomial(int(rows), factor * rates, (1000, 7)).astype(float)
     rejected = {
-        size: np.mean([compute_portfolio_p(k, n, rates) <= level for k in right]),
-        power: np.mean([compute_portfolio_p(k, n, rates) <= level for k in higher]),
-        of_smallest: np.mean([compute_joint_p(k, n, rates) <= level for k in higher]),
+        size: np.mean([compute_total_events_p(k, n, rates) <= level for k in right]),
+        power: np.mean([compute_total_events_p(k, n, rates) <= level for k in higher]),
+        of_smallest: np.mean(
+            [compute_smallest_p_chance(k, n, rates) <= level for k in higher]
+        ),
     }
     for written, share in rejected.items():
         assert abs(share - written) < 0.005 + 3 * sqrt(

@@ -205,7 +205,7 @@ def test_columns_of_other_classes_are_told_once(frame, small, capsys, monkeypatc
     small(9000)
     monkeypatch.setattr(_monitor, "_COLUMN_ORDER_ROWS", 500)
     read = []
-    given = _monitor.PredictionBatches.iter_tables
+    given = _monitor.PredictionBatches.iter_file_batches
 
     def watched(batches):
         for batch in given(batches):

@@ -486,7 +486,7 @@ def test_rows_drawn_for_the_temperatures_are_said(monkeypatch, capsys):
     from sklearn_calib import summary
 
     whole = differences("one.csv", "two.parquet", *OF_THREE, columns=())
-    monkeypatch.setattr(summary, "get_sample_size", lambda n_classes: 100)
+    monkeypatch.setattr(summary, "get_max_sample_rows", lambda n_classes: 100)
     capsys.readouterr()
     few = differences("one.csv", "two.parquet", *OF_THREE, columns=())
     text = " ".join(capsys.readouterr().out.split())
@@ -530,7 +530,7 @@ def test_blocks_of_several_classes_are_let_go(monkeypatch):
 
     monkeypatch.setattr(_pairs, "get_scores", watched)
     monkeypatch.setattr(_compare, "_MAX_KEPT_ROWS", 20)  # which are kept
-    monkeypatch.setattr(summary, "get_sample_size", lambda n_classes: 50)
+    monkeypatch.setattr(summary, "get_max_sample_rows", lambda n_classes: 50)
     in_small_blocks(monkeypatch)
     differences("one.csv", "two.parquet", *OF_THREE, columns=())
     assert len(held) > 20 and max(most) <= 6

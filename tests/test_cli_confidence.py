@@ -10,7 +10,7 @@ from error_fields import raises_invalid_input
 from sklearn_calib import canonical_proba
 from sklearn_calib._cli import main
 from sklearn_calib._cli._request import Request
-from sklearn_calib._cli._tables import get_probability
+from sklearn_calib._cli._tables import read_score_column
 from sklearn_calib._files.columns import TableBlock
 from sklearn_calib.inference import paired_difference
 from sklearn_calib.metrics import brier_loss, log_loss
@@ -150,7 +150,7 @@ def test_a_scale_that_does_not_begin_at_zero():
     marks = pd.DataFrame({"m": [-2.0, 1.0, 2.5, 8.0]})
     for scale in ((-2.0, 8.0), (-5.0, 10.0)):
         options = Request(prob=["m"], scale=scale, percent=False, absent=None)
-        found = get_probability(TableBlock(marks, "t.csv", "."), "m", options)
+        found = read_score_column(TableBlock(marks, "t.csv", "."), "m", options)
         assert found.tolist() == pytest.approx((marks.m - scale[0]) / np.ptp(scale))
 
 

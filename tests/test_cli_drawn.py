@@ -111,7 +111,7 @@ def test_one_map_at_every_size_in_any_order(frame, capsys, large, more):
 
 def test_a_sample_is_said_and_the_same_in_any_order(frame, capsys, large, monkeypatch):
     monkeypatch.setattr(
-        "sklearn_calib.summary._draw_options.get_sample_size", lambda k: 150
+        "sklearn_calib.summary._draw_options.get_max_sample_rows", lambda k: 150
     )
     said = []
     assert fit(["t.csv"], out="small.json") == 0

@@ -15,9 +15,9 @@ from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import _streams, _tables, main
 from sklearn_calib._cli._request import Request
-from sklearn_calib._cli._tables import get_probability
+from sklearn_calib._cli._tables import read_score_column
 from sklearn_calib._files import tables
-from sklearn_calib._files.columns import is_written_in_percent, read_number_column
+from sklearn_calib._files.columns import is_written_in_percent, read_finite_numbers
 from sklearn_calib._files.tables import iter_table_blocks, load_table
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_json
@@ -64,9 +64,9 @@ def test_percent_where_the_first_cell_is_empty(tmp_path, monkeypatch):
     frame.to_csv("t.csv", index=False)
     (table,) = [load_table("t.csv", lambda _: ["a", "b"])]
     options = Request(prob=["a,b"], percent=True, absent="nan", scale=None)
-    found = get_probability(table, "a", options)
+    found = read_score_column(table, "a", options)
     assert np.isnan(found[0]) and found[1] == pytest.approx(0.2)
-    assert get_probability(table, "b", options)[0] == pytest.approx(0.3)
+    assert read_score_column(table, "b", options)[0] == pytest.approx(0.3)
 
 
 MIXED = [
@@ -88,7 +88,7 @@ def test_mixed_ways_below_each_other(small, cells, sep, words):
             InvalidInputError, expected="numbers in column 'p' ", value=r".* in row \d+"
         ):
             for table in iter_table_blocks(file, lambda _: ["p"], size=size):
-                read_number_column(table, "p", holes=True)
+                read_finite_numbers(table, "p", allow_missing=True)
     for draw in (DrawOptions(0), DrawOptions(0, percent=True)):
         with pytest.raises(ValueError, match=words):
             summarize(
@@ -127,7 +127,7 @@ def test_blocks_without_a_value_say_nothing(small):
     """A first block of empty cells counted as one without %: what came below was rejected."""
     file = written([""] * 30 + ["30%"] * 30)
     for table in iter_table_blocks(file, lambda _: ["p"], size=SIZE):
-        numbers = read_number_column(table, "p", holes=True)
+        numbers = read_finite_numbers(table, "p", allow_missing=True)
         assert set(numbers[~np.isnan(numbers)]) <= {0.3}
     assert is_written_in_percent(table, "p")
 
@@ -136,7 +136,7 @@ def test_whole_numbers_go_with_both_marks(small):
     for cells in (["0", "1"] * 8 + ["0,25"] * 12, ["0,25"] * 12 + ["0", "1"] * 8):
         file = written(cells, ";")
         found = [
-            read_number_column(t, "p")
+            read_finite_numbers(t, "p")
             for t in iter_table_blocks(file, lambda _: ["p"], size=SIZE)
         ]
         assert np.concatenate(found).sum() == pytest.approx(11)
@@ -146,7 +146,9 @@ def test_text_beside_numbers_of_a_workbook():
     """Cells 30% (text) and 0.5 (a number): the number was taken for a share."""
     frame = pd.DataFrame({"p": ["30%", 0.5, None]}, dtype=object)
     with raises_invalid_input(InvalidInputError, value=r"for instance '0\.5' in row 1"):
-        read_number_column(tables.TableBlock(frame, "t.xlsx", "."), "p", holes=True)
+        read_finite_numbers(
+            tables.TableBlock(frame, "t.xlsx", "."), "p", allow_missing=True
+        )
 
 
 def test_new_cells_have_the_mark_of_all_rows(small, tmp_path):

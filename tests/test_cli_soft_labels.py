@@ -11,7 +11,7 @@ import pytest
 from sklearn_calib import summary
 from sklearn_calib._cli import _large, _prediction_batches, _tables, build_parser, main
 from sklearn_calib._cli._prediction_batches import PredictionBatch
-from sklearn_calib._cli._result import write_repair_commands
+from sklearn_calib._cli._result import format_repair_commands
 from sklearn_calib._files import tables
 from sklearn_calib.export import from_dict
 from sklearn_calib.inference import paired_difference
@@ -64,7 +64,7 @@ def test_audit_reads_shares(table, capsys):
     )
     assert (found["n_rows"], found["n_clusters"]) == (150, 150)
     options = build_parser().parse_args(["audit", *given, "--soft-labels"])
-    assert " --soft-labels" in write_repair_commands(options).splitlines()[0]
+    assert " --soft-labels" in format_repair_commands(options).splitlines()[0]
     assert main(["audit", *given]) == 2
     assert "pass --soft-labels" in " ".join(capsys.readouterr().err.split())
     assert main(["audit", *given, "--soft-labels", "--by", "n"]) == 2
@@ -164,7 +164,7 @@ def test_audit_reads_a_column_per_class(votes, label):
         assert rows[row.measure]["low"] == pytest.approx(row.low, abs=1e-12)
     assert found["n_clusters"] == 200
     options = build_parser().parse_args(["audit", *given])
-    (fit, _) = write_repair_commands(options).splitlines()
+    (fit, _) = format_repair_commands(options).splitlines()
     words = "--label a,b --label c" if label is SHARES else "--label na,nb,nc"
     assert f"{words} --prob p,a --prob pb,pc" in fit
 
@@ -195,7 +195,7 @@ def test_fit_of_a_column_per_class(votes, label, large, monkeypatch, capsys):
     folder, frame = votes
     if large:
         monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
-        monkeypatch.setattr(_prediction_batches, "load_columns", None)
+        monkeypatch.setattr(_prediction_batches, "load_batch_without_classes", None)
     read = fitted(folder, *PROB, *label, "--recalibrator", "temperature")
     assert "200 rows, classes a, b, c" in capsys.readouterr().out
     proba = frame[["p,a", "pb", "pc"]].to_numpy()
@@ -221,7 +221,7 @@ def test_fit_of_blocks_is_that_of_a_table(votes, more, monkeypatch, capsys):
     whole = fitted(folder, *words)
     first = capsys.readouterr().out
     monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
-    monkeypatch.setattr(_prediction_batches, "load_columns", None)
+    monkeypatch.setattr(_prediction_batches, "load_batch_without_classes", None)
     parts = fitted(folder, *words)
     kept = (
         first.splitlines()[:1]
@@ -241,7 +241,7 @@ def test_fit_of_more_items_than_are_drawn(votes, subpackage, monkeypatch, capsys
     whole = fitted(folder, *PROB, *SHARES, "--recalibrator", "temperature")
     capsys.readouterr()
     monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
-    monkeypatch.setattr(subpackage, "get_sample_size", lambda n_classes: 120)
+    monkeypatch.setattr(subpackage, "get_max_sample_rows", lambda n_classes: 120)
     some = fitted(folder, *PROB, *SHARES, "--recalibrator", "temperature")
     said = " ".join(capsys.readouterr().out.split())
     (n_drawn,) = re.findall(r"fitted to (\d+) of these 200 rows", said)

@@ -7,7 +7,7 @@ from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import main
 from sklearn_calib._cli._request import Request
-from sklearn_calib._cli._tables import Tables
+from sklearn_calib._cli._tables import TableReader
 from sklearn_calib._files.columns import TableBlock
 from sklearn_calib.exceptions import InvalidInputError
 
@@ -29,7 +29,7 @@ def test_roles_of_columns():
 
 
 def test_rows_with_holes_are_left_out_of_all_tables(capsys):
-    tables = Tables(Request(drop_missing=True))
+    tables = TableReader(Request(drop_missing=True))
     first = TableBlock(
         pd.DataFrame({"p": [0.5, None, 0.25, 1.0]}), "one.csv", ".", first_row=10
     )

@@ -294,11 +294,11 @@ def test_as_many_classes_as_a_method_takes():
     assert limited
     for instance in limited:
         most = instance.capabilities.max_classes
-        instance._check_fit_shapes(np.ones((1, most)), np.arange(most))
+        instance._check_class_number(np.ones((1, most)), np.arange(most))
         with raises_invalid_input(
             ValueError, expected=f"at most {most} classes", value=f"{most + 1}"
         ):
-            instance._check_fit_shapes(np.ones((1, most + 1)), np.arange(most + 1))
+            instance._check_class_number(np.ones((1, most + 1)), np.arange(most + 1))
 
 
 def test_registry_names():

@@ -12,8 +12,8 @@ from error_fields import raises_invalid_input
 from sklearn_calib._files.columns import (
     TableBlock,
     get_raw_values_or_codes,
+    read_finite_numbers,
     read_label_values,
-    read_number_column,
 )
 from sklearn_calib._files.csv_text import CsvParser, _find_quotes, iter_text_blocks
 from sklearn_calib._files.tables import iter_table_blocks, load_table
@@ -158,7 +158,7 @@ def test_numbers_in_text(cells, decimal, numbers):
 def test_numbers_in_text_are_refused_as_before():
     table = TableBlock(pd.DataFrame({"p": [b"0.5", b"0.25"]}), "t.parquet", ".")
     with raises_invalid_input(InvalidInputError, expected="numbers in column 'p'"):
-        read_number_column(table, "p")
+        read_finite_numbers(table, "p")
 
 
 def test_a_whole_file_has_the_types_of_all_its_blocks(tmp_path, monkeypatch):

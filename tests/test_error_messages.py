@@ -126,7 +126,7 @@ def test_the_place_of_a_row_in_a_file():
     with (
         pytest.raises(InvalidInputError) as raised,
         add_error_context(source="b.csv"),
-        add_error_context(source="a.csv", row=lambda row: row + 100),
+        add_error_context(source="a.csv", map_row=lambda row: row + 100),
     ):
         canonical_proba([0.5, 1.5])
     error = raised.value

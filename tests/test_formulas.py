@@ -18,10 +18,10 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import decisions, decomposition, groups, inference, metrics, report
-from sklearn_calib._cli._drawn import _estimate_mean_error
+from sklearn_calib._cli._drawn import _estimate_standard_error
 from sklearn_calib._cli._fit import _cross_validate_rows
 from sklearn_calib._kernels import _log_odds_cells as cells
-from sklearn_calib._kernels._classical_tests import compute_rank_correlation
+from sklearn_calib._kernels._classical_tests import compute_spearman_and_z
 from sklearn_calib._kernels._logistic_grid import COARSE_LINE_GRID
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition._intervals import SamplingError
@@ -844,8 +844,8 @@ def test_when_a_monitor_thinks_that_it_began():
     many = np.tile(np.arange(N), 3)
     p = np.where(np.arange(3 * N) < 120, P[many], special.expit(0.6 * Z[many] + 0.5))
     found = CalibrationMonitor(classes=[0, 1]).update(Y[many], p)
-    record = found._records[0].count_waiting_rows()
-    gains = np.array([block.compute_gains() for block in record.blocks])
+    record = found._records[0].add_waiting_rows_to_counts()
+    gains = np.array([block.compute_log_likelihood_ratios() for block in record.blocks])
     behind = np.cumsum(gains[::-1], axis=0)[::-1]
     log = np.append(special.logsumexp(behind + COARSE_LINE_GRID.log_prior, axis=1), 0.0)
     weight = np.exp(log - log.max())
@@ -853,7 +853,11 @@ def test_when_a_monitor_thinks_that_it_began():
         weight[1:] + weight[:-1]
     )
     low, high = np.searchsorted(np.cumsum(mass) / mass.sum(), [0.025, 0.975])
-    assert record.locate_onset() == (log[:-1].argmax(), low, min(high, len(mass) - 1))
+    assert record.locate_onset_blocks() == (
+        log[:-1].argmax(),
+        low,
+        min(high, len(mass) - 1),
+    )
     assert low < high
 
 
@@ -862,9 +866,9 @@ def test_the_region_of_a_monitor():
     many = np.tile(np.arange(N), 3)
     found = CalibrationMonitor(classes=[0, 1]).update(Y[many], P[many])
     atoms = found._records[0].get_cells_since(False)
-    evidence = cells.compute_log_evidence(atoms)[0]
+    evidence = cells.compute_log_evidence_mode_and_root(atoms)[0]
     shift, slope = found.region(LEVEL).border.T
-    log = cells.compute_log_likelihood(atoms, shift, slope)
+    log = cells.compute_log_likelihood_gain(atoms, shift, slope)
     check(log, evidence + np.log(1 - LEVEL), "border", 1e-4)
 
 
@@ -1024,7 +1028,9 @@ def test_errors_of_gains_of_an_advice(clustered):
         source = _AdviceSource(None)
         source.squares = weight**2
         variance = 2 * (weight**2 * deviations**2).sum()
-    found = source.compute_error(SimpleNamespace(weight=weight), deviations)
+    found = source.compute_gain_standard_error(
+        SimpleNamespace(weight=weight), deviations
+    )
     assert found == pytest.approx(np.sqrt(variance) / weight.sum())
 
 
@@ -1033,7 +1039,7 @@ def test_cells_of_an_advice_stand_for_all_rows(weight):
     """Of every row one count, whatever it weighs; the rows of a cell weigh the same."""
     summary = CalibrationSummary().update(Y, P.round(1), weight)
     source = _CellSource(SimpleNamespace(summary=summary))
-    assert source.draw_folds(np.random.default_rng(0))
+    assert source.store_folds_if_enough_rows(np.random.default_rng(0))
     found = source.make_summary(source.recalibrate_held_out("identity"))
     total = N if weight is None else weight.sum()
     check([found.n_samples, source.n_rows, found.weight], [N, N, total], "rows")
@@ -1054,10 +1060,10 @@ def test_the_error_of_a_mean_of_drawn_rows(drawn):
     kept = np.flatnonzero(np.arange(N) % 7 > 0)
     w, squares, far = WEIGHT[kept], WEIGHT[kept] ** 2 * 1.3, OTHER[kept] - 0.4
     held = SimpleNamespace(
-        rows=kept, squares=squares, predictions=SimpleNamespace(weight=w)
+        sample_indices=kept, squares=squares, predictions=SimpleNamespace(weight=w)
     )
     sample = SimpleNamespace(share=share, stratum=stratum + 5) if drawn else object()
-    found = _estimate_mean_error(sample, held, OTHER[kept], 0.4)
+    found = _estimate_standard_error(sample, held, OTHER[kept], 0.4)
     variance = squares @ far**2
     if drawn:
         variance = squares / share[kept] @ far**2
@@ -1131,6 +1137,6 @@ def test_a_rank_correlation_of_weighted_rows(whole):
     rows = weight.sum() ** 2 / (weight @ weight)
     spread = np.average(far**2, weights=weight) * rows / (rows - 1)
     correlation = together / np.sqrt((weight @ rank**2) * (weight @ far**2))
-    found = compute_rank_correlation(score, outcome, weight)
+    found = compute_spearman_and_z(score, outcome, weight)
     assert found[0] == pytest.approx(correlation)
     assert found[1] == pytest.approx(together / np.sqrt(weight**2 @ rank**2 * spread))

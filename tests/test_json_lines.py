@@ -17,9 +17,9 @@ from cases import run_every_case
 from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import build_parser, main
-from sklearn_calib._cli._result import write_repair_commands
+from sklearn_calib._cli._result import format_repair_commands
 from sklearn_calib._files import csv_text, json_lines
-from sklearn_calib._files.columns import read_label_column, read_number_column
+from sklearn_calib._files.columns import read_finite_numbers, read_label_column
 from sklearn_calib._files.tables import iter_table_blocks, load_table, read_column_names
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_json
@@ -81,9 +81,9 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
     lines = "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows)
     file = write("\ufeff" + lines.replace('"note"', '\t"note" '))
     calls = []
-    own = json_lines._Reader._read_with_arrow
+    own = json_lines._JsonLinesReader._read_with_arrow
     monkeypatch.setattr(
-        json_lines._Reader,
+        json_lines._JsonLinesReader,
         "_read_with_arrow",
         lambda *given: calls.append(own(*given) is not None) or own(*given),
     )
@@ -92,7 +92,9 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
         for block in iter_table_blocks(file, lambda names: NAMES, size=size)
     ]
     assert any(calls) or size == 10**6
-    monkeypatch.setattr(json_lines._Reader, "_read_with_arrow", lambda *given: None)
+    monkeypatch.setattr(
+        json_lines._JsonLinesReader, "_read_with_arrow", lambda *given: None
+    )
     slow = [
         block.columns
         for block in iter_table_blocks(file, lambda names: NAMES, size=size)
@@ -548,7 +550,7 @@ def test_folders_and_patterns(tables, tmp_path):
 
 def test_number_columns_of_text_alone(write):
     table = load_table(write('{"p": "0.5"}\n{"p": "50e-2"}\n'), lambda names: ["p"])
-    assert read_number_column(table, "p").tolist() == [0.5, 0.5]
+    assert read_finite_numbers(table, "p").tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -559,7 +561,7 @@ def test_the_commands_of_repair_keep_the_format(file, ending):
     options = build_parser().parse_args(
         ["audit", file, "--label", "y", "--prob", "a.b"]
     )
-    found = write_repair_commands(options).splitlines()[1]
+    found = format_repair_commands(options).splitlines()[1]
     assert found == (
         f"sklearn-calib apply map.json new.{ending} --prob a.b --out repaired.{ending}"
     )

@@ -173,7 +173,7 @@ MUTANTS = {
     "all grades together on one side": Mutant(
         "_kernels._grades",
         "2 * np.minimum(above, below)",
-        "2 * np.minimum(compute_binomial_p(events, rows, probability), 1.0)",
+        "2 * np.minimum(compute_upper_binomial_p(events, rows, probability), 1.0)",
         "groups/test_grades.py::test_the_joint_p_value_is_of_two_sides_and_all_grades",
     ),
     "most prudent rates of a grade and the better ones": Mutant(
@@ -355,7 +355,7 @@ MUTANTS = {
     ),
     "confidence_interval: a debiased measure as the value of infinitely many rows": Mutant(
         "inference._intervals",
-        "partial(evaluate_all_labels, function, **options)",
+        "partial(evaluate_population_value, function, **options)",
         "partial(function.evaluate, **options)",
         "inference/test_inversion.py::test_an_unbiased_estimate_below_zero_has_an_upper_end",
     ),

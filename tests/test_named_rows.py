@@ -12,7 +12,7 @@ from test_functions import FUNCTIONS, SLOW, N, call, rows
 from test_methods import CLASSES, build, rows as rows_of_methods
 from words import same
 
-from sklearn_calib._validation import check_same_index
+from sklearn_calib._validation import check_and_get_common_index
 from sklearn_calib.decisions import risk_coverage_curve
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import group_calibration
@@ -192,13 +192,13 @@ def test_kinds_of_indexes(one, other, said):
     first = pd.Series(np.zeros(len(one)), index=one)
     second = pd.Series(np.zeros(len(one)), index=index)
     if said is None:
-        check_same_index(first, second)
+        check_and_get_common_index(first, second)
     elif said is ValueError:
         with raises_invalid_input(ValueError, expected=RULE):
-            check_same_index(first, second)
+            check_and_get_common_index(first, second)
     else:
         with pytest.warns(said, match=RULE):
-            check_same_index(first, None, 0.5, [1, 2], second)
+            check_and_get_common_index(first, None, 0.5, [1, 2], second)
 
 
 # -- what is not a function of labels and probabilities ----------------------------------------

@@ -34,8 +34,8 @@ from sklearn_calib.export._tabulate import tabulate_curve, tabulate_curves
 from sklearn_calib.groups import group_calibration
 from sklearn_calib.inference import calibrated_mean
 from sklearn_calib.linear import estimate_angle
-from sklearn_calib.linear._angle import compute_quadratic_form
-from sklearn_calib.maps import Curve, Identity, OneVsRest, PiecewiseCubic
+from sklearn_calib.linear._angle import compute_precision_quadratic_form
+from sklearn_calib.maps import CallableMap, Identity, OneVsRest, PiecewiseCubic
 from sklearn_calib.monitoring._record import BlockCounts, StreamCounts
 from sklearn_calib.monitoring._result import MAX_COURSE_MOMENTS, StreamHistory
 from sklearn_calib.recalibrators import PlattScaling, VectorScaling
@@ -63,10 +63,10 @@ def test_a_course_begins_with_its_first_moment():
 def record_rows(behind):
     """A record of 60 rows, those above `behind` of them fresh."""
     record = StreamCounts(2)
-    record.reset_fresh_rows(behind)
+    record.restart_fresh_counts_after(behind)
     number = np.arange(1, 61)
     record.add(X[:60, 0], Y[:60], number, None, Y[:60])
-    return record.count_waiting_rows()
+    return record.add_waiting_rows_to_counts()
 
 
 def test_fresh_rows_of_merged_records_are_those_of_both():
@@ -81,17 +81,17 @@ def test_fresh_rows_of_merged_records_are_those_of_both():
 def test_gains_of_a_block_follow_its_rows():
     blocks = record_rows(0).blocks
     block = BlockCounts(-1, 1, 32, None, blocks[0].counts, blocks[0].labels)
-    before = block.compute_gains()
+    before = block.compute_log_likelihood_ratios()
     block.append_block(blocks[1])
-    assert not np.allclose(block.compute_gains(), before)
+    assert not np.allclose(block.compute_log_likelihood_ratios(), before)
     assert block.last == 60 and block.rows == 60
 
 
 def test_rows_before_the_interval_of_the_onset_are_dropped():
     record = record_rows(0)
-    record.drop_rows_before(0, 1)
+    record.drop_blocks_before(0, 1)
     assert record.rows == 60 and record.kept == 60
-    record.drop_rows_before(1, 1)
+    record.drop_blocks_before(1, 1)
     assert record.rows == 28 and len(record.blocks) == 1
 
 
@@ -108,7 +108,7 @@ def make_curve(amplitude, wave=lambda z: np.sin(3 * z)):
         z = z.clip(-700, 700)
         return convert_log_odds(z + amplitude * wave(z))
 
-    return Curve(input="logit", name="waves", predict=predict)
+    return CallableMap(input="logit", name="waves", predict=predict)
 
 
 @pytest.mark.parametrize("bound", [0.05, 1e-3])
@@ -207,7 +207,7 @@ def test_the_inverse_of_a_sample_covariance_is_shrunk():
     by_rows = estimate_angle(model, features, y, unlabelled)
     by_matrix = estimate_angle(model, features, y, covariance)
     residual = y - model.predict_proba(features)[:, 1]
-    quadratic = compute_quadratic_form(features, residual, covariance)
+    quadratic = compute_precision_quadratic_form(features, residual, covariance)
     change = by_rows.diagnostics["t2"] - by_matrix.diagnostics["t2"]
     assert change == pytest.approx(-4 / 8 * quadratic, rel=1e-4)
     with pytest.raises(ValueError, match="more than 5 rows without labels"):

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from sklearn_calib._cli import main
 from sklearn_calib._kernels._importance_sampling import (
-    compute_range_p_value,
+    compute_path_range_p_value,
     compute_skewed_interval,
 )
 from sklearn_calib.metrics import brier_loss, log_loss, validate_predictions
@@ -175,7 +175,7 @@ def test_many_rows(monkeypatch):
     """More rows than are tested one by one, also if 99 draws cannot decide."""
     how = "sklearn_calib.report._label_report."
     monkeypatch.setattr(how + "_N_TEST_DRAWS", 99)
-    monkeypatch.setattr(how + "_MAX_EXACT_ROWS", 500)
+    monkeypatch.setattr(how + "_MAX_UNPOOLED_TEST_ROWS", 500)
     monkeypatch.setattr(how + "_N_TILTED_CELLS", 64)
     monkeypatch.setattr(how + "compute_chernoff_p_value", lambda case: 1.0)
     rng = np.random.default_rng(1)
@@ -183,10 +183,10 @@ def test_many_rows(monkeypatch):
     Y = (rng.random(P.shape) < P * [1, 0.8]).astype(int)
     few = [row.p_value for row in quickly(Y, P, n_resamples=0).labels]
     assert few[0] > 0.05 and few[1] == pytest.approx(0.01 / 0.95)
-    monkeypatch.setattr(how + "_MIN_DRAWS_PER_LEVEL", 8)
+    monkeypatch.setattr(how + "_SUFFICIENT_LEVEL_DIVISOR", 8)
     monkeypatch.setattr(how + "_MAX_REDRAWN_PVALUE", 0.015)
     cells = [row.p_value for row in quickly(Y, P, n_resamples=0).labels]
-    monkeypatch.setattr(how + "_MAX_EXACT_ROWS", 5000)
+    monkeypatch.setattr(how + "_MAX_UNPOOLED_TEST_ROWS", 5000)
     rows = [row.p_value for row in quickly(Y, P, n_resamples=0).labels]
     assert cells[0] == pytest.approx(rows[0], abs=0.25) and cells[0] > 0.05
     assert 1e-6 < cells[1] < 0.003 and 0.2 < cells[1] / rows[1] < 5
@@ -200,9 +200,11 @@ def test_tail_of_range():
     one = np.array([p]), np.array([n]), np.array([hits]), np.ones(1)
     rows = np.full(n, p), np.ones(n, int), y.astype(int), np.full(n, 0.5)
     for given in (one, rows):
-        assert compute_range_p_value(*given, 2000, rng) == pytest.approx(exact, rel=0.3)
+        assert compute_path_range_p_value(*given, 2000, rng) == pytest.approx(
+            exact, rel=0.3
+        )
     assert (
-        compute_range_p_value(
+        compute_path_range_p_value(
             np.array([p]), np.array([n]), np.array([32]), np.ones(1), 999, rng
         )
         > 0.5
@@ -217,7 +219,7 @@ def test_level_of_tilted_draws():
         p = np.sort(rng.random(20))
         y = (rng.random(20) < p).astype(int)
         found.append(
-            compute_range_p_value(
+            compute_path_range_p_value(
                 p, np.ones(20, int), y, rng.choice([1.0, 3], 20), 30, rng
             )
         )

@@ -20,7 +20,7 @@ from sklearn_calib.report._pictures import (
     choose_classes,
     compute_binned_error,
     has_rare_events,
-    make_curves,
+    make_diagram_series_by_model,
 )
 from sklearn_calib.report._sections import make_meanings_section
 from sklearn_calib.report._svg import (
@@ -28,7 +28,7 @@ from sklearn_calib.report._svg import (
     SMALL_FRAME,
     DiagramSeries,
     draw_diagram,
-    draw_steps,
+    format_steps_path,
 )
 from sklearn_calib.report._written_report import DARK_COLOURS_CSS, LIGHT_COLOURS_CSS
 from sklearn_calib.summary import CalibrationSummary
@@ -329,7 +329,7 @@ def test_histogram_has_the_heights_of_the_shares():
 def test_steps_are_the_isotonic_fit():
     proba, y = make_overconfident(2, 300)
     (curve,) = reliability_curve(y, proba, strategy="isotonic", n_resamples=0)
-    path = draw_steps(LARGE_FRAME, curve)
+    path = format_steps_path(LARGE_FRAME, curve)
     places = np.array(re.findall(r"H([\d.]+)V", path), float)
     values = [float(v) for v in re.findall(r"(?:M[\d.]+ |V)([\d.]+)", path)]
     at = np.searchsorted(places, LARGE_FRAME.locate_x(curve.predicted))
@@ -538,7 +538,7 @@ def test_dots_have_intervals_of_the_level_of_the_report():
     widths = []
     for level in (0.5, 0.99):
         report = calibration_report(y, proba, level=level, n_resamples=2)
-        (series,) = make_curves(report)["model"]
+        (series,) = make_diagram_series_by_model(report)["model"]
         widths.append(series.curve.confidence_high - series.curve.confidence_low)
     assert (widths[1] > 1.5 * widths[0]).all()
 

@@ -20,7 +20,7 @@ from sklearn_calib.report import _verdict, calibration_report
 from sklearn_calib.report._evidence import (
     KERNEL_BANDWIDTH,
     Bin,
-    find_detectable_error,
+    find_minimum_detectable_error,
     find_wrong_ranges,
     make_bins,
     run_kernel_test,
@@ -290,13 +290,15 @@ def test_what_lies_at_the_end_of_an_interval_is_inside(side):
     )
     model = SimpleNamespace(two_classes=True, positive="rain")
     found = SimpleNamespace(evidence=of, level=0.95, model=model)
-    assert _verdict._describe_mean(found) is None
+    assert _verdict._make_mean_direction_parts(found) is None
     of.predicted = out
-    assert _verdict._describe_mean(found)[0] == ("too low", "too high")[side]
+    assert (
+        _verdict._make_mean_direction_parts(found)[0] == ("too low", "too high")[side]
+    )
     of.line = SimpleNamespace(
         slope=1.1, slope_interval=lambda level: [(1.0, 1.2), (0.8, 1)][side]
     )
-    assert _verdict._describe_slope(found) is None
+    assert _verdict._make_slope_direction_parts(found) is None
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.5, 0.9, 0.996])
@@ -371,7 +373,7 @@ def test_power_needs_the_rows_and_their_weights():
         p < 0.5, p, sample_weight=rng.exponential(1, 500) ** 2
     )
     equal, varied = (
-        find_detectable_error(s.samples()[0], KERNEL_BANDWIDTH, 0.03)[0]
+        find_minimum_detectable_error(s.samples()[0], KERNEL_BANDWIDTH, 0.03)[0]
         for s in (whole, heavy)
     )
     assert equal != pytest.approx(varied, rel=0.02)

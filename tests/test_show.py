@@ -12,7 +12,7 @@ import pytest
 from cases import run_every_case
 
 from sklearn_calib._show import (
-    Cell,
+    MarkedCell,
     Section,
     Table,
     escape_html,
@@ -27,7 +27,7 @@ from sklearn_calib._show import (
 )
 from sklearn_calib._show._html import render_html_table
 from sklearn_calib._show._names import format_row_numbers
-from sklearn_calib._show._text import render_lines
+from sklearn_calib._show._text import render_text_table
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
@@ -76,7 +76,7 @@ def test_first_rows_in_words():
 
 def test_numbers_are_aligned_on_the_right():
     table = Table(["name", "value"], [["a", "1"], ["bcdef", "10"]])
-    assert render_lines(table) == ["name   value", "a          1", "bcdef     10"]
+    assert render_text_table(table) == ["name   value", "a          1", "bcdef     10"]
 
 
 def test_in_page():
@@ -181,8 +181,8 @@ def shown(sections, width):
 def test_terminals_of_any_width():
     """A narrow one leaves spare columns out and breaks headings; code is never broken."""
     rows = [
-        ["a", "[b]x[/b]", Cell("0.5", "best"), "spare"],
-        ["c", "d", Cell("0.7"), "spare"],
+        ["a", "[b]x[/b]", MarkedCell("0.5", "best"), "spare"],
+        ["c", "d", MarkedCell("0.7"), "spare"],
     ]
     table = Table(
         ("model", "name", "a long heading", "more"),
@@ -213,7 +213,7 @@ def test_terminals_of_any_width():
 
 def test_marks_of_a_terminal():
     """What stands out is bold; nothing is coloured."""
-    rows = [["c", Cell("d", "beyond"), "e"]]
+    rows = [["c", MarkedCell("d", "beyond"), "e"]]
     (boxes,) = iter_terminal_renderables(
         [Section(tables=[Table(("a", "b", "f"), rows)])], 80
     )
@@ -239,7 +239,7 @@ def test_only_pages_draw_pictures(monkeypatch):
     proba, y = make_overconfident(3, 90)
     report = calibration_report(y, proba, n_resamples=2)
     monkeypatch.setattr(_pictures, "arrange_figures", lambda *rows: "<b>drawn</b>")
-    sections = make_sections(report, _pictures.make_curves(report))
+    sections = make_sections(report, _pictures.make_diagram_series_by_model(report))
     assert render_html(sections).count("<b>drawn</b>") == 2
     assert "<b>" not in str(report) + report.to_markdown() + shown(sections, 80)
     monkeypatch.setattr(_pictures, "arrange_figures", lambda *rows: 1 / 0)

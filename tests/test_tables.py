@@ -20,8 +20,8 @@ from sklearn_calib._cli._request import Request
 from sklearn_calib._files.arrow import iter_batches
 from sklearn_calib._files.columns import (
     map_texts_to_values,
+    read_finite_numbers,
     read_label_column,
-    read_number_column,
 )
 from sklearn_calib._files.tables import (
     is_unpacked_size_above,
@@ -61,7 +61,7 @@ def test_blocks_are_the_table(tmp_path, size, line, quoting):
         [0, *(b.n_rows for b in blocks[:-1])]
     ).tolist()
     assert (len(blocks) > 10) == (size < 500), "blocks as small as they may be"
-    found = np.concatenate([read_number_column(block, "p") for block in blocks])
+    found = np.concatenate([read_finite_numbers(block, "p") for block in blocks])
     assert found.tolist() == frame["p"].tolist()
     whole = load_table(file, lambda names: ["p", "y"]).columns
     assert pd.concat([block.columns for block in blocks], ignore_index=True).equals(
@@ -100,7 +100,7 @@ def test_rows_are_counted_from_the_beginning_of_the_file(tmp_path):
             for block in iter_table_blocks(
                 str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50
             ):
-                read_number_column(block, "p")
+                read_finite_numbers(block, "p")
 
 
 def test_percent_in_one_block_and_fractions_in_another_are_refused(tmp_path):
@@ -114,7 +114,7 @@ def test_percent_in_one_block_and_fractions_in_another_are_refused(tmp_path):
             for block in iter_table_blocks(
                 str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50
             ):
-                read_number_column(block, "p")
+                read_finite_numbers(block, "p")
 
 
 @pytest.mark.parametrize("values", [("50%", "0.5"), ("0.5", "50%")])
@@ -130,7 +130,7 @@ def test_signs_are_remembered_from_block_to_block(tmp_path, values):
         InvalidInputError, match=r"in row 3\b.*Write all of them in percent, or none"
     ):
         for block in blocks:
-            read_number_column(block, "p")
+            read_finite_numbers(block, "p")
 
 
 @pytest.mark.parametrize(
@@ -311,12 +311,12 @@ def test_decimal_commas_in_text_of_typed_files(tmp_path, kind):
     file = tmp_path / f"t.{kind}"
     getattr(pd.DataFrame({"p": ["0,37", "0,5"]}), f"to_{kind}")(file)
     table = load_table(str(file), lambda names: ["p"])
-    assert read_number_column(table, "p").tolist() == [0.37, 0.5]
+    assert read_finite_numbers(table, "p").tolist() == [0.37, 0.5]
     given = load_table(str(file), lambda names: ["p"], decimal=".")
     with raises_invalid_input(
         InvalidInputError, hint=".*is the decimal mark, read it with csv="
     ):
-        read_number_column(given, "p")
+        read_finite_numbers(given, "p")
 
 
 def test_a_small_file_of_many_rows_weighs_as_much_as_they(tmp_path):
@@ -378,6 +378,6 @@ def test_a_group_of_rows_of_parquet_is_read_alone(tmp_path):
     table = pa.table({"x": list(range(10))})
     parquet.write_table(table, tmp_path / "t.parquet", row_group_size=4)
     source = parquet.ParquetFile(tmp_path / "t.parquet")
-    parts = [*iter_batches(source, 3, ["x"], group=1, first=4)]
+    parts = [*iter_batches(source, 3, ["x"], row_group=1, first_row=4)]
     found = [(batch.column(0).to_pylist(), share) for batch, share in parts]
     assert found == [([4, 5, 6], 0.7), ([7], 0.8)]

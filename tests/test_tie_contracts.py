@@ -525,7 +525,7 @@ def test_cells_of_patterns_are_as_many_as_allowed(most):
     pairs[:, cells.IDENTITY_COLUMN] = cells.encode_cells(keys, high)
     shift = _find_smallest_shift(pairs, 0, most)
     number = {
-        one: len(np.unique(cells.find_cell_starts(keys, high, one)))
+        one: len(np.unique(cells.find_cell_start_keys(keys, high, one)))
         for one in cells.ALLOWED_BIT_SHIFTS
     }
     expected = next(one for one in cells.ALLOWED_BIT_SHIFTS if number[one] <= most)

@@ -87,7 +87,7 @@ def test_a_lock_leaves_no_file(windows, tmp_path):
 
 def test_leftovers_go_where_nobody_has_them_open(windows, tmp_path):
     path = tmp_path / "out.txt"
-    mark = atomic._make_lock_name(path)
+    mark = atomic._hash_file_name(path)
     dead, living, young = (tmp_path / f".{mark}{n:016x}.tmp" for n in range(3))
     for each in (dead, living, young):
         each.write_text("half", encoding="utf-8")

@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_calib.decomposition._grouping import (
     decompose_by_features,
-    make_row_folds,
+    make_test_once_folds,
     read_feature_columns,
 )
 from sklearn_calib.metrics import get_loss, validate_predictions
@@ -75,7 +75,7 @@ def measured(law, n, seed, loss="log"):
     case = validate_predictions(y, p, None, range(p.shape[1]))
     columns = read_feature_columns(columns, case)
     some = case.take(np.arange(n))
-    folds = make_row_folds(some, 5)
+    folds = make_test_once_folds(some, 5)
     features = {name: column[:n] for name, column in columns.items()}
     parts = decompose_by_features(some, features, loss, RECALIBRATOR, folds)
     rule = get_loss(loss)

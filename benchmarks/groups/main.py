@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from sklearn_calib.groups import audit_pairs, group_calibration, partition_values
+from sklearn_calib.groups import audit_pair_sums, group_calibration, partition_values
 from sklearn_calib.summary import count_values, summarize, summarize_groups
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -269,9 +269,9 @@ def streamed():
         one._replace(codes=codes)
         for one, codes in zip(partitions, found.groups, strict=True)
     ]
-    given = found.pairs, partitions, found.n_rows, found.summary
-    groups = len(audit_pairs(*given, depth=2).rows)
-    spent = runner.cpu_seconds(lambda: audit_pairs(*given, depth=2))
+    given = found.pairs, partitions, found.row_counts, found.summary
+    groups = len(audit_pair_sums(*given, depth=2).rows)
+    spent = runner.cpu_seconds(lambda: audit_pair_sums(*given, depth=2))
     row = {
         "law": "100,000 values of a column and 24 of another",
         "n": n,

@@ -55,7 +55,10 @@ def region(truth, chunk):
             new = slice(first, look)
             part = np.zeros(look - first, dtype=np.intp)
             counts, first = (
-                counts + FINE_LOG_ODDS_GRID.count_rows(z[new], y[new], part, 1)[0],
+                counts
+                + FINE_LOG_ODDS_GRID.sum_rows_by_part_and_cell(z[new], y[new], part, 1)[
+                    0
+                ],
                 look,
             )
             outside.append(

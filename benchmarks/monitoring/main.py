@@ -199,10 +199,10 @@ def detector_path(y, p):
     """The detector's statistic after each row, never set back."""
     from sklearn_calib._kernels._logistic_grid import (
         COARSE_LINE_GRID,
-        compute_log_ratios,
+        compute_line_gains_and_impossible,
     )
 
-    gain, _ = compute_log_ratios(
+    gain, _ = compute_line_gains_and_impossible(
         np.log(np.column_stack([1 - p, p])), y == 1, COARSE_LINE_GRID
     )
     factor, prior = np.exp(gain), np.exp(COARSE_LINE_GRID.log_prior)

@@ -75,17 +75,19 @@ def mixture(p, y, share):
     """`OnlineCalibration` row by row, without the checks of its input."""
     from sklearn_calib._kernels._logistic_grid import (
         FINE_LINE_GRID,
-        compute_pair_proba,
+        compute_proba_by_line,
         update_grid_weights,
     )
 
     z, log_weight = np.clip(logit(p), -30, 30), FINE_LINE_GRID.log_prior
     q = np.empty(len(y))
     for row in range(len(y)):
-        q[row] = compute_pair_proba(1.0, z[row : row + 1], FINE_LINE_GRID)[0] @ np.exp(
-            log_weight
+        q[row] = compute_proba_by_line(1.0, z[row : row + 1], FINE_LINE_GRID)[
+            0
+        ] @ np.exp(log_weight)
+        given = compute_proba_by_line(
+            2.0 * y[row] - 1, z[row : row + 1], FINE_LINE_GRID
         )
-        given = compute_pair_proba(2.0 * y[row] - 1, z[row : row + 1], FINE_LINE_GRID)
         log_weight = update_grid_weights(log_weight, given, None, FINE_LINE_GRID, share)
     return q
 

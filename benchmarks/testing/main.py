@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sklearn_calib._kernels._distance import (
-    bracket_distance,
+    bound_distance_above_and_below,
     make_uniform_program,
     solve_distance_program,
 )
@@ -94,7 +94,9 @@ def speed():
     grid = make_uniform_program(v, weight * y, weight * (1 - y), 100)
     program, rounded = seconds(
         lambda: solve_distance_program(grid),
-        lambda: bracket_distance(v, weight * y, weight * (1 - y), 100, 0.01),
+        lambda: bound_distance_above_and_below(
+            v, weight * y, weight * (1 - y), 100, 0.01
+        ),
     )
     name = "distance at 1/100, n = 300"
     yield (

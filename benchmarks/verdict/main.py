@@ -233,7 +233,7 @@ def planned(law, thousandths, draws):
     numbers = {}
     for kind in list(errors.kinds):
         errors.kinds = [kind]
-        rows = errors.count_rows(size)
+        rows = errors.count_rows_to_detect(size)
         if rows is None:
             continue
         numbers[kind.__name__] = n = int(np.ceil(rows))

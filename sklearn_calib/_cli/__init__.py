@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return EXIT_DEFECT
     finally:
-        _flush_streams()
+        _flush_stdout()
 
 
 def _describe_file_system_error(error):
@@ -192,7 +192,7 @@ def _make_warning_printer(any_order):
     return show_once
 
 
-def _flush_streams():
+def _flush_stdout():
     try:
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError):  # closed

@@ -10,15 +10,15 @@ from .._files.tables import check_columns, read_column_names
 from .._show import make_printable, quote_text
 from .._typing import FloatArray
 from ..exceptions import add_error_context
-from ._classes import match_named_classes
+from ._classes import match_named_classes_and_positive
 from ._console import Screen, show_progress
 from ._map import EDITED_HELP, check_score_kind, format_label_names, load_map
 from ._messages import KEEP_MISSING_HINTS, invalid_option
 from ._outputs import check_writable
 from ._remote import local_files
 from ._request import Request, check_column_roles_differ, parse_columns, parse_names
-from ._streams import CopiedTable, append_columns, get_format
-from ._tables import get_probability
+from ._streams import CopiedTable, get_format, write_with_new_columns
+from ._tables import read_score_column
 
 if TYPE_CHECKING:
     from ..export import ExportedMap
@@ -99,16 +99,16 @@ def run_apply(options: Request) -> int:
         names = _find_score_columns(options, present)
         check_columns(names, present, files[0])
         new = _choose_unused_column_names(names, present, options)
-        fill = Calibration(exported_map, names, options)
+        fill = ColumnCalibrator(exported_map, names, options)
         copied = CopiedTable(files, names, new, fill, options)
         with show_progress("applying") as advance:
-            n_rows = append_columns(copied, into, advance)
+            n_rows = write_with_new_columns(copied, into, advance)
     if options.out == "-":
         return 0
     screen = Screen()
     quoted_columns = ", ".join(make_printable(name, 40) for name in new)
     screen.print(f"{n_rows} rows, new: {quoted_columns}")
-    return screen.finish_output({"table": options.out})
+    return screen.print_paths_and_get_exit_code({"table": options.out})
 
 
 def _find_score_columns(options, present):
@@ -124,7 +124,7 @@ def _choose_unused_column_names(
     taken = {name.casefold() for name in present}
     if options.name is None:
         return [
-            _make_unused_name(_name_calibrated_column(name), taken) for name in names
+            _reserve_unused_name(_name_calibrated_column(name), taken) for name in names
         ]
     wanted_names = parse_names(options.name)
     if len(wanted_names) != len(names):
@@ -151,7 +151,7 @@ def _name_calibrated_column(name):
     return f"{name}_calibrated"
 
 
-def _make_unused_name(name, taken):
+def _reserve_unused_name(name, taken):
     unused_name = name
     number = 1
     while unused_name.casefold() in taken:
@@ -161,7 +161,7 @@ def _make_unused_name(name, taken):
     return unused_name
 
 
-class Calibration:
+class ColumnCalibrator:
     """From the columns of a block to calibrated ones, in the same order."""
 
     def __init__(
@@ -181,7 +181,7 @@ class Calibration:
         # places stay, so that messages name the right rows
         scores = np.full((len(kept), len(self.names)), 1 / max(2, len(self.names)))
         scores[kept] = np.column_stack(
-            [get_probability(rows, name, self.options) for name in self.names]
+            [read_score_column(rows, name, self.options) for name in self.names]
         )
         with add_error_context(source=make_printable(table.file)):
             calibrated = self._calibrate_scores(scores, table.first_row)
@@ -228,7 +228,7 @@ def _match_columns_to_classes(exported_map, names, options):
             got=f"{len(names)}",
             hint="Name one column per class",
         )
-    classes, positive = match_named_classes(
+    classes, positive = match_named_classes_and_positive(
         options, pd.Series(exported_map.classes_), len(names)
     )
     labels = exported_map.classes_.tolist()

@@ -100,8 +100,8 @@ def _add_result_options(group):
 def run_audit(options: Request) -> int:
     """Report on a table and on the gain of a recalibration; returns the exit code."""
     from ._large import (
-        audit_large,
-        check_options_needing_all_rows,
+        audit_large_files,
+        check_conflicts_with_all_rows,
         find_options_needing_all_rows,
         should_summarize_files,
     )
@@ -113,14 +113,14 @@ def run_audit(options: Request) -> int:
         check_outputs(options, files)
         print_identifier_note(files, options)
         if find_options_needing_all_rows(options):
-            check_options_needing_all_rows(files, options)
+            check_conflicts_with_all_rows(files, options)
         elif should_summarize_files(files, options):
-            return audit_large(files, options, conditions)
-        screen, report = _report_rows(files, options, conditions)
+            return audit_large_files(files, options, conditions)
+        screen, report = _make_row_report(files, options, conditions)
         return emit_report(screen, report, options, conditions)
 
 
-def _report_rows(files, options, conditions):
+def _make_row_report(files, options, conditions):
     """Return the report on rows in memory, and where it is shown."""
     from ..report import calibration_report
 
@@ -144,7 +144,7 @@ def _report_rows(files, options, conditions):
                 progress=advance,
                 **collect_report_settings(files, options, conditions),
             )
-    _read_file_in_group_code(report, rows, options)
+    _insert_file_reading_code(report, rows, options)
     if _divides_rows_by_sums(rows.scores):
         # fit and apply, which are printed, divide no rows unasked
         options.normalize = True
@@ -152,7 +152,7 @@ def _report_rows(files, options, conditions):
     return screen, report
 
 
-def _read_file_in_group_code(report, rows, options):
+def _insert_file_reading_code(report, rows, options):
     """Let the code that repairs groups read a file that pandas reads as audit does."""
     from ..report import GROUP_CODE_INPUTS
 

@@ -25,7 +25,7 @@ from ._result import (
     judge_conditions,
     parse_conditions,
 )
-from ._tables import Tables, get_probability
+from ._tables import TableReader, read_score_column
 
 # Larger tables are not read as a whole.
 _MAX_TABLE_BYTES = 2**30
@@ -79,10 +79,10 @@ def audit_labels(options: Request) -> int:
     conditions = parse_conditions(options.fail_if)
     with local_files(options) as files:
         check_outputs(options, files)
-        return _report_labels(files, options, conditions)
+        return _emit_multilabel_report(files, options, conditions)
 
 
-def _report_labels(files, options, conditions):
+def _emit_multilabel_report(files, options, conditions):
     from ..report import multilabel_report
 
     if is_unpacked_size_above(files, _MAX_TABLE_BYTES):
@@ -119,7 +119,7 @@ def _report_labels(files, options, conditions):
         partial(_get_mean_fields, report),
         "of the mean over labels, ",
     )
-    return screen.finish_output({"report": page, **written}, code)
+    return screen.print_paths_and_get_exit_code({"report": page, **written}, code)
 
 
 def _get_mean_fields(report, measure):
@@ -146,15 +146,15 @@ def _read_rows(files, options):
     def find_required(file, present):
         return [*_find_label_and_prob_columns(options, present)[1], *weight]
 
-    tables = Tables(options).load_files(files, pick_columns, find_required)
+    tables = TableReader(options).load_files(files, pick_columns, find_required)
     return join_batches([_make_batch(table, options) for table in tables])
 
 
 def _make_batch(table, options):
     labels, columns = _find_label_and_prob_columns(options, list(table.columns))
-    truth = np.column_stack([_parse_labels(table, name) for name in labels])
+    truth = np.column_stack([_parse_binary_labels(table, name) for name in labels])
     scores = np.column_stack(
-        [get_probability(table, name, options) for name in columns]
+        [read_score_column(table, name, options) for name in columns]
     )
     return PredictionBatch(
         truth, scores, names=labels, **get_weights_and_clusters(table, options)
@@ -180,7 +180,7 @@ def _find_label_and_prob_columns(options, present):
     return labels, columns
 
 
-def _parse_labels(table: TableBlock, name: str) -> Any:
+def _parse_binary_labels(table: TableBlock, name: str) -> Any:
     """Return a column of labels as 0, 1 and NaN, which is an empty cell."""
     column = read_label_column(table, name)
     if column.dtype.kind in "fiub":

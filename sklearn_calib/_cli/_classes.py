@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from .._validation import RankCounts
 
 
-def check_classes(classes: Any, n_columns: int, options: Request) -> None:
+def reject_single_or_unnamed_class(
+    classes: Any, n_columns: int, options: Request
+) -> None:
     """Reject labels that are all the same, and a single column whose class is not given."""
-    from .._validation import check_column_owner
+    from .._validation import check_single_column_class
 
     if len(classes) < 2:
         raise invalid_option(
@@ -28,10 +30,10 @@ def check_classes(classes: Any, n_columns: int, options: Request) -> None:
             hint="Name all of them with --classes",
         )
     if n_columns == 1 and options.positive is None and options.classes is None:
-        check_column_owner(classes, np.asarray(classes), "pos_label")
+        check_single_column_class(classes, np.asarray(classes), "pos_label")
 
 
-def match_named_classes(
+def match_named_classes_and_positive(
     options: Request, labels: Any, n_columns: int
 ) -> tuple[list[Any] | None, Any]:
     """Return the classes in the order of the columns and the positive one, as labels have them.
@@ -146,16 +148,16 @@ def find_class_order(
         drop_missing=options.drop_missing,
         _enough=n_enough,
     )
-    named, positive = match_named_classes(
+    named, positive = match_named_classes_and_positive(
         options, pd.Series(distinct_labels), n_columns
     )
     ordered_labels = distinct_labels if named is None else named
     classes, _ = read_labels(ordered_labels, classes=ordered_labels)
-    check_classes(classes, n_columns, options)
-    return order_classes(classes, positive, n_columns)
+    reject_single_or_unnamed_class(classes, n_columns, options)
+    return make_class_order(classes, positive, n_columns)
 
 
-def order_classes(classes: AnyArray, positive: Any, n_columns: int) -> ClassOrder:
+def make_class_order(classes: AnyArray, positive: Any, n_columns: int) -> ClassOrder:
     """Return the classes with what follows from the one that was named as positive."""
     is_flipped = positive is not None and n_columns == 1 and classes[0] == positive
     return ClassOrder(classes, positive, is_flipped)

@@ -11,7 +11,7 @@ from ._console import Screen, print_note, show_progress
 from ._drawn import check_scores_not_reversed, reject_empty_summary
 from ._options import make_integer_parser
 from ._outputs import check_outputs, write_json, write_report
-from ._pairs import Pairs, name_models
+from ._pairs import PairedPredictionBatches, make_paired_models
 from ._prediction_batches import join_batches
 from ._remote import local_files
 from ._request import Request
@@ -88,19 +88,22 @@ def run_compare(options: Request) -> int:
     """Compare two models on the same rows."""
     with local_files(options, beside=True) as files:
         check_outputs(options, files)
-        if not options.soft_labels and len(files) == len(options.label_columns()) == 2:
+        if (
+            not options.soft_labels
+            and len(files) == len(options.get_label_columns()) == 2
+        ):
             options.label, options.second_label = options.label
         print_identifier_note(files, options)
-        return _compare_pairs(files, options)
+        return _compare_and_write_results(files, options)
 
 
-def _compare_pairs(files, options):
+def _compare_and_write_results(files, options):
     from ..report import SectionPage, calibration_report
 
-    pairs = Pairs(name_models(files, options), options)
+    pairs = PairedPredictionBatches(make_paired_models(files, options), options)
     names = [make_printable(model.name, 40) for model in pairs.models]
     with show_progress("comparing") as advance:
-        difference_by_measure, notes, summaries = _measure_differences(
+        difference_by_measure, notes, summaries = _measure_differences_and_notes(
             pairs, options, lambda done: advance(int(1000 * done), 1000)
         )
     pairs.tables.print_dropped_rows(text_labels=False)
@@ -110,7 +113,7 @@ def _compare_pairs(files, options):
         together = f", clusters by {make_printable(options.group, 40)}"
     subject = f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}"
     screen.print(subject)
-    differences = _show_measure_differences(names, difference_by_measure, options.level)
+    differences = _make_differences_section(names, difference_by_measure, options.level)
     screen.show_sections(differences)
     sentences = _describe_verdict(names, difference_by_measure)
     for sentence in [*sentences, *notes]:
@@ -140,13 +143,15 @@ def _compare_pairs(files, options):
             for name, difference in difference_by_measure.items()
         ]
         write_json(numbers | {"differences": rows}, options.json)
-    return screen.finish_output({"report": page, "numbers": options.json})
+    return screen.print_paths_and_get_exit_code(
+        {"report": page, "numbers": options.json}
+    )
 
 
 # -- numbers --------------------------------------------------------------------------------------
 
 
-def _measure_differences(pairs, options, advance):
+def _measure_differences_and_notes(pairs, options, advance):
     """Return differences of the measures, and sentences on what is not exactly that of all rows.
 
     The rows are read twice, and held as cells of their scores (of several classes of
@@ -157,13 +162,13 @@ def _measure_differences(pairs, options, advance):
     from .._simplex_array import get_absent_mask
     from ..inference import PairedLosses, mark_correct_predictions, paired_difference
     from ..metrics import BrierLoss, LogLoss
-    from ..summary import CalibrationSummary, RowReservoir, get_sample_size
+    from ..summary import CalibrationSummary, RowReservoir, get_max_sample_rows
 
     n_classes = len(pairs.classes)
     several = len(pairs.classes) > 2
     summaries = [CalibrationSummary(classes=np.arange(n_classes)) for _ in pairs.models]
     draws = [
-        RowReservoir(n_classes, get_sample_size(n_classes)) if several else None
+        RowReservoir(n_classes, get_max_sample_rows(n_classes)) if several else None
         for _ in summaries
     ]
     # Measures that are means of one number per row, from its scores and its label.
@@ -215,7 +220,7 @@ def _measure_differences(pairs, options, advance):
         if name in losses:
             difference = losses[name].difference(name, options.level)
             if few:
-                difference = _set_gamma_interval(
+                difference = _use_gamma_interval_if_few(
                     difference, kept, name, interval_options
                 )
         elif by_summaries:
@@ -246,9 +251,9 @@ def _compute_scaled_losses(pairs, fitted, advance):
     return scaled_losses
 
 
-def _set_gamma_interval(difference, kept, name, interval_options):
+def _use_gamma_interval_if_few(difference, batches, name, interval_options):
     """Return a difference with the interval for few events, if the rows have few."""
-    of_rows = _measure_row_difference(kept, name, interval_options)
+    of_rows = _measure_row_difference(batches, name, interval_options)
     if of_rows.method != "gamma":
         return difference
     return replace(difference, low=of_rows.low, high=of_rows.high, method="gamma")
@@ -281,14 +286,14 @@ def _print_misordered_columns(pairs, drawn):
             )
 
 
-def _measure_row_difference(kept, name, interval_options):
+def _measure_row_difference(batches, name, interval_options):
     """Return the difference of a measure of rows that belong together, or that are few."""
     from ..inference import paired_difference
 
-    models = range(len(kept[0].scores))
-    rows = join_batches([batch._replace(scores=None) for batch in kept])
+    models = range(len(batches[0].scores))
+    rows = join_batches([batch._replace(scores=None) for batch in batches])
     first, second = (
-        np.concatenate([np.asarray(batch.scores[model]) for batch in kept])
+        np.concatenate([np.asarray(batch.scores[model]) for batch in batches])
         for model in models
     )
     more = {
@@ -362,7 +367,7 @@ def _describe_approximations(summaries, drawn):
     return notes
 
 
-def _show_measure_differences(names, difference_by_measure, level):
+def _make_differences_section(names, difference_by_measure, level):
     header = ("measure", "first", "second", "change", f"{100 * level:.0f} % interval")
     lines = [
         (
@@ -415,6 +420,8 @@ def _name_better_model(names, difference):
     return names[0] if difference.low > 0 else names[1]
 
 
-def _format_gain(loss):
-    low, high = sorted(abs(end) for end in (loss.low, loss.high))
-    return f"{abs(loss.difference):.4f} ({100 * loss.level:.0f} % interval {low:.4f} to {high:.4f})"
+def _format_gain(difference):
+    low, high = sorted(abs(end) for end in (difference.low, difference.high))
+    size = abs(difference.difference)
+    percent = 100 * difference.level
+    return f"{size:.4f} ({percent:.0f} % interval {low:.4f} to {high:.4f})"

@@ -30,7 +30,9 @@ class Output:
     def _print_flushed(self, *things: object, **options: Any) -> None:
         print(*things, flush=True)
 
-    def finish_output(self, written: dict[str, str | None], code: int = 0) -> int:
+    def print_paths_and_get_exit_code(
+        self, written: dict[str, str | None], code: int = 0
+    ) -> int:
         """Print what was written; returns the exit code.
 
         An output that could not be written is reported, and turns an exit code of 0
@@ -60,14 +62,16 @@ class Screen(Output):
     def __init__(self) -> None:
         from rich.console import Console
 
-        class Plain(Console):
+        class BrokenPipeRaisingConsole(Console):
             def on_broken_pipe(self):
                 raise BrokenPipeError
 
         super().__init__()
         # names of columns are not markup: [red] and :smile: are shown as they are;
         # numbers have no colour
-        self._console = Plain(markup=False, emoji=False, highlight=False)
+        self._console = BrokenPipeRaisingConsole(
+            markup=False, emoji=False, highlight=False
+        )
 
     def _print_flushed(self, *things: object, **options: Any) -> None:
         self._console.print(*things, **options)

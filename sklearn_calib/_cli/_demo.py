@@ -93,12 +93,14 @@ def run_demo(options: Request) -> int:
             y_test, {"before": before, "after (default)": after}, progress=advance
         )
     screen.print(f"before: {report.verdicts['before'].sentences[0].text}")
-    screen.print(describe_gain(paired_difference(y_test, before, after, "log_loss")))
+    screen.print(
+        describe_gain_and_verdict(paired_difference(y_test, before, after, "log_loss"))
+    )
     page = write_report(report, options.out, f"Calibration demo: {options.data}")
-    return screen.finish_output({"report": page})
+    return screen.print_paths_and_get_exit_code({"report": page})
 
 
-def describe_gain(loss: "PairedDifference") -> str:
+def describe_gain_and_verdict(loss: "PairedDifference") -> str:
     """Return what the default recalibration changes, and the verdict that follows."""
     verdict = "these rows do not show whether to recalibrate"
     if loss.high < 0:

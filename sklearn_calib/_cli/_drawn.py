@@ -17,7 +17,7 @@ from ._console import print_note
 from ._messages import invalid_option
 from ._prediction_batches import PredictionBatch
 from ._request import Request, parse_columns
-from ._tables import infer_text_column, parse_ordered_columns
+from ._tables import infer_text_column, parse_number_or_date_columns
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -27,14 +27,16 @@ if TYPE_CHECKING:
         CellSample,
         DrawnSample,
         DrawOptions,
-        HeldOut,
+        HeldOutPredictions,
     )
 
 # Features are tried on at most this many rows.
 MAX_FEATURE_ROWS = 20_000
 
 
-def make_draw(options: Request, features: Sequence[str], rows: bool) -> "DrawOptions":
+def make_draw_options(
+    options: Request, features: Sequence[str], rows: bool
+) -> "DrawOptions":
     """Return what to draw beside a summary, and how to read the scores.
 
     Parameters
@@ -58,7 +60,9 @@ def make_draw(options: Request, features: Sequence[str], rows: bool) -> "DrawOpt
     )
 
 
-def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
+def get_checked_sample(
+    summary: "CalibrationSummary", options: Request
+) -> "DrawnSample":
     """Return the drawn rows; columns in another order than that of the classes are rejected."""
     reject_empty_summary(summary)
     classes: Any = summary.classes
@@ -124,19 +128,21 @@ def compute_feature_gains(
     """
     from ..decomposition import decompose_by_features, has_enough_rows_for_features
 
-    sample = get_sample(summary, options)
+    sample = get_checked_sample(summary, options)
     print_note(f"--features: a sample of {sample.n_drawn:,} rows")
     frame = sample.extras.copy()
     decimal = options.csv_options.get("decimal")
     for name in frame.columns:
         frame[name] = infer_text_column(frame[name], decimal)
-    features = parse_ordered_columns(TableBlock(frame, options.files[0], decimal))
+    features = parse_number_or_date_columns(
+        TableBlock(frame, options.files[0], decimal)
+    )
     if not has_enough_rows_for_features(sample.predictions):
         return None
     return decompose_by_features(sample.predictions, features)
 
 
-def get_clusters(drawn: "DrawnSample", options: Request) -> Any:
+def encode_clusters(drawn: "DrawnSample", options: Request) -> Any:
     """Return the column of ``--cluster`` as numbers from 0, of the drawn rows; None without."""
     from ..recalibrators import encode_groups
 
@@ -167,10 +173,10 @@ def describe_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> 
     )
 
 
-def sample_soft_label_rows(
+def expand_counted_soft_label_rows(
     drawn: "DrawnSample", names: list[str], options: Request
 ) -> PredictionBatch:
-    """Return drawn items of soft labels as rows, no more than `get_sample_size` of them.
+    """Return drawn items of soft labels as rows, no more than `get_max_sample_rows` of them.
 
     Parameters
     ----------
@@ -181,10 +187,10 @@ def sample_soft_label_rows(
     options : Namespace
     """
     from .._validation import read_proba
-    from ..summary import get_sample_size
+    from ..summary import get_max_sample_rows
 
     ends = np.cumsum(drawn.counts)
-    max_rows = get_sample_size(len(drawn.classes))
+    max_rows = get_max_sample_rows(len(drawn.classes))
     place = np.arange(ends[-1])
     if len(place) > max_rows:  # items that are alike are counted: each is one of them
         # A fixed seed: the same rows give the same map.
@@ -214,8 +220,8 @@ def sample_soft_label_rows(
 
 def compare_losses(
     sample: "DrawnSample | CellSample",
-    held: "HeldOut",
-    loss: float,
+    held_out: "HeldOutPredictions",
+    loss_before: float,
     level: float,
     groups: Any = None,
 ) -> "PairedDifference":
@@ -224,9 +230,9 @@ def compare_losses(
     Parameters
     ----------
     sample : DrawnSample or CellSample
-    held : HeldOut
+    held_out : HeldOutPredictions
         The rows of the sample after recalibration.
-    loss : float
+    loss_before : float
         That of all rows as given.
     level : float
     groups : ndarray of shape (n_rows,), default=None
@@ -238,16 +244,18 @@ def compare_losses(
     from ..metrics import LogLoss, log_loss
 
     of_rows = LogLoss().compute_row_losses
-    before = of_rows(sample.predictions.proba, sample.predictions.codes)[held.rows]
-    moved = of_rows(held.predictions.proba, held.predictions.codes) - before
-    difference = held.predictions.mean(moved)
-    half = ndtri((1 + level) / 2) * _estimate_mean_error(
-        sample, held, moved, difference
+    before = of_rows(sample.predictions.proba, sample.predictions.codes)[
+        held_out.sample_indices
+    ]
+    moved = of_rows(held_out.predictions.proba, held_out.predictions.codes) - before
+    difference = held_out.predictions.mean(moved)
+    half = ndtri((1 + level) / 2) * _estimate_standard_error(
+        sample, held_out, moved, difference
     )
     paired = PairedDifference(
         log_loss.spec.name,
-        first=loss,
-        second=loss + difference,
+        first=loss_before,
+        second=loss_before + difference,
         difference=difference,
         low=difference - half,
         high=difference + half,
@@ -256,31 +264,34 @@ def compare_losses(
     )
     if groups is not None:
         paired = compute_clustered_difference(
-            paired, moved, held.predictions.weight, groups[held.rows]
+            paired, moved, held_out.predictions.weight, groups[held_out.sample_indices]
         )
     return double_difference_variance(paired)
 
 
-def _estimate_mean_error(sample, held, moved, mean):
+def _estimate_standard_error(sample, held_out, loss_changes, mean):
     """Return the standard error of a mean of all rows that is taken of a sample.
 
     That of all rows, which are a sample themselves; and, if rows stand for others of
     their stratum, that of drawing so many of these: the masses of the strata are known.
     """
-    weight = held.predictions.weight
+    weight = held_out.predictions.weight
     share = getattr(sample, "share", None)  # which cells of all rows do not have
     if share is None:
-        return np.sqrt(held.squares @ (moved - mean) ** 2) / weight.sum()
-    share = share[held.rows]
-    _, stratum = np.unique(sample.stratum[held.rows], return_inverse=True)
+        return np.sqrt(held_out.squares @ (loss_changes - mean) ** 2) / weight.sum()
+    share = share[held_out.sample_indices]
+    _, stratum = np.unique(sample.stratum[held_out.sample_indices], return_inverse=True)
     stratum = stratum.ravel()
     # Two parts of the variance: that of all rows as a sample of the population, and
     # that of the drawn rows as a sample of their stratum.
-    stratum_mean = np.bincount(stratum, weight * moved) / np.bincount(stratum, weight)
+    stratum_mean = np.bincount(stratum, weight * loss_changes) / np.bincount(
+        stratum, weight
+    )
     n = np.bincount(stratum)[stratum]
-    apart = (moved - stratum_mean[stratum]) ** 2 * n / np.maximum(n - 1, 1)
+    apart = (loss_changes - stratum_mean[stratum]) ** 2 * n / np.maximum(n - 1, 1)
     variance = (
-        held.squares / share @ (moved - mean) ** 2 + weight**2 * (1 - 1 / share) @ apart
+        held_out.squares / share @ (loss_changes - mean) ** 2
+        + weight**2 * (1 - 1 / share) @ apart
     )
     return np.sqrt(variance) / weight.sum()
 
@@ -295,7 +306,7 @@ def double_difference_variance(difference: "PairedDifference") -> "PairedDiffere
 
 
 def compute_clustered_difference(
-    difference: "PairedDifference", moved: Any, weight: Any, groups: Any
+    difference: "PairedDifference", loss_changes: Any, weight: Any, groups: Any
 ) -> "PairedDifference":
     """Return the difference with the interval of means of groups, whose rows are alike."""
     from scipy.stats import t
@@ -305,7 +316,7 @@ def compute_clustered_difference(
     _, groups = np.unique(groups, return_inverse=True)
     error = (
         compute_clustered_sum_error(
-            weight * (moved - difference.difference), groups.ravel()
+            weight * (loss_changes - difference.difference), groups.ravel()
         )
         / weight.sum()
     )

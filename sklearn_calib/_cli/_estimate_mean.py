@@ -10,8 +10,8 @@ import numpy as np
 from .._files.columns import (
     TableBlock,
     read_complete_column,
+    read_finite_numbers,
     read_label_column,
-    read_number_column,
 )
 from .._show import get_sections, quote_text, render_markdown
 from ._console import Screen, show_progress
@@ -20,7 +20,7 @@ from ._options import parse_any_number, parse_scale_ends
 from ._outputs import check_outputs, write_results
 from ._remote import local_files
 from ._request import Request
-from ._tables import Tables, check_scale, parse_ordered_column
+from ._tables import TableReader, check_scale, parse_number_or_date_column
 
 if TYPE_CHECKING:
     from ..inference import CalibratedMean
@@ -134,10 +134,10 @@ def run_estimate_mean(options: Request) -> int:
         first, *others = means
         gaps = {name: means[name].difference(means[first]) for name in others}
         plans = {
-            name: _compute_labels_needed(estimate, options.width)
+            name: _compute_labels_needed_as_dict(estimate, options.width)
             for name, estimate in means.items()
         }
-    return _show_means(means, gaps, plans, options)
+    return _print_and_write_means(means, gaps, plans, options)
 
 
 def _check_roles(options):
@@ -174,7 +174,7 @@ def _load_columns(files: Sequence[str], options: Request) -> dict[str, Any]:
         if (name := getattr(options, role)) is not None
     }
     filled = [name for role, name in names.items() if role not in ("label", "weight")]
-    tables = Tables(options).load_files(
+    tables = TableReader(options).load_files(
         files, lambda *_: [*names.values()], lambda *_: filled
     )
     verdicts = all(_is_text_column(table, options.score) for table in tables)
@@ -203,7 +203,7 @@ def _get_column(table, role, name, verdicts, options):
     import pandas as pd
 
     if role == "label":
-        changed = parse_ordered_column(table, name)
+        changed = parse_number_or_date_column(table, name)
         return read_label_column(
             table._replace(columns=table.columns.assign(**{name: changed})), name
         )
@@ -212,12 +212,12 @@ def _get_column(table, role, name, verdicts, options):
     if role == "weight":
         is_labelled = table.columns[options.label].notna().to_numpy()
         values = np.full(len(is_labelled), np.nan)
-        values[is_labelled] = read_number_column(table.select_rows(is_labelled), name)
+        values[is_labelled] = read_finite_numbers(table.select_rows(is_labelled), name)
         return pd.Series(values)
     if verdicts:
         filled = read_complete_column(table, name, "verdict").to_frame()
         return read_label_column(table._replace(columns=filled), name)
-    numbers = read_number_column(table, name)
+    numbers = read_finite_numbers(table, name)
     if options.scale is not None:
         hint = (
             "Add --scale with the lowest and the highest score possible, such as --scale 1,10, or "
@@ -276,7 +276,7 @@ def _find_positive_class(positive, labels):
     return positive
 
 
-def _compute_labels_needed(estimate, width):
+def _compute_labels_needed_as_dict(estimate, width):
     """Return labels that a width takes, with the scores and without.
 
     None if no number is enough.
@@ -292,7 +292,7 @@ def _compute_labels_needed(estimate, width):
     return {"width": width, **plan}
 
 
-def _show_means(means, gaps, plans, options):
+def _print_and_write_means(means, gaps, plans, options):
     first = next(iter(means))
     titles = {name: name or "" for name in means}
     sections = [
@@ -317,7 +317,7 @@ def _show_means(means, gaps, plans, options):
             for name, estimate in gaps.items()
         ],
     }
-    return screen.finish_output(
+    return screen.print_paths_and_get_exit_code(
         write_results(options, lambda: content, lambda: render_markdown(sections))
     )
 

@@ -103,7 +103,7 @@ def run_export(options: Request) -> int:
     exported_map = load_map(options.map, edited=options.edited)
     if options.out is not None:
         check_writable(options.out, [options.map])
-    content = _write_code(exported_map, options)
+    content = _export_map_to_bytes(exported_map, options)
     usage = ""
     # Only one column without --into table gives an expression. Everything else is a
     # complete statement, which needs no hint.
@@ -124,14 +124,14 @@ def run_export(options: Request) -> int:
     output = Output()
     if usage:
         output.print(usage)
-    return output.finish_output({options.to: options.out})
+    return output.print_paths_and_get_exit_code({options.to: options.out})
 
 
 def _parse_sql_columns(options):
     return parse_names(options.prob) if options.prob else ["p"]
 
 
-def _write_code(exported_map: "ExportedMap", options: Request) -> bytes:
+def _export_map_to_bytes(exported_map: "ExportedMap", options: Request) -> bytes:
     from ..export import to_code, to_onnx, to_sql
 
     if options.to == "onnx":

@@ -16,8 +16,8 @@ from ._drawn import (
     compute_clustered_difference,
     describe_rows,
     double_difference_variance,
-    get_clusters,
-    get_sample,
+    encode_clusters,
+    get_checked_sample,
 )
 from ._messages import EXIT_FINDING, invalid_option
 from ._options import parse_any_number
@@ -111,7 +111,7 @@ def run_fit(options: Request) -> int:
     """Fit, judge and write a map; returns the exit code."""
     from ..recalibrators import get_recalibrator
     from ._large import (
-        check_options_needing_all_rows,
+        check_conflicts_with_all_rows,
         draw_soft_label_items,
         find_options_needing_all_rows,
         should_summarize_files,
@@ -126,7 +126,7 @@ def run_fit(options: Request) -> int:
         if options.soft_labels:
             _check_soft_label_support(method, options)
             if options.scale is None and should_summarize_files(
-                files, options, several=False
+                files, options, by_file_count=False
             ):
                 rows, n_seen = draw_soft_label_items(files, options)
             else:
@@ -139,8 +139,8 @@ def run_fit(options: Request) -> int:
         )
         whole = method.capabilities.order_dependent or bool(table_options)
         if table_options:
-            check_options_needing_all_rows(files, options)
-        elif not whole and should_summarize_files(files, options, several=False):
+            check_conflicts_with_all_rows(files, options)
+        elif not whole and should_summarize_files(files, options, by_file_count=False):
             return _fit_block_by_block(files, options)
         rows = load_rows(files, options)
         several = _needs_unpooled_rows(len(rows.names), options)
@@ -179,7 +179,7 @@ def _fit_rows(
         "groups": rows.cluster,
     }
 
-    def judge_fit():
+    def measure_gain():
         # Clusters and several classes need their rows.
         if len(rows.classes) > 2 or rows.cluster is not None:
             return _cross_validate_rows(options.recalibrator, proba, rows, fit_options)
@@ -196,7 +196,7 @@ def _fit_rows(
     return _judge_and_write(
         describe_rows(*counts, rows.classes),
         of_class,
-        judge_fit,
+        measure_gain,
         learn_map,
         options,
         rows.cluster,
@@ -210,10 +210,10 @@ def _needs_unpooled_rows(n_columns, options):
 
 def _fit_block_by_block(files, options):
     """Learn from rows that are read block by block."""
-    from ._large import summarize_files
+    from ._large import summarize_files_and_groups
 
     rows = _needs_unpooled_rows(0, options)
-    summary, _, name = summarize_files(list(files), options, rows)
+    summary, _, name = summarize_files_and_groups(list(files), options, rows)
     if rows or summary.drawn is not None:
         return _fit_to_drawn_rows(summary, options)
     return _fit_cells(summary, name, options)
@@ -223,12 +223,12 @@ def _fit_to_drawn_rows(summary: Any, options: Request) -> int:
     """Learn from rows that their own digits draw: all of them if they are not many."""
     from ..recalibrators import fit_recalibrator, get_recalibrator
 
-    sample = get_sample(summary, options)
+    sample = get_checked_sample(summary, options)
     classes = sample.classes
-    groups = get_clusters(sample, options)
+    groups = encode_clusters(sample, options)
     counts = np.bincount(sample.codes, sample.counts, len(classes)).astype(int)
 
-    def judge_fit():
+    def measure_gain():
         if groups is not None and groups.max() + 1 < _N_FOLDS:
             raise invalid_option(
                 expected=f"at least {_N_FOLDS} groups, one for each fold",
@@ -260,7 +260,7 @@ def _fit_to_drawn_rows(summary: Any, options: Request) -> int:
     return _judge_and_write(
         describe_rows(sample.n_seen, sample.n_drawn, classes),
         counts[counts > 0],
-        judge_fit,
+        measure_gain,
         learn_map,
         options,
         groups,
@@ -299,32 +299,32 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
     )
 
 
-def _judge_and_write(description, counts, judge, fit, options, groups=None):
+def _judge_and_write(description, counts, measure_gain, fit_map, options, groups=None):
     """Print the gain of a map, and write it if there is a gain; returns the exit code.
 
     The `description` of the rows is printed first; of their classes there are so many
-    `counts`. `judge` gives the gain and `fit` the map.
+    `counts`. `measure_gain` gives the gain and `fit_map` the map.
     """
     from ..export import simplify, to_dict, to_json
 
     screen = Screen()
     screen.print(description)
-    gain = judge() if _has_enough_rows_to_judge(counts, options) else None
-    if _report_map_gain(screen, gain, options, groups) or options.force:
+    gain = measure_gain() if _check_enough_rows_to_judge(counts, options) else None
+    if _print_and_judge_gain(screen, gain, options, groups) or options.force:
         with show_progress("fitting"):
             document = to_dict(
-                fit(),
+                fit_map(),
                 input=options.score_kind,
                 tabulate=options.tabulate,
                 date=options.date,
-                columns=_list_read_columns(options),
+                columns=_get_columns_by_role(options),
                 scale=options.scale_ends,
             )
             if options.simplify is not None:
                 document = simplify(document, options.simplify)
             text = to_json(document)
         write_text(f"{text}\n", options.out, "--out")
-        return screen.finish_output({"map": options.out})
+        return screen.print_paths_and_get_exit_code({"map": options.out})
     print_note(
         f"nothing was written: {options.recalibrator} does not lower the log loss of these rows. "
         "Use the probabilities as they are, choose another --recalibrator, or add --allow no-gain."
@@ -332,14 +332,14 @@ def _judge_and_write(description, counts, judge, fit, options, groups=None):
     return EXIT_FINDING
 
 
-def _list_read_columns(options):
+def _get_columns_by_role(options):
     """Return the names of the columns that were read, for the document; none of a saved summary."""
     roles = {
         "weight": options.weight,
         "group": options.group,
         "prediction": options.prediction,
     }
-    columns_by_role = {"label": options.label_columns()} if options.label else {}
+    columns_by_role = {"label": options.get_label_columns()} if options.label else {}
     columns_by_role |= {
         role: [name] for role, name in roles.items() if name is not None
     }
@@ -361,7 +361,7 @@ def _check_date(text):
         ) from None
 
 
-def _has_enough_rows_to_judge(counts, options):
+def _check_enough_rows_to_judge(counts, options):
     """Return whether each class has enough rows to judge a map by other rows."""
     if counts.min() < _N_FOLDS and not options.force:
         raise invalid_option(
@@ -375,7 +375,7 @@ def _has_enough_rows_to_judge(counts, options):
     return counts.min() >= _N_FOLDS
 
 
-def _report_map_gain(screen, gain, options, groups):
+def _print_and_judge_gain(screen, gain, options, groups):
     """Print what the map gains on rows that its fit has not seen; whether it gains anything."""
     if gain is None:
         screen.print("too few rows of some class to say whether the map helps")

@@ -10,23 +10,23 @@ from .._files.tables import is_unpacked_size_above, read_column_names
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError
-from ..groups import audit_pairs, group_calibration, partition_values
+from ..groups import audit_pair_sums, group_calibration, partition_values
 from ..summary import count_values, is_summary_file, summarize, summarize_groups
 from ._classes import check_column_order, find_class_order, sort_by_class_order
 from ._console import Screen, show_progress
 from ._drawn import (
     check_scores_not_reversed,
     compute_feature_gains,
-    get_sample,
-    make_draw,
+    expand_counted_soft_label_rows,
+    get_checked_sample,
+    make_draw_options,
     reject_empty_summary,
-    sample_soft_label_rows,
 )
 from ._messages import invalid_option
 from ._outputs import translate_write_errors
 from ._request import Request, format_option_name, parse_columns
 from ._result import Condition, collect_report_settings, emit_report
-from ._tables import infer_text_column, parse_ordered_column
+from ._tables import infer_text_column, parse_number_or_date_column
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
@@ -67,7 +67,7 @@ def audit_groups(
     del values[plan["label"]]
     partitions = []
     for name, column in values.items():
-        listed, counts = column.make_table()
+        listed, counts = column.list_values_and_counts()
         listed = _parse_group_values(listed, column)
         # The groups of a column are known after its values have been counted; then the
         # rows are counted by group and score.
@@ -91,10 +91,10 @@ def audit_groups(
     ]
     audited = None
     if grouped.summary.n_samples:
-        audited = audit_pairs(
+        audited = audit_pair_sums(
             grouped.pairs,
             partitions,
-            grouped.n_rows,
+            grouped.row_counts,
             grouped.summary,
             **_GROUP_AUDIT_OPTIONS,
         )
@@ -125,7 +125,7 @@ def _parse_group_values(values, column):
     if not any(isinstance(value, str) for value in listed):
         return listed.to_numpy(dtype=object)
     frame = pd.DataFrame({column.name: listed})
-    return parse_ordered_column(
+    return parse_number_or_date_column(
         TableBlock(frame, "", column.decimal), column.name
     ).to_numpy()
 
@@ -135,19 +135,19 @@ _MAX_WHOLE_TABLE_BYTES = 2**23
 
 
 def should_summarize_files(
-    files: "Sequence[str]", options: Request, several: bool = True
+    files: "Sequence[str]", options: Request, by_file_count: bool = True
 ) -> bool:
     """Return whether to summarise; if not, the rows are read at once.
 
-    If `several` is true, the number of files decides too.
+    If `by_file_count` is true, the number of files decides too.
     """
     _is_saved_summary.cache_clear()  # a file may have been written since
     # Saved summaries have no rows to read.
     tables = [file for file in files if not _is_saved_summary(file)]
     if tables:
-        _check_columns(tables[0], options)
+        _check_columns_and_grades(tables[0], options)
     wanted = len(tables) < len(files) or options.save or options.dask
-    many = several and len(tables) > 1
+    many = by_file_count and len(tables) > 1
     return (
         bool(wanted) or many or is_unpacked_size_above(tables, _MAX_WHOLE_TABLE_BYTES)
     )
@@ -175,7 +175,7 @@ def find_options_needing_all_rows(
     ]
 
 
-def check_options_needing_all_rows(files: "Sequence[str]", options: Request) -> None:
+def check_conflicts_with_all_rows(files: "Sequence[str]", options: Request) -> None:
     """Reject what cannot go together with rows that are read whole, or with clusters."""
     option = find_options_needing_all_rows(options)[0]
     _check_no_summaries(files, option, options.group is not None)
@@ -185,10 +185,10 @@ def check_options_needing_all_rows(files: "Sequence[str]", options: Request) -> 
     if options.soft_labels:
         option = "--soft-labels"
     options.check_conflicting_options(option, others)
-    _check_columns(files[0], options)
+    _check_columns_and_grades(files[0], options)
 
 
-def _check_columns(file, options):
+def _check_columns_and_grades(file, options):
     """Raise an error for unnamed columns or grades of several classes, before rows are read."""
     options.check_required_columns_named(make_printable(file))
     n_columns = len(_find_column_roles(file, options).scores)
@@ -212,23 +212,26 @@ def _find_column_roles(file, options):
     """Return the columns of a file by what they are for."""
 
     def pick_columns(present):
-        return [*options.label_columns(present), *parse_columns(options.prob, present)]
+        return [
+            *options.get_label_columns(present),
+            *parse_columns(options.prob, present),
+        ]
 
     return options.find_roles(
         read_column_names(file, pick_columns, **options.csv_options)
     )
 
 
-def audit_large(
+def audit_large_files(
     files: "Sequence[str]", options: Request, conditions: "Sequence[Condition]"
 ) -> int:
     """Report on the rows of all files and on the gain of a recalibration."""
     from ..report import calibration_report
 
     screen = Screen()
-    summary, groups, name = summarize_files(list(files), options)
+    summary, groups, name = summarize_files_and_groups(list(files), options)
     if summary.drawn is not None:
-        get_sample(summary, options)  # rejects columns in another order
+        get_checked_sample(summary, options)  # rejects columns in another order
     else:
         check_scores_not_reversed(summary, options)
     settings = collect_report_settings(files, options, conditions)
@@ -246,7 +249,7 @@ def audit_large(
     return emit_report(screen, report, options, conditions)
 
 
-def summarize_files(
+def summarize_files_and_groups(
     files: list[str], options: Request, rows: bool = False
 ) -> tuple[Any, Any, str]:
     """Return the summary of all rows, the audit of the groups of ``--by`` or None, and a name.
@@ -271,7 +274,7 @@ def summarize_files(
                 summary = summarize(files, progress=advance)
         _check_summary_options(summary, options)
         return summary, groups, name
-    read = partial(_summarize_rows, files, tables[0], options, rows)
+    read = partial(_summarize_rows_and_groups, files, tables[0], options, rows)
     try:
         summary, groups, columns = read(all_labels=len(files) > 1)
     # maybe a label that the first rows of the file do not show
@@ -281,10 +284,13 @@ def summarize_files(
     return summary, groups, ", ".join(columns)
 
 
-def _summarize_rows(files, table, options, rows, all_labels):
-    """Do as `summarize_files`; labels are read till each column has a class, or `all_labels`."""
+def _summarize_rows_and_groups(files, table, options, rows, all_labels):
+    """Do as `summarize_files_and_groups`.
+
+    Labels are read till each column has a class, or all of them if `all_labels`.
+    """
     roles = _find_column_roles(table, options)
-    draw = make_draw(options, roles.features, rows or len(roles.scores) > 2)
+    draw = make_draw_options(options, roles.features, rows or len(roles.scores) > 2)
     order = _find_classes(files, options, roles, all_labels)
     columns = sort_by_class_order(roles.scores, order.classes)
     plan = {
@@ -298,7 +304,7 @@ def _summarize_rows(files, table, options, rows, all_labels):
         "soft_labels": bool(options.soft_labels),
     }
 
-    def read_files(n_jobs):
+    def summarize_with_jobs(n_jobs):
         if roles.groups:
             return audit_groups(files, roles.groups, plan, draw, n_jobs=n_jobs)
         with show_progress("reading") as advance:
@@ -310,7 +316,7 @@ def _summarize_rows(files, table, options, rows, all_labels):
                 **plan,
             ), None
 
-    summary, groups = _run_on_dask_workers(options.dask, read_files)
+    summary, groups = _run_on_dask_workers(options.dask, summarize_with_jobs)
     reject_empty_summary(summary)
     return summary, groups, columns
 
@@ -323,7 +329,7 @@ def draw_soft_label_items(
     If they are not many, all of them.
     """
     _check_no_summaries(files, "--soft-labels")
-    summary, _, columns = _summarize_rows(
+    summary, _, columns = _summarize_rows_and_groups(
         [*files],
         files[0],
         options,
@@ -331,7 +337,7 @@ def draw_soft_label_items(
         all_labels=True,
     )
     drawn = summary.drawn.get_sample(summary.classes)
-    rows = sample_soft_label_rows(drawn, columns, options)
+    rows = expand_counted_soft_label_rows(drawn, columns, options)
     check_column_order(
         rows.labels,
         rows.scores,

@@ -164,10 +164,10 @@ def _translate_assignment(match):
     option = OPTION_BY_ARGUMENT[name]
     if value is None or value in ("True", "False"):
         return option
-    return f"{option} {_format_value(value)}"
+    return f"{option} {_format_option_value(value)}"
 
 
-def _format_value(text):
+def _format_option_value(text):
     """Return the value of an option for the text of a value in Python."""
     try:
         value = literal_eval(text)

@@ -150,21 +150,21 @@ def run_monitor(options: Request) -> int:
     options.check_required_columns_named()
     with local_files(options) as files:
         if options.state is not None:
-            _check_state(options.state, [*files, *options.files])
+            _check_state_writable(options.state, [*files, *options.files])
         # its errors are raised before the table is read
-        old_monitor = _load_state(options)
-        files = [file for file in files if _has_rows(file, options)]
+        old_monitor = _load_monitor_from_state(options)
+        files = [file for file in files if _has_rows_or_print_note(file, options)]
         if not files:
             return EXIT_SUCCESS
         batches = PredictionBatches(files, options, _get_known_classes(old_monitor))
         with _lock_state(options):
-            now = _load_state(options, again=True)
+            now = _load_monitor_from_state(options, ignore_warnings=True)
             # another process has been there
             if not np.array_equal(
                 _get_known_classes(now), _get_known_classes(old_monitor)
             ):
                 batches = PredictionBatches(files, options, _get_known_classes(now))
-            checksums = _collect_checksums(files, options)
+            checksums = _extend_state_checksums(files, options)
             new_monitor = _update_monitor(batches, options)
             batches.print_dropped_rows()
             if options.state is not None:
@@ -179,12 +179,12 @@ def run_monitor(options: Request) -> int:
         output.print(
             make_printable(f"{describe_files(options.files)}: {new_monitor}", None)
         )
-    return output.finish_output(
+    return output.print_paths_and_get_exit_code(
         {}, EXIT_FINDING if new_monitor.alarm_ else EXIT_SUCCESS
     )
 
 
-def _has_rows(file, options):
+def _has_rows_or_print_note(file, options):
     """Return whether a file has rows; print a note if it has none."""
     try:
         next(iter_table_blocks(file, options.pick_columns, **options.csv_options))
@@ -197,7 +197,7 @@ def _has_rows(file, options):
     return True
 
 
-def _collect_checksums(files, options):
+def _extend_state_checksums(files, options):
     """Return the hashes in the state, and those of `files`; reject a file that comes again.
 
     With ``--time`` rows that come again are rejected by their times.
@@ -223,7 +223,7 @@ def _collect_checksums(files, options):
     return checksums[-_MAX_STORED_CHECKSUMS:]
 
 
-def _check_state(state, files):
+def _check_state_writable(state, files):
     """Reject a place that cannot hold a state, before anything waits for it."""
     check_writable(state, files, "--state")
     if is_device_or_pipe(state):
@@ -274,12 +274,12 @@ def _collect_settings(options):
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _load_state(
-    options: Request, *, again: bool = False
+def _load_monitor_from_state(
+    options: Request, *, ignore_warnings: bool = False
 ) -> "CalibrationMonitor | None":
     """Return the monitor of the state.
 
-    None if a new one begins. Notes are not printed `again`.
+    None if a new one begins. Notes are not printed `ignore_warnings`.
     """
     from ..monitoring import CalibrationMonitor
 
@@ -297,7 +297,7 @@ def _load_state(
         ) from error
     try:
         with warnings.catch_warnings():
-            if again:
+            if ignore_warnings:
                 warnings.simplefilter("ignore", CalibrationWarning)
             monitor = CalibrationMonitor.from_state_dict(content)
     except InvalidInputError as error:
@@ -326,9 +326,11 @@ def _update_monitor(
 
     Rows that are not in the order of their times are read again, all at once.
     """
-    tables = _check_first_rows_column_order(batches, options)
+    tables = _iter_order_checked_batches(batches, options)
     try:
-        return _add_rows(batches.iter_batches(tables), batches, options)
+        return _add_batches_to_monitor(
+            batches.iter_monitor_batches(tables), batches, options
+        )
     except (MixedTimesError, _OverlappingBatchError):
         pass
     if is_unpacked_size_above(batches.files, _MIN_UNORDERED_NOTE_BYTES):
@@ -337,17 +339,17 @@ def _update_monitor(
             "them are held in memory. Give a sorted table, or a day at a time, where they are too "
             "many."
         )
-    rows = join_batches([*batches.iter_tables(whole=True)])
-    return _add_rows([rows], batches, options)
+    rows = join_batches([*batches.iter_file_batches(whole=True)])
+    return _add_batches_to_monitor([rows], batches, options)
 
 
-def _check_first_rows_column_order(batches, options):
+def _iter_order_checked_batches(batches, options):
     """Raise an error if the first rows fit columns of other classes; return all tables.
 
     If there is a state, the error is only printed: later tables may be those of a model
     that went wrong.
     """
-    tables = batches.iter_tables()
+    tables = batches.iter_file_batches()
     if options.any_order:
         return tables
     first = []
@@ -372,7 +374,7 @@ def _check_first_rows_column_order(batches, options):
             options,
         )
     except InvalidInputError as error:
-        if _load_state(options, again=True) is None:
+        if _load_monitor_from_state(options, ignore_warnings=True) is None:
             error.set_fields(source=describe_files(options.files))
             raise
         print_note(f"{describe_files(options.files)}: {error}")
@@ -390,12 +392,12 @@ class _OverlappingBatchError(Exception):
     """A batch begins before the last one ends."""
 
 
-def _add_rows(rows, batches, options):
+def _add_batches_to_monitor(rows, batches, options):
     from ..monitoring import TIME_ORDER_HINT, CalibrationMonitor, continue_batch
 
-    monitor = _load_state(options, again=True) or CalibrationMonitor(
-        classes=batches.classes, **_collect_settings(options)
-    )
+    monitor = _load_monitor_from_state(
+        options, ignore_warnings=True
+    ) or CalibrationMonitor(classes=batches.classes, **_collect_settings(options))
     soft = bool(options.soft_labels)
     update = partial(monitor.update, only_later=True)
     began = False

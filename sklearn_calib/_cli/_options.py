@@ -13,7 +13,7 @@ from .._spelling import find_nearest_name
 from ._request import Request, parse_names
 
 
-class _Help(argparse.RawDescriptionHelpFormatter):
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Examples keep their lines; the usage has what must be there, the rest is in the list."""
 
     def __init__(self, prog: str) -> None:
@@ -119,7 +119,7 @@ _MISSING_CHOICES = {
 }
 
 
-class Options(argparse._ActionsContainer):
+class OptionContainer(argparse._ActionsContainer):
     """Base of parsers and of groups of options, with methods that add options."""
 
     def add_argument_group(self, *args: Any, **options: Any) -> "_Group":
@@ -267,7 +267,7 @@ class Options(argparse._ActionsContainer):
         if marks:
             kinds["LOW,HIGH"] = "marks from LOW (0 %%) to HIGH (100 %%), such as 0,10"
 
-        def parse_meaning(word):
+        def parse_scale_as_dict(word):
             attributes: dict[str, Any] = {
                 "percent": False,
                 "logits": False,
@@ -285,7 +285,7 @@ class Options(argparse._ActionsContainer):
             "--scale",
             dest="numbers",
             action=_SetAttributesAction,
-            means=parse_meaning,
+            means=parse_scale_as_dict,
             metavar="KIND",
             help="kind of the numbers in --prob, if they are not probabilities: "
             + "; ".join(f"{kind}, {text}" for kind, text in kinds.items()),
@@ -317,7 +317,7 @@ class Options(argparse._ActionsContainer):
                 "--tolerance",
                 dest="sums",
                 action=_SetAttributesAction,
-                means=_parse_tolerance,
+                means=_parse_tolerance_as_dict,
                 metavar="T",
                 help="divide rows of probabilities by their sums, without a message, if the "
                 "sums differ from 1 by at most T, or by any amount with any (default: "
@@ -327,7 +327,7 @@ class Options(argparse._ActionsContainer):
             "--read",
             dest="form",
             action=_SetAttributesAction,
-            means=_parse_csv_option,
+            means=_parse_csv_option_as_dict,
             metavar="WHAT=HOW",
             help="format of a csv file, if it is not detected: sep=; or sep=tab, "
             "decimal=, for a decimal comma, encoding=cp1252 (default: utf-8), "
@@ -343,11 +343,11 @@ class Options(argparse._ActionsContainer):
         group.add_allow_option(remote=_REMOTE_HELP, **allowed)
 
 
-class _Group(Options, argparse._ArgumentGroup):
+class _Group(OptionContainer, argparse._ArgumentGroup):
     """Options that the help lists together."""
 
 
-class Parser(Options, argparse.ArgumentParser):
+class Parser(OptionContainer, argparse.ArgumentParser):
     """Examples keep their lines, options are written in full.
 
     The help ends with the `examples`, and the `epilog` if there is one.
@@ -356,7 +356,11 @@ class Parser(Options, argparse.ArgumentParser):
     def __init__(
         self, examples: Sequence[str] = (), epilog: str = "", **options: Any
     ) -> None:
-        options |= {"formatter_class": _Help, "allow_abbrev": False, "add_help": False}
+        options |= {
+            "formatter_class": _HelpFormatter,
+            "allow_abbrev": False,
+            "add_help": False,
+        }
         options["epilog"] = "\n  ".join(["examples:", *examples]) + epilog
         super().__init__(**options)
         self.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
@@ -421,13 +425,13 @@ def parse_scale_ends(text: str) -> tuple[float, float]:
     return low, high
 
 
-def _parse_tolerance(word):
+def _parse_tolerance_as_dict(word):
     if word == "any":
         return {"normalize": True, "tolerance": None}
     return {"normalize": False, "tolerance": parse_any_number(word)}
 
 
-def _parse_csv_option(word):
+def _parse_csv_option_as_dict(word):
     name, _, value = word.partition("=")
     if name not in CSV_OPTION_NAMES[:-1] or not value:
         raise argparse.ArgumentTypeError(

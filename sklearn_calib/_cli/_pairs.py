@@ -19,14 +19,14 @@ from ._prediction_batches import (
 )
 from ._request import Request, check_column_roles_differ, parse_columns
 from ._tables import (
-    Tables,
+    TableReader,
     check_known,
     check_labels_offered_by_rows,
     check_right_and_wrong_present,
-    encode_labels,
+    encode_labels_or_minus_one,
     get_correctness,
     get_scores,
-    get_shares,
+    read_label_votes,
 )
 
 # Rows of the tables that are in memory at a time.
@@ -43,7 +43,7 @@ class PairedModel(NamedTuple):
     columns: list[str]  # once the header has been read
 
 
-def name_models(files: Sequence[str], options: Request) -> list[PairedModel]:
+def make_paired_models(files: Sequence[str], options: Request) -> list[PairedModel]:
     """Return what was named, as two models."""
     options.check_required_columns_named()
     named = options.prob
@@ -84,7 +84,7 @@ def _shorten_names(files):
     return stems if stems[0] != stems[1] else files
 
 
-class Pairs:
+class PairedPredictionBatches:
     """The rows of both models: those of one file, of two in one order, or matched by ``--id``.
 
     Attributes
@@ -102,20 +102,20 @@ class Pairs:
         self.options = options
         self.n_rows = 0
         self.one_file = models[0].file == models[1].file
-        self.tables = Tables(options)
+        self.tables = TableReader(options)
         self._tables = None
         self.labels = []  # the columns of the labels
         if options.id is not None and not self.one_file:
             self._tables = self._match_tables()
-            self.labels = options.label_columns(list(self._tables[0].columns))
+            self.labels = options.get_label_columns(list(self._tables[0].columns))
         else:
             for model in models:  # its errors are raised early
-                pick = partial(self._pick_columns, [model])
+                pick = partial(self._store_and_pick_columns, [model])
                 present = self.tables.list_columns(model.file, pick)
                 check_columns(pick(present), present, model.file)
-                self.labels = self.labels or options.label_columns(present)
-        self._check_columns()
-        order = self._find_classes()
+                self.labels = self.labels or options.get_label_columns(present)
+        self._check_same_column_count()
+        order = self._find_class_order()
         self.classes = order.classes
         self.is_flipped = order.is_flipped
 
@@ -127,14 +127,14 @@ class Pairs:
         Soft labels become weighted rows of one label each, in clusters. `advance` is
         called with the share that has been read.
         """
-        from .._validation import check_votes
+        from .._validation import check_vote_kinds
 
         self.n_rows = 0
         self.tables.reset_counts()
         options = self.options
         differing = _LabelDifferences(options)
         kinds: frozenset[str] = frozenset()
-        for tables in self._align_tables():
+        for tables in self._iter_aligned_tables():
             if options.second_label is not None:
                 renamed = tables[1].columns.rename(
                     columns={options.second_label: options.label}
@@ -143,12 +143,12 @@ class Pairs:
             kept = self.tables.drop_incomplete_rows(*tables)
             votes = None
             if options.soft_labels:
-                label_votes = self._get_shares(kept, differing)
+                label_votes = self._read_compared_votes(kept, differing)
                 kinds |= label_votes.kinds
                 labels = label_votes.shares
-                votes = label_votes.number
+                votes = label_votes.n_votes_by_row
             else:
-                labels = self._encode_labels(kept, differing)
+                labels = self._read_compared_codes(kept, differing)
             if kept[0].n_rows and not differing.n_rows:
                 batch = self._make_batch(kept, labels, votes)
                 if options.soft_labels:
@@ -163,7 +163,7 @@ class Pairs:
             advance(min(table.read_fraction for table in tables))
         # Only if all rows are counted: files of other lengths are reported first.
         differing.raise_if_different()
-        check_votes(kinds)
+        check_vote_kinds(kinds)
         self.tables.check_rows_kept()
 
     def _make_batch(self, tables, labels, votes):
@@ -185,13 +185,13 @@ class Pairs:
 
     # -- tables -----------------------------------------------------------------------------------
 
-    def _pick_columns(self, models, present):
+    def _store_and_pick_columns(self, models, present):
         """Return all columns that are read; of each model the names of its own are kept."""
         columns = []
         options = self.options
         for model in models:
             model.columns[:] = parse_columns([model.prob], present)
-            labels = options.label_columns(present)
+            labels = options.get_label_columns(present)
             second = None if model.needs_label else options.second_label
             if second is not None:
                 labels = [second]
@@ -207,13 +207,13 @@ class Pairs:
             columns.append(options.id)
         return [*dict.fromkeys(columns)]
 
-    def _stream_tables(self, models):
+    def _iter_model_tables(self, models):
         whole = self.options.group is not None  # only all rows show which names are one
         return self.tables.iter_blocks(
-            models[0].file, partial(self._pick_columns, models), whole
+            models[0].file, partial(self._store_and_pick_columns, models), whole
         )
 
-    def _align_tables(self):
+    def _iter_aligned_tables(self):
         """Yield tables of the same rows by both models."""
         if self._tables is not None:
             n = self._tables[0].n_rows
@@ -225,11 +225,11 @@ class Pairs:
                     for table in selected_tables
                 ]
         elif self.one_file:
-            for table in self._stream_tables(self.models):
+            for table in self._iter_model_tables(self.models):
                 yield [table, table]
         else:
-            yield from _align_streams(
-                [self._stream_tables([model]) for model in self.models]
+            yield from _iter_aligned_blocks(
+                [self._iter_model_tables([model]) for model in self.models]
             )
 
     def _match_tables(self):
@@ -237,13 +237,13 @@ class Pairs:
         tables = [
             load_table(
                 model.file,
-                partial(self._pick_columns, [model]),
+                partial(self._store_and_pick_columns, [model]),
                 **self.options.csv_options,
             )
             for model in self.models
         ]
         name = self.options.id
-        keys = [_index_rows_by_key(table, name) for table in tables]
+        keys = [_make_unique_key_index(table, name) for table in tables]
         kinds = {key_column.dtype.kind for key_column in keys}
         if "i" in kinds and len(kinds) > 1:  # text such as "17" in one of the files
             keys = [key_column.astype(str) for key_column in keys]
@@ -264,7 +264,7 @@ class Pairs:
 
     # -- labels -----------------------------------------------------------------------------------
 
-    def _check_columns(self):
+    def _check_same_column_count(self):
         first, second = (model.columns for model in self.models)
         if len(first) != len(second):
             raise invalid_option(
@@ -273,7 +273,7 @@ class Pairs:
                 hint="Name one column per class, or the positive class alone",
             )
 
-    def _find_classes(self):
+    def _find_class_order(self):
         """Return the classes of the first file, one for each column."""
         options = self.options
         n_columns = len(self.models[0].columns)
@@ -286,28 +286,30 @@ class Pairs:
             )
         return order
 
-    def _get_shares(self, tables, differing):
+    def _read_compared_votes(self, tables, differing):
         """Return the shares of a block."""
-        first_votes = get_shares(tables[0], self.labels)
+        first_votes = read_label_votes(tables[0], self.labels)
         if not self.one_file and {*self.labels} <= {*tables[1].columns}:
-            second = get_shares(tables[1], self.labels).shares
+            second = read_label_votes(tables[1], self.labels).shares
             same = np.isclose(first_votes.shares, second, rtol=0, atol=1e-9)
             differing.compare_labels(
                 tables, same.reshape(len(same), -1).all(axis=1), True
             )
         return first_votes
 
-    def _encode_labels(self, tables, differing):
+    def _read_compared_codes(self, tables, differing):
         """Return the places of the labels among the classes."""
         label = self.options.label
         if self.options.prediction is not None:
             right = get_correctness(tables[0], self.options, self.models[0].columns)
             check_right_and_wrong_present(right, tables[0], self.options)
             return right.to_numpy()
-        codes = encode_labels(tables[0], label, self.classes)
+        codes = encode_labels_or_minus_one(tables[0], label, self.classes)
         if not self.one_file and label in tables[1].columns:
             differing.compare_labels(
-                tables, codes, encode_labels(tables[1], label, self.classes)
+                tables,
+                codes,
+                encode_labels_or_minus_one(tables[1], label, self.classes),
             )
         if not differing.n_rows:
             check_known(tables[0], label, codes, self.classes)
@@ -328,7 +330,7 @@ class _LabelDifferences:
         """Compare the labels of a block."""
         places = np.flatnonzero(first != second)
         if len(places) and not self.n_rows:
-            label = self.options.label_columns(list(tables[0].columns))[0]
+            label = self.options.get_label_columns(list(tables[0].columns))[0]
             place = places[0]
             first_label, second_label = (
                 quote_text(table.columns[label].iloc[place]) for table in tables
@@ -351,7 +353,7 @@ class _LabelDifferences:
             )
 
 
-def _index_rows_by_key(table, name):
+def _make_unique_key_index(table, name):
     """Return the values that identify the rows, as an index."""
     import pandas as pd
 
@@ -372,7 +374,7 @@ def _index_rows_by_key(table, name):
     return keys
 
 
-def _align_streams(streams):
+def _iter_aligned_blocks(streams):
     """Yield blocks of two files, cut to the same rows; reject files of which one has more."""
     tables = [next(stream, None) for stream in streams]
     counts = [0, 0]

@@ -5,32 +5,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._files.columns import TableBlock, read_complete_column, read_number_column
+from .._files.columns import TableBlock, read_complete_column, read_finite_numbers
 from .._show import make_printable, redact_secrets
 from .._typing import AnyArray, FloatArray
 from ..exceptions import add_error_context
 from ._classes import (
-    check_classes,
     check_column_order,
     find_class_order,
     get_soft_label_classes,
-    match_named_classes,
-    order_classes,
+    make_class_order,
+    match_named_classes_and_positive,
+    reject_single_or_unnamed_class,
     sort_by_class_order,
 )
 from ._messages import invalid_option
-from ._request import Request, Roles
+from ._request import ColumnRoles, Request
 from ._tables import (
-    Tables,
+    TableReader,
     check_labels_offered_by_rows,
     check_right_and_wrong_present,
-    find_codes,
+    encode_known_labels,
     get_correctness,
-    get_probability,
     get_scores,
-    get_shares,
-    parse_ordered_columns,
+    parse_number_or_date_columns,
     read_filled_labels,
+    read_label_votes,
+    read_score_column,
 )
 
 
@@ -114,7 +114,7 @@ def _join_columns(pieces):
 
 
 # a monitor adds so many at a time: a multiple leaves it the same bits
-_MONITOR_ROWS = 256
+_MONITOR_ROW_MULTIPLE = 256
 
 
 class MixedTimesError(Exception):
@@ -140,7 +140,7 @@ class PredictionBatches:
     ) -> None:
         self.files = files
         self.options = options
-        self.tables = Tables(options)
+        self.tables = TableReader(options)
         roles = options.find_roles(
             self.tables.list_columns(files[0], options.pick_columns)
         )
@@ -149,7 +149,7 @@ class PredictionBatches:
         self.classes = self._find_classes(known_classes)
         self.names = sort_by_class_order(self.names, self.classes)
 
-    def iter_batches(
+    def iter_monitor_batches(
         self, tables: Iterable[PredictionBatch]
     ) -> Iterator[PredictionBatch]:
         """Yield the rows of `iter_tables` in batches of a multiple of 256 but for the last."""
@@ -160,7 +160,7 @@ class PredictionBatches:
             if len(dtypes) > 1:
                 raise MixedTimesError
             batch = batch if left is None else join_batches([left, batch])
-            n = len(batch.labels) // _MONITOR_ROWS * _MONITOR_ROWS
+            n = len(batch.labels) // _MONITOR_ROW_MULTIPLE * _MONITOR_ROW_MULTIPLE
             left = batch.select_rows(slice(n, None)) if n else batch
             if n:
                 yield batch.select_rows(slice(n))
@@ -172,9 +172,9 @@ class PredictionBatches:
         names = any(isinstance(label, str) for label in self.classes.tolist())
         self.tables.print_dropped_rows(names)
 
-    def iter_tables(self, whole: bool = False) -> Iterator[PredictionBatch]:
+    def iter_file_batches(self, whole: bool = False) -> Iterator[PredictionBatch]:
         """Yield the rows of each block of the files, or of each file if `whole`."""
-        from .._validation import check_votes
+        from .._validation import check_vote_kinds
 
         self.tables.reset_counts()
         kinds = set[str]()
@@ -184,21 +184,23 @@ class PredictionBatches:
             ):
                 (kept,) = self.tables.drop_incomplete_rows(table)
                 if kept.n_rows:
-                    yield self._make_batch(kept, kinds)
-        check_votes(frozenset(kinds))
+                    yield self._make_batch_and_add_kinds(kept, kinds)
+        check_vote_kinds(frozenset(kinds))
         self.tables.check_rows_kept()
 
-    def _make_batch(self, table: TableBlock, kinds: set[str]) -> PredictionBatch:
+    def _make_batch_and_add_kinds(
+        self, table: TableBlock, kinds: set[str]
+    ) -> PredictionBatch:
         options = self.options
         proba = get_scores(table, self.names, options)
         if options.soft_labels:
-            votes = get_shares(table, self.labels)
+            votes = read_label_votes(table, self.labels)
             labels = votes.shares
             kinds |= votes.kinds
         elif options.prediction is not None:
             labels = get_correctness(table, options, self.names).to_numpy()
         else:
-            codes = find_codes(table, options.label, self.classes)
+            codes = encode_known_labels(table, options.label, self.classes)
             check_labels_offered_by_rows(codes, proba, table)
             labels = self.classes[codes]
         # the largest probability is that of the options that are there
@@ -238,7 +240,7 @@ def get_weights_and_clusters(
     """
     weight = together = None
     if options.weight is not None:
-        weight = read_number_column(table, options.weight)
+        weight = read_finite_numbers(table, options.weight)
     if options.group is not None:
         together = read_complete_column(table, options.group, what)
     return {"weight": weight, "cluster": together}
@@ -252,16 +254,18 @@ def describe_files(files: Sequence[str]) -> str:
     return redact_secrets(files[0]) if len(files) == 1 else f"{len(files)} files"
 
 
-def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
+def load_batch_without_classes(
+    files: Sequence[str], options: Request
+) -> PredictionBatch:
     """Return the columns that the options name, with no classes yet; reject missing values.
 
     Those of ``--by`` and ``--features`` may have them. Without ``--label`` the labels
     are None.
     """
-    from .._validation import check_votes
+    from .._validation import check_vote_kinds
     from ..summary import parse_folder_values
 
-    roles: dict[str, Roles] = {}
+    roles: dict[str, ColumnRoles] = {}
 
     def pick_columns(file, present):
         roles[file] = options.find_roles(present)
@@ -272,7 +276,7 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
             if name in present or name not in folders
         ]
 
-    tables = Tables(options).load_files(
+    tables = TableReader(options).load_files(
         files, pick_columns, lambda file, _: roles[file].required_columns
     )
     kinds: frozenset[str] = frozenset()
@@ -282,7 +286,9 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
         for name in roles[table.file].groups:
             if name not in table.columns:
                 table.columns[name] = folders[name]
-        batch, more_kinds = _parse_table(table, roles[table.file], options)
+        batch, more_kinds = _parse_batch_and_vote_kinds(
+            table, roles[table.file], options
+        )
         batches.append(batch)
         kinds |= more_kinds
     rows = join_batches(batches)
@@ -290,21 +296,23 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
         check_right_and_wrong_present(rows.labels, tables[0], options)
     if options.soft_labels:
         with add_error_context(source=describe_files(files)):
-            check_votes(kinds)
+            check_vote_kinds(kinds)
     return rows
 
 
-def _parse_table(table, roles, options):
+def _parse_batch_and_vote_kinds(table, roles, options):
     """Return the rows of a file, and the kinds of votes that it has."""
     more = {
-        field: parse_ordered_columns(table._replace(columns=table.columns[names]))
+        field: parse_number_or_date_columns(
+            table._replace(columns=table.columns[names])
+        )
         for field, names in (("groups", roles.groups), ("features", roles.features))
         if names
     }
     batch = PredictionBatch(
         labels=None,
         scores=np.column_stack(
-            [get_probability(table, name, options) for name in roles.scores]
+            [read_score_column(table, name, options) for name in roles.scores]
         ),
         names=roles.scores,
         label_names=roles.labels,
@@ -312,8 +320,10 @@ def _parse_table(table, roles, options):
         **more,
     )
     if options.soft_labels:
-        votes = get_shares(table, roles.labels)
-        return batch._replace(labels=votes.shares, votes=votes.number), votes.kinds
+        votes = read_label_votes(table, roles.labels)
+        return batch._replace(
+            labels=votes.shares, votes=votes.n_votes_by_row
+        ), votes.kinds
     labels = None
     if options.prediction is not None:
         labels = get_correctness(table, options, roles.scores)
@@ -332,23 +342,25 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
     from .._validation import read_labels, read_proba, reorder_columns
 
     absent = options.absent
-    rows = load_columns(files, options)
+    rows = load_batch_without_classes(files, options)
     n_columns = len(rows.names)
     named = positive = None
     if not options.soft_labels:
-        named, positive = match_named_classes(options, rows.labels, n_columns)
+        named, positive = match_named_classes_and_positive(
+            options, rows.labels, n_columns
+        )
     with add_error_context(source=describe_files(files)):
         if options.soft_labels:
             classes = get_soft_label_classes(options, rows.label_names, n_columns)
             labels = rows.labels
         else:
             classes, codes = read_labels(rows.labels, classes=named)
-            check_classes(classes, n_columns, options)
+            reject_single_or_unnamed_class(classes, n_columns, options)
             labels = classes[codes]
         names = [*rows.names]
         scores = reorder_columns(rows.scores, names, classes)
         names = sort_by_class_order(names, classes)
-        classes = order_classes(classes, positive, n_columns).column_classes
+        classes = make_class_order(classes, positive, n_columns).column_classes
         if options.score_kind == "logits":
             scores = read_proba(scores, kind="logits", absent=absent)
         elif absent:

@@ -14,10 +14,10 @@ from urllib.parse import unquote, urlsplit
 from .._argument_checks import import_optional
 from .._files.atomic import DISK_FULL_ERRNOS, temporary_folder
 from .._files.input_files import ADDRESS_PATTERN, expand_paths, open_standard_input
-from .._files.rows import run_query
+from .._files.rows import iter_query_pieces
 from .._show import (
     display_paths_as,
-    format_error,
+    format_error_without_secrets,
     make_printable,
     quote_text,
     redact_secrets,
@@ -83,7 +83,7 @@ def local_files(options: Request, *, beside: bool = False) -> Iterator[list[str]
         local_patterns = [
             path
             for number, pattern in enumerate(patterns)
-            for path in _fetch_pattern(
+            for path in _fetch_local_paths(
                 pattern, os.path.join(folder, str(number)), query
             )
         ]
@@ -120,7 +120,7 @@ def _check_not_pipe(pattern):
         )
 
 
-def _fetch_pattern(pattern, folder, query):
+def _fetch_local_paths(pattern, folder, query):
     if query is not None:
         os.makedirs(folder)
         return [_save_query_rows(pattern, query, os.path.join(folder, "query.arrow"))]
@@ -149,7 +149,7 @@ def _fetch_pattern(pattern, folder, query):
                     pattern, os.path.join(folder, _make_file_name(parts.path))
                 )
             ]
-        return [*_copy_remote_files(pattern, folder)]
+        return [*_iter_copied_remote_files(pattern, folder)]
     except InvalidInputError:
         raise
     # The host or the file does not exist, or may not be read.
@@ -159,7 +159,7 @@ def _fetch_pattern(pattern, folder, query):
         raise invalid_input(
             expected="an address that can be read",
             got=f"{quote_text(pattern, 200)} "
-            f"({make_printable(format_error(error, pattern), 200).rstrip('.')})",
+            f"({make_printable(format_error_without_secrets(error, pattern), 200).rstrip('.')})",
             hint="Check it, or download the file",
             error=Exception,
         ) from None  # the text of the error may contain secrets
@@ -170,7 +170,7 @@ def _save_query_rows(address, query, path):
     pa = import_optional("pyarrow", "cli")
     writer = None
     with ExitStack() as stack:
-        for piece in run_query(address, query):
+        for piece in iter_query_pieces(address, query):
             table = pa.Table.from_pandas(piece, preserve_index=False)
             if writer is None:
                 fields = [
@@ -208,7 +208,7 @@ def _download_file(address, path):
     return path
 
 
-def _copy_remote_files(address, folder):
+def _iter_copied_remote_files(address, folder):
     """Yield files of another file system, by pyarrow.
 
     Folders keep their names, which are columns.

@@ -97,7 +97,7 @@ class Request(argparse.Namespace):
         """How far sums of rows may be from 1."""
         return 1 - 1e-6 if self.normalize else self.tolerance
 
-    def label_columns(self, present: Collection[str] = ()) -> list[str]:
+    def get_label_columns(self, present: Collection[str] = ()) -> list[str]:
         """Return the column of labels, or those of soft labels; `present` as in `parse_columns`."""
         if self.label is None:
             return []
@@ -106,15 +106,15 @@ class Request(argparse.Namespace):
             return parse_columns(named_columns, present)
         return named_columns
 
-    def find_roles(self, present: Sequence[str]) -> "Roles":
+    def find_roles(self, present: Sequence[str]) -> "ColumnRoles":
         """Return the columns that are named among those that are present; reject two roles."""
         scores = parse_columns(self.prob, present)
-        labels = self.label_columns(present)
+        labels = self.get_label_columns(present)
         groups = self.get_group_columns(present)
         check_column_roles_differ(labels, scores)
         _check_groups(groups, labels, scores)
         others = [*filter(None, (self.weight, self.time, self.group, self.prediction))]
-        roles = Roles(labels, scores, others, groups, [])
+        roles = ColumnRoles(labels, scores, others, groups, [])
         roles.features.extend(
             self._get_feature_columns(present, roles.required_columns)
         )
@@ -202,7 +202,7 @@ def format_option_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Roles:
+class ColumnRoles:
     """The columns of a table by what they are for.
 
     Attributes

@@ -34,13 +34,13 @@ class Condition(NamedTuple):
     """``measure.field sign limit``; the limit is a number or the name of a field."""
 
     measure: str
-    bound: str
+    field_name: str
     sign: str
     limit: float | str
 
     def evaluate_condition(self, value_by_field: dict[str, Any]) -> tuple[bool, str]:
         """Return whether it holds of the fields of its measure, and the finding in words."""
-        value = value_by_field[self.bound]
+        value = value_by_field[self.field_name]
         limit = (
             value_by_field[self.limit] if isinstance(self.limit, str) else self.limit
         )
@@ -50,7 +50,11 @@ class Condition(NamedTuple):
                 got=f"{value} and {limit} for {self.measure}",
                 hint="Check the rows",
             )
-        name = self.measure if self.bound == "value" else f"{self.measure}.{self.bound}"
+        name = (
+            self.measure
+            if self.field_name == "value"
+            else f"{self.measure}.{self.field_name}"
+        )
         holds = bool(_COMPARISON_BY_SIGN[self.sign](value, limit))
         shown = (
             f"{self.limit} ({limit:.4g})"
@@ -111,7 +115,7 @@ def _parse_condition(text):
     return Condition(measure, field or "value", sign, limit)
 
 
-def _list_measures(conditions):
+def _list_report_measures(conditions):
     """Return the measures of a report that can be judged; None for those of every report."""
     from ..metrics import all_metrics
 
@@ -126,7 +130,7 @@ _PATTERN_BY_ENDING = {
 }
 
 
-def write_repair_commands(options: Request) -> str:
+def format_repair_commands(options: Request) -> str:
     """Write ``fit`` with the files and options of an audit, then ``apply``, one line each."""
     fit = Parser()
     apply = Parser()
@@ -200,7 +204,7 @@ def collect_report_settings(
     return {
         "level": options.level,
         "n_resamples": "auto" if options.resamples is None else options.resamples,
-        "measures": _list_measures(conditions),
+        "measures": _list_report_measures(conditions),
         "source": None if source == "-" else source,
         "check_columns": not options.any_order,
     }
@@ -223,7 +227,7 @@ def emit_report(
         of_table = options.label is not None and options.prob is not None
         if advice is not None and of_table:
             # which read the file as audit does
-            advice.code = write_repair_commands(options)
+            advice.code = format_repair_commands(options)
     screen.show_sections(*get_sections(report))
     if few:
         reason = "too few rows of some class"
@@ -242,19 +246,19 @@ def emit_report(
     if not options.no_page:
         page = write_report(report, options.out, f"Calibration of {model}")
 
-    def get_numbers():
+    def get_report_as_dict():
         content = report.to_dict()
         content["models"] += [] if after is None else after.to_dict()["models"]
         return content
 
-    def get_text():
+    def get_report_markdown():
         return "\n".join(
             shown_report.to_markdown()
             for shown_report in (report, after)
             if shown_report is not None
         )
 
-    def get_fields(measure):
+    def get_measure_fields(measure):
         if measure == "accuracy":
             return {"value": report.accuracy[model]}
         return next(
@@ -266,23 +270,25 @@ def emit_report(
     written = {
         "report": page,
         "summary": options.save,
-        **write_results(options, get_numbers, get_text),
+        **write_results(options, get_report_as_dict, get_report_markdown),
     }
-    return screen.finish_output(
-        written, judge_conditions(screen, conditions, get_fields)
+    return screen.print_paths_and_get_exit_code(
+        written, judge_conditions(screen, conditions, get_measure_fields)
     )
 
 
 def judge_conditions(
     screen: Screen,
     conditions: Sequence[Condition],
-    fields: Callable[[str], dict[str, Any]],
+    get_measure_fields: Callable[[str], dict[str, Any]],
     prefix: str = "",
 ) -> int:
     """Print which conditions hold, given the fields of each measure; returns the exit code."""
     failed = []
     for condition in conditions:
-        holds, finding = condition.evaluate_condition(fields(condition.measure))
+        holds, finding = condition.evaluate_condition(
+            get_measure_fields(condition.measure)
+        )
         if holds:
             failed.append(f"{prefix}{finding}")
         else:

@@ -9,7 +9,7 @@ from ._console import Screen, show_progress
 from ._messages import invalid_option
 from ._options import parse_any_number
 from ._outputs import check_outputs, write_results
-from ._prediction_batches import load_columns
+from ._prediction_batches import load_batch_without_classes
 from ._remote import local_files
 from ._request import Request
 
@@ -73,19 +73,19 @@ def run_sample_size(options: Request) -> int:
             hint="Name it; a plan needs no labels",
         )
     with local_files(options) as files:
-        _check_rows(files)
+        _reject_summary_files(files)
         check_outputs(options, files)
-        size = _plan_size(files, options)
+        size = _plan_sample_size(files, options)
     screen = Screen()
     sections = get_sections(size)
     screen.show_sections(*sections)
     written = write_results(
         options, lambda: {"plan": size.to_dict()}, lambda: render_markdown(sections)
     )
-    return screen.finish_output(written)
+    return screen.print_paths_and_get_exit_code(written)
 
 
-def _check_rows(files):
+def _reject_summary_files(files):
     """Reject what is not a table of scores."""
     from ..summary import is_summary_file
 
@@ -99,11 +99,11 @@ def _check_rows(files):
                 )
 
 
-def _plan_size(files: "Sequence[str]", options: Request) -> Any:
+def _plan_sample_size(files: "Sequence[str]", options: Request) -> Any:
     from .._validation import read_proba
     from ..inference import validation_sample_size
 
-    rows = load_columns(files, options)
+    rows = load_batch_without_classes(files, options)
     proba = rows.scores
     if proba.shape[1] > 2:
         raise invalid_option(

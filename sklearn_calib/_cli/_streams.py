@@ -51,7 +51,7 @@ def get_format(out: str) -> str:
         return "parquet"
     if out == "-" or is_device_or_pipe(out):
         return "text"
-    bare = _strip_compression(out)
+    bare = _strip_compression_and_lower(out)
     if bare.endswith((*_CSV_SUFFIXES, *_JSON_SUFFIXES)):
         return "csv" if bare.endswith(_CSV_SUFFIXES) else "jsonl"
     raise invalid_option(
@@ -66,7 +66,7 @@ def get_format(out: str) -> str:
     )
 
 
-def _strip_compression(out):
+def _strip_compression_and_lower(out):
     """Return a name in small letters without the ending of a compression."""
     name, ending = os.path.splitext(out.lower())
     return name if ending in _COMPRESSOR_BY_SUFFIX else out.lower()
@@ -160,7 +160,7 @@ def _describe_format(kind, file):
     return f"{format_name} {make_printable(file)}"
 
 
-def append_columns(copied: CopiedTable, into: str, progress: Progress) -> int:
+def write_with_new_columns(copied: CopiedTable, into: str, progress: Progress) -> int:
     """Write all rows with new columns, whole or not at all; returns their number.
 
     Parameters
@@ -182,11 +182,15 @@ def append_columns(copied: CopiedTable, into: str, progress: Progress) -> int:
             got=quote_text(out, 200),
             hint="Choose such a name with --out",
         )
-    write = {"parquet": _write_parquet, "csv": _write_csv, "jsonl": _write_json}[into]
+    write = {
+        "parquet": _iter_parquet_writes,
+        "csv": _iter_csv_writes,
+        "jsonl": _iter_json_writes,
+    }[into]
     if is_json:
-        write = _append_to_json_rows
+        write = _iter_json_row_appends
     elif copied.kind == into == "csv":
-        write = _append_to_csv_rows
+        write = _iter_csv_row_appends
     total = 0
     with _open_output(out) as file, allow_long_cells():
         for n_rows, share in write(copied, file):
@@ -220,7 +224,7 @@ def _open_output(out: str) -> Iterator[BinaryIO]:
 # -- columns that have types ----------------------------------------------------------------------
 
 
-def _write_parquet(copied, file):
+def _iter_parquet_writes(copied, file):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -242,11 +246,15 @@ def _write_parquet(copied, file):
             yield batch.num_rows, share
 
 
-def _write_csv(copied, file):
+def _iter_csv_writes(copied, file):
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    sep = "\t" if _strip_compression(copied.options.out).endswith(".tsv") else ","
+    sep = (
+        "\t"
+        if _strip_compression_and_lower(copied.options.out).endswith(".tsv")
+        else ","
+    )
     form = arrow_csv.WriteOptions(delimiter=sep)
     try:
         with ExitStack() as stack:
@@ -266,7 +274,7 @@ def _write_csv(copied, file):
         ) from error
 
 
-def _write_json(copied, file):
+def _iter_json_writes(copied, file):
     for batch, share in _iter_batches(copied):
         file.write(_format_json_rows(batch))
         yield batch.num_rows, share
@@ -383,7 +391,7 @@ def _read_text_columns(table: TableBlock) -> list[Any]:
     import pyarrow as pa
 
     written = table.original
-    lines = _iter_records(written)[written.named :]
+    lines = _split_csv_records(written)[written.named :]
     width = len(written.header)
     rows = list(csv.reader(lines, delimiter=written.sep, skipinitialspace=True))
     _check_block_row_count(rows, table)
@@ -398,7 +406,7 @@ def _read_text_columns(table: TableBlock) -> list[Any]:
 # -- text, whose rows stay as they are -------------------------------------------------------------
 
 
-def _append_to_json_rows(copied, file):
+def _iter_json_row_appends(copied, file):
     """Copy JSON lines into JSON lines."""
     keys = [json.dumps(name, ensure_ascii=False) for name in copied.new]
     for table, share in copied.iter_tables():
@@ -446,7 +454,7 @@ def _append_json_fields(line, fields):
     return f"{inside}{comma}{fields}}}{end}"
 
 
-def _append_to_csv_rows(copied, file):
+def _iter_csv_row_appends(copied, file):
     """Copy csv into csv."""
     comma = _has_decimal_commas(copied)
     text = None
@@ -454,7 +462,7 @@ def _append_to_csv_rows(copied, file):
         for table, share in copied.iter_tables():
             written = table.original
             cells = _format_cells(copied.fill(table), comma, written.sep)
-            lines = _iter_records(written)
+            lines = _split_csv_records(written)
             _check_block_row_count(lines[written.named :], table)
             if written.named and text is not None:
                 lines = lines[1:]  # one line of names for all files
@@ -473,7 +481,7 @@ def _append_to_csv_rows(copied, file):
             text.detach()  # the file is closed where it was opened
 
 
-def _iter_records(written: CsvText) -> list[str]:
+def _split_csv_records(written: CsvText) -> list[str]:
     """Return the rows of a text with their ends, without blank lines, which are not rows."""
     lines = io.StringIO(written.text, newline="").readlines()
     if '"' in written.text:

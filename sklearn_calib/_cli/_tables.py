@@ -13,9 +13,9 @@ from .._files.columns import (
     TableBlock,
     check_filled,
     is_written_in_percent,
+    read_finite_numbers,
     read_label_column,
     read_label_values,
-    read_number_column,
 )
 from .._files.csv_text import ColumnSelector, infer_column_values
 from .._files.tables import iter_table_blocks, load_table, read_column_names
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .._validation import LabelVotes
 
 
-class Tables:
+class TableReader:
     """The content of some files, which can be read repeatedly.
 
     Attributes
@@ -92,7 +92,7 @@ class Tables:
         block, too.
         """
         predicted = self._options.prediction is not None
-        labels = self._options.label_columns()
+        labels = self._options.get_label_columns()
         if self._options.second_label is not None:
             labels = [*labels, self._options.second_label]
         as_text = [] if self._options.soft_labels or predicted else labels
@@ -112,7 +112,7 @@ class Tables:
         for number, table in enumerate(tables if self._drop else ()):
             required_columns = table.columns if columns is None or number else columns
             whole &= table.find_filled_rows([*required_columns])
-            for name in self._options.label_columns([*table.columns])[:1]:
+            for name in self._options.get_label_columns([*table.columns])[:1]:
                 if (
                     name in required_columns
                     and table.columns[name].dtype.kind not in "fiub"
@@ -155,17 +155,17 @@ class Tables:
 _DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
-def get_shares(table: TableBlock, names: Sequence[str]) -> "LabelVotes":
+def read_label_votes(table: TableBlock, names: Sequence[str]) -> "LabelVotes":
     """Return the columns of labels as shares; one column has one dimension, and no votes."""
-    from .._validation import LabelVotes, count_votes
+    from .._validation import LabelVotes, read_shares_or_votes
 
     for name in names:
         read_filled_labels(table, name)
-    columns = [read_number_column(table, name) for name in names]
+    columns = [read_finite_numbers(table, name) for name in names]
     if len(names) == 1:
         return LabelVotes(_check_shares(table, names[0], columns[0]), None, frozenset())
-    with add_error_context(source=table.source_name, row=table.get_file_row):
-        return count_votes(np.column_stack(columns))
+    with add_error_context(source=table.source_name, map_row=table.get_file_row):
+        return read_shares_or_votes(np.column_stack(columns))
 
 
 def _check_shares(table, name, values):
@@ -189,7 +189,7 @@ def check_labels_offered_by_rows(
     """Reject labels that are an option which their row does not have."""
     from .._validation import check_same_length
 
-    with add_error_context(source=table.source_name, row=table.get_file_row):
+    with add_error_context(source=table.source_name, map_row=table.get_file_row):
         check_same_length(codes, proba)
 
 
@@ -201,16 +201,16 @@ def infer_text_column(column: Any, decimal: str | None) -> Any:
     return column
 
 
-def parse_ordered_columns(table: TableBlock) -> Any:
+def parse_number_or_date_columns(table: TableBlock) -> Any:
     """Return the frame with numbers and dates for texts that are such in all rows."""
     frame = table.columns.copy()
     for name in frame.columns:
         if frame[name].dtype.kind in "OTU":
-            frame[name] = parse_ordered_column(table, name)
+            frame[name] = parse_number_or_date_column(table, name)
     return frame
 
 
-def parse_ordered_column(table: TableBlock, name: str) -> Any:
+def parse_number_or_date_column(table: TableBlock, name: str) -> Any:
     """Return a column, whose text becomes dates or numbers where all of it is."""
     import pandas as pd
 
@@ -226,7 +226,7 @@ def parse_ordered_column(table: TableBlock, name: str) -> Any:
             return column
     if table.decimal != "." and any("," in cell for cell in cells):
         try:
-            numbers = read_number_column(
+            numbers = read_finite_numbers(
                 table._replace(columns=table.columns[present]), name
             )
         except InvalidInputError:  # it is text
@@ -235,10 +235,12 @@ def parse_ordered_column(table: TableBlock, name: str) -> Any:
     return column
 
 
-def get_probability(table: TableBlock, name: str, options: Request) -> FloatArray:
+def read_score_column(table: TableBlock, name: str, options: Request) -> FloatArray:
     """Return a column of scores as numbers; percentages are divided by 100."""
     try:
-        numbers = read_number_column(table, name, holes=options.absent is not None)
+        numbers = read_finite_numbers(
+            table, name, allow_missing=options.absent is not None
+        )
     except InvalidInputError as error:
         several = len(parse_names(options.prob)) > 1 or name not in options.prob
         if several and MISSING_VALUE_HINT in error.hint:
@@ -261,8 +263,10 @@ def get_scores(table: TableBlock, names: Sequence[str], options: Request) -> Flo
     """Return the probabilities of a block of rows, checked."""
     from .._validation import read_proba
 
-    scores = np.column_stack([get_probability(table, name, options) for name in names])
-    with add_error_context(source=table.source_name, row=table.get_file_row):
+    scores = np.column_stack(
+        [read_score_column(table, name, options) for name in names]
+    )
+    with add_error_context(source=table.source_name, map_row=table.get_file_row):
         return read_proba(
             scores,
             kind=options.score_kind,
@@ -313,8 +317,8 @@ def get_correctness(table: TableBlock, options: Request, names: Sequence[str]) -
         truth, predicted = (
             column.map(str).str.strip() for column in (truth, predicted)
         )
-    confidence = get_probability(table, names[0], options)
-    _check_confidence(confidence, predicted, names[0])
+    confidence = read_score_column(table, names[0], options)
+    _reject_fixed_class_probability(confidence, predicted, names[0])
     return truth.__class__((truth.to_numpy() == predicted.to_numpy()).astype(int))
 
 
@@ -323,7 +327,7 @@ _MIN_CONFIDENCE_ROWS = 20
 _MIN_ANSWER_ROWS = 3
 
 
-def _check_confidence(confidence, answers, name):
+def _reject_fixed_class_probability(confidence, answers, name):
     """Reject column `name` if it is the probability of one of two answers.
 
     A confidence in the likelier of two answers is never below 0.5.
@@ -376,7 +380,9 @@ def read_filled_labels(table: TableBlock, name: str) -> Any:
     return read_label_column(table, name)
 
 
-def encode_labels(table: TableBlock, name: str, classes: AnyArray) -> IntArray:
+def encode_labels_or_minus_one(
+    table: TableBlock, name: str, classes: AnyArray
+) -> IntArray:
     """Return the places of the labels among the classes; -1 for others."""
     names = any(isinstance(label, str) for label in classes.tolist())
     labels = read_label_values(table, name, names)
@@ -387,9 +393,9 @@ def encode_labels(table: TableBlock, name: str, classes: AnyArray) -> IntArray:
     return np.array(codes_of_values, dtype=np.intp)[labels.codes]
 
 
-def find_codes(table: TableBlock, name: str, classes: AnyArray) -> IntArray:
-    """Return what `encode_labels` does; reject other labels."""
-    codes = encode_labels(table, name, classes)
+def encode_known_labels(table: TableBlock, name: str, classes: AnyArray) -> IntArray:
+    """Return what `encode_labels_or_minus_one` does; reject other labels."""
+    codes = encode_labels_or_minus_one(table, name, classes)
     check_known(table, name, codes, classes)
     return codes
 
@@ -397,7 +403,7 @@ def find_codes(table: TableBlock, name: str, classes: AnyArray) -> IntArray:
 def check_known(
     table: TableBlock, name: str, codes: IntArray, classes: AnyArray
 ) -> None:
-    """Raise an error for labels of which `encode_labels` found no class."""
+    """Raise an error for labels of which `encode_labels_or_minus_one` found no class."""
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         read_filled_labels(table, name)  # names missing ones
@@ -428,7 +434,7 @@ def print_identifier_note(files: Sequence[str], options: Request) -> None:
     if options.group is not None or options.label is None or options.dask:
         return
     try:
-        repeated_columns = _count_repeated_values(files[0], options)
+        repeated_columns = _find_repeated_columns(files[0], options)
     except (InvalidInputError, ValueError, TypeError, OSError):
         return
     for name, values, rows in repeated_columns[:1]:
@@ -456,10 +462,10 @@ def _find_identifier_columns(names, options):
     ]
 
 
-def _count_repeated_values(file, options):
+def _find_repeated_columns(file, options):
     """Return columns with their numbers of values and rows, the most values first."""
-    present = read_column_names(file, options.label_columns, **options.csv_options)
-    label = options.label_columns(present)
+    present = read_column_names(file, options.get_label_columns, **options.csv_options)
+    label = options.get_label_columns(present)
     names = _find_identifier_columns(
         [name for name in present if name not in label], options
     )

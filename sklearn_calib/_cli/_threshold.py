@@ -108,7 +108,7 @@ def run_threshold(options: Request) -> int:
         )
     exported_map = load_map(options.map, edited=options.edited)
     if options.sql is not None:
-        content = f"{_write_sql(exported_map, targets, options)}\n".encode()
+        content = f"{_format_band_sql(exported_map, targets, options)}\n".encode()
         with standard_output("SQL", "Lead it to a file") as stream:
             stream.write(content)
         return 0
@@ -155,10 +155,10 @@ def _show_thresholds(
             {"thresholds": [threshold.to_dict() for threshold in thresholds]},
             options.json,
         )
-    return screen.finish_output({"numbers": options.json})
+    return screen.print_paths_and_get_exit_code({"numbers": options.json})
 
 
-def _write_sql(
+def _format_band_sql(
     exported_map: "ExportedMap", targets: list[float], options: Request
 ) -> str:
     from ..export import to_sql

@@ -77,18 +77,18 @@ def iter_batches(
     source: Any,
     batch_size: int,
     columns: Sequence[str] | None = None,
-    group: int | None = None,
-    first: int = 0,
+    row_group: int | None = None,
+    first_row: int = 0,
 ) -> Iterator[tuple[Any, float]]:
     """Yield batches of a ParquetFile or ArrowFile, and how much has been read.
 
-    Of parquet a single row `group` may be read, which begins with the row `first`.
+    Of parquet a single row `row_group` may be read, which begins with the row `first_row`.
     """
     if source.metadata is None:
         yield from source.iter_row_slices(batch_size, columns)
         return
-    groups = None if group is None else [group]
-    done = first
+    groups = None if row_group is None else [row_group]
+    done = first_row
     total = source.metadata.num_rows
     for batch in source.iter_batches(batch_size, row_groups=groups, columns=columns):
         done += batch.num_rows
@@ -206,7 +206,7 @@ def load_workbook(
     """
     import pandas as pd
 
-    below = _get_cached_sheet(stream, file)[skip_rows:]
+    below = _get_cached_sheet_rows(stream, file)[skip_rows:]
     filled = list(filter(_is_filled, below))
     if not filled:
         raise skipped_too_many_error(skip_rows, file)
@@ -226,22 +226,22 @@ def load_workbook(
     return pd.DataFrame(columns)
 
 
-def _get_cached_sheet(stream, file):
+def _get_cached_sheet_rows(stream, file):
     """Return the rows of the sheet, as they were read before where the file is the same."""
     try:
         now = os.stat(file)
     except (OSError, ValueError):  # the standard input
-        return _open_sheet(stream, file)
+        return _read_sheet_rows(stream, file)
     key = os.path.abspath(file), now.st_mtime_ns, now.st_size
     if _rows_by_workbook is None:
-        return _open_sheet(stream, file)
+        return _read_sheet_rows(stream, file)
     if key not in _rows_by_workbook:
         _rows_by_workbook.clear()
-        _rows_by_workbook[key] = _open_sheet(stream, file)
+        _rows_by_workbook[key] = _read_sheet_rows(stream, file)
     return _rows_by_workbook[key]
 
 
-def _open_sheet(stream, file):
+def _read_sheet_rows(stream, file):
     try:
         openpyxl = import_optional("openpyxl", "excel")
     except InvalidInputError as error:

@@ -66,7 +66,7 @@ def open_atomically(path: str | Path) -> Iterator[BinaryIO]:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     path = os.path.realpath(path)
     folder = os.path.dirname(path)
-    mark = _make_lock_name(path)
+    mark = _hash_file_name(path)
     _remove_leftovers(folder, mark)
     temporary = ""
     try:
@@ -75,7 +75,7 @@ def open_atomically(path: str | Path) -> Iterator[BinaryIO]:
         while not locked:
             temporary = os.path.join(folder, f".{mark}{secrets.token_hex(8)}.tmp")
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-            locked = _is_locked(handle, temporary)
+            locked = _lock_new_file(handle, temporary)
             if not locked:
                 os.close(handle)
         with open(handle, "wb") as file:
@@ -160,7 +160,7 @@ def temporary_folder() -> Iterator[str]:
         folder = tempfile.mkdtemp(prefix=_TEMPORARY_FOLDER_PREFIX)
         name = os.path.join(folder, ".lock")
         handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
-        if _is_locked(handle, name):
+        if _lock_new_file(handle, name):
             break
         os.close(handle)
     try:
@@ -191,7 +191,7 @@ def _is_own_folder(entry):
     return is_own_name and entry.is_dir(follow_symlinks=False)
 
 
-def _make_lock_name(path):
+def _hash_file_name(path):
     """Distinguish the files of one folder, however long their names are."""
     return hashlib.sha256(os.fsencode(os.path.basename(path))).hexdigest()[:8]
 
@@ -223,7 +223,7 @@ def _remove_if_dead(name, folder=None):
             os.close(handle)
 
 
-def _is_locked(handle, name):
+def _lock_new_file(handle, name):
     """Return whether a new file is locked, or needs no lock, and was not taken for a leftover."""
     if _IS_WINDOWS:
         return True

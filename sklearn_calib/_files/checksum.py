@@ -45,25 +45,25 @@ def _iter_json_pieces(value):
     if isinstance(value, dict):
         yield "{"
         for number, name in enumerate(sorted(value, key=_encode_utf16)):
-            yield f"{',' * bool(number)}{_format_text(name)}:"
+            yield f"{',' * bool(number)}{_format_json_value(name)}:"
             yield from _iter_json_pieces(value[name])
         yield "}"
     elif isinstance(value, list | tuple):
         yield "["
         if all(type(item) is float for item in value):  # tables, which may be long
-            yield ",".join(map(_format_number, value))
+            yield ",".join(map(_format_json_float, value))
         else:
             for number, item in enumerate(value):
                 yield "," * bool(number)
                 yield from _iter_json_pieces(item)
         yield "]"
     elif isinstance(value, float):
-        yield _format_number(value)
+        yield _format_json_float(value)
     else:
-        yield _format_text(value)
+        yield _format_json_value(value)
 
 
-def _format_text(value):
+def _format_json_value(value):
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -71,7 +71,7 @@ def _encode_utf16(name):
     return name.encode("utf-16-be", errors="surrogatepass")
 
 
-def _format_number(value):
+def _format_json_float(value):
     """Return a float as ECMAScript writes it: exponents below 1e-6 and from 1e21 on."""
     text = repr(value)
     if "e" not in text:

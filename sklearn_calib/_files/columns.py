@@ -154,14 +154,14 @@ def read_complete_column(block: TableBlock, name: str, what: str) -> Any:
 
 
 def read_number_values(
-    block: TableBlock, name: str, *, holes: bool = False
+    block: TableBlock, name: str, *, allow_missing: bool = False
 ) -> AnyArray:
     """Return a column of numbers of the type that they have.
 
     Infinity is left to the caller.
 
     Text such as 37% and 0,37 is read if it is clear, other text rejected; so are
-    missing values, unless there may be `holes`.
+    missing values, unless there may be `allow_missing`.
     """
     column = block.columns[name]
     if column.dtype.kind in "fiub":
@@ -177,14 +177,18 @@ def read_number_values(
         if wrong.any():
             raise _invalid_text_error(block, name, int(wrong.argmax()))
         check_number_format(block, name)
-    if numbers.dtype.kind == "f" and not holes:
+    if numbers.dtype.kind == "f" and not allow_missing:
         check_filled(block, name, "number", np.isnan(numbers))
     return numbers
 
 
-def read_number_column(block: TableBlock, name: str, *, holes: bool = False) -> Any:
-    """Return a column as finite float64 numbers; with `holes` NaN if a cell is empty."""
-    numbers = np.asarray(read_number_values(block, name, holes=holes), dtype=float)
+def read_finite_numbers(
+    block: TableBlock, name: str, *, allow_missing: bool = False
+) -> Any:
+    """Return a column as finite float64 numbers; with `allow_missing` NaN if a cell is empty."""
+    numbers = np.asarray(
+        read_number_values(block, name, allow_missing=allow_missing), dtype=float
+    )
     endless = np.flatnonzero(np.isinf(numbers))
     if len(endless):
         places = block.describe_rows(endless)
@@ -233,7 +237,7 @@ def check_number_format(block: TableBlock, name: str) -> None:
 
 def _parse_numbers(column, decimal):
     """Return numbers of a column of text or of objects; NaN for other text."""
-    if (numbers := _parse_ascii_numbers(column, decimal)) is not None:
+    if (numbers := _try_parse_ascii_numbers(column, decimal)) is not None:
         return numbers
     values = column.astype(object).to_numpy()
     in_percent = _ends_with_percent(column)
@@ -261,7 +265,7 @@ def _parse_numbers(column, decimal):
     return np.array([parse_number(value) for value in values])
 
 
-def _parse_ascii_numbers(column, decimal):
+def _try_parse_ascii_numbers(column, decimal):
     """Return the numbers of a column of text alone, if all of it is numbers in ASCII; else None."""
     from pandas.api.types import infer_dtype
 
@@ -383,11 +387,11 @@ def _as_text(value):
 
 
 def read_label_values(
-    block: TableBlock, name: str, names: bool
+    block: TableBlock, name: str, keep_text: bool
 ) -> AnyArray | EncodedColumn:
     """Return a column of labels; anything but numbers and booleans by its different values.
 
-    The text of a csv file becomes numbers or booleans unless the classes are `names`.
+    The text of a csv file becomes numbers or booleans unless the classes are `keep_text`.
     Missing labels are rejected.
     """
     column = block.columns[name]
@@ -395,7 +399,7 @@ def read_label_values(
         check_filled(block, name, "label")
         return column.to_numpy()
     labels = encode_column(block, name, "label")
-    if block.is_csv and not names:
+    if block.is_csv and not keep_text:
         typed = map_texts_to_values(labels.values.tolist(), block.decimal)
         labels = EncodedColumn(make_array([*typed.values()]), labels.codes)
         _check_booleans(block, name, labels)
@@ -460,9 +464,9 @@ def _factorize_column(column):
 
 def _drop_missing_values(values, codes):
     """Return values without missing ones, whose rows have the place -1."""
-    from .._validation import is_missing
+    from .._validation import is_missing_or_infinite
 
-    absent = np.array([*(is_missing(value) for value in values), True])
+    absent = np.array([*(is_missing_or_infinite(value) for value in values), True])
     if not absent[:-1].any():
         return values, codes
     place = np.append(np.where(absent[:-1], 0, np.cumsum(~absent[:-1])), 0) - 1

@@ -422,29 +422,29 @@ class CsvParser:
 
         None if pyarrow is not there or may split otherwise than pandas.
         """
-        data = self._strip_blanks(text.lstrip("\r\n") if named else text)
+        data = self._encode_without_blanks(text.lstrip("\r\n") if named else text)
         if data is None:
             return None
         if b"0x" in data or b"0X" in data:  # which pyarrow takes for whole numbers
             self._unclear |= {*self.places}
         try:
-            table = self._split_cells(data, named)
+            table = self._parse_with_arrow(data, named)
             unclear = {
                 place
                 for place in self.places
-                if not _has_pandas_type_and_values(table[str(place)])
+                if not _is_same_in_pandas(table[str(place)])
             }
             if unclear:
                 self._unclear |= unclear
-                table = self._split_cells(data, named)
+                table = self._parse_with_arrow(data, named)
         except (ImportError, ValueError):  # pyarrow's own errors are kinds of these
             return None
         return {
-            place: self._decode_column(table[str(place)], place)
+            place: self._convert_to_series(table[str(place)], place)
             for place in self.places
         }
 
-    def _split_cells(self, data, named):
+    def _parse_with_arrow(self, data, named):
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -465,7 +465,7 @@ class CsvParser:
         parsing = arrow_csv.ParseOptions(delimiter=self.sep, newlines_in_values=True)
         return arrow_csv.read_csv(pa.BufferReader(data), reading, parsing, converting)
 
-    def _strip_blanks(self, text):
+    def _encode_without_blanks(self, text):
         """Return the text as bytes, without blanks before cells.
 
         None if pandas has to decide.
@@ -500,7 +500,7 @@ class CsvParser:
             return None
         return re.sub(rb"(?<=[%b]) +" % self.sep.encode(), b"", data)
 
-    def _decode_column(self, column, place):
+    def _convert_to_series(self, column, place):
         import pandas as pd
         import pyarrow.compute as pc
         from pyarrow import types
@@ -519,13 +519,13 @@ class CsvParser:
     # -- by pandas --------------------------------------------------------------------------------
 
     def _read_with_pandas(self, text, named):
-        frame, extra = self._split_by_pandas(text, named, self.as_text)
+        frame, extra = self._parse_with_pandas(text, named, self.as_text)
         lossy = {place for place in frame if _has_rounded_integers(frame[place])}
         if lossy:
-            frame, extra = self._split_by_pandas(text, named, self.as_text | lossy)
+            frame, extra = self._parse_with_pandas(text, named, self.as_text | lossy)
         return frame, extra
 
-    def _split_by_pandas(self, text, named, as_text):
+    def _parse_with_pandas(self, text, named, as_text):
         import pandas as pd
 
         options = {
@@ -572,7 +572,7 @@ _PANDAS_READ_OPTIONS = {
 }
 
 
-def _has_pandas_type_and_values(column):
+def _is_same_in_pandas(column):
     """Return whether a column that pyarrow gave a type has it, and these values, for pandas too."""
     import pyarrow.compute as pc
     from pyarrow import types

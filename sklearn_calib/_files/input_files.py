@@ -17,7 +17,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._argument_checks import import_optional
-from .._show import format_error, make_printable, quote_text, redact_secrets
+from .._show import (
+    format_error_without_secrets,
+    make_printable,
+    quote_text,
+    redact_secrets,
+)
 from ..exceptions import invalid_input
 
 #: The beginning of an address; one letter is a drive of Windows ("C://tables").
@@ -101,7 +106,7 @@ def expand_paths(data: Any) -> list[tuple[str, str, Any]]:
     """
     several = isinstance(data, list | tuple)
     named_paths = chain.from_iterable(
-        _expand_patterns(item) for item in (data if several else [data])
+        _iter_expanded_paths(item) for item in (data if several else [data])
     )
     different: dict[Any, tuple[str, str, Any]] = {}
     for name, path, filesystem in named_paths:
@@ -110,14 +115,16 @@ def expand_paths(data: Any) -> list[tuple[str, str, Any]]:
     return [*different.values()]
 
 
-def _expand_patterns(data):
+def _iter_expanded_paths(data):
     text = get_path_text(data, address=True)
     if ADDRESS_PATTERN.match(text):
-        yield from _expand_address(text)
+        yield from _iter_address_files(text)
     elif os.path.isdir(text):
         below = [str(path) for path in sorted(Path(text).rglob("*")) if path.is_file()]
-        paths = _skip_marker_files(below, text)
-        yield from ((path, path, None) for path in _check_one_format(paths, text))
+        paths = _iter_table_files(below, text)
+        yield from (
+            (path, path, None) for path in _list_paths_in_one_format(paths, text)
+        )
     elif os.path.exists(text) or not has_magic(text):
         _check_rereadable(text)
         yield text, text, None
@@ -127,7 +134,7 @@ def _expand_patterns(data):
         ]
         if not text.lower().endswith(_READABLE_SUFFIXES):
             fixed = re.split(r"[*?\[]", text)[0]
-            paths = [*_skip_marker_files(paths, os.path.dirname(fixed))]
+            paths = [*_iter_table_files(paths, os.path.dirname(fixed))]
         if not paths:
             raise invalid_input(
                 expected="files of that name",
@@ -148,7 +155,7 @@ def _check_rereadable(path):
         )
 
 
-def _expand_address(text):
+def _iter_address_files(text):
     """Yield parquet files of another file system, by pyarrow."""
     fs = import_optional("pyarrow.fs", "cli")
     try:
@@ -160,7 +167,9 @@ def _expand_address(text):
         info = filesystem.get_file_info(path)
     except Exception as error:  # of half a dozen kinds
         filesystem = None
-        reason = format_error(error, text).partition("\n")[0].rstrip(".")
+        reason = (
+            format_error_without_secrets(error, text).partition("\n")[0].rstrip(".")
+        )
     # not if the error of pyarrow, which holds passwords, would be shown
     if filesystem is None:
         raise invalid_input(
@@ -173,7 +182,7 @@ def _expand_address(text):
         files = sorted(entry.path for entry in below if entry.type == fs.FileType.File)
         paths = [
             file
-            for file in _skip_marker_files(files, path)
+            for file in _iter_table_files(files, path)
             if file.lower().endswith(_PARQUET_SUFFIXES)
         ]
         if not paths:
@@ -187,7 +196,7 @@ def _expand_address(text):
     yield from ((f"{path}", path, filesystem) for path in paths)
 
 
-def _skip_marker_files(paths, folder):
+def _iter_table_files(paths, folder):
     """Yield files with the ending of a table that no program left for itself (_SUCCESS)."""
     for path in paths:
         parts = Path(os.path.relpath(path, folder or ".")).parts
@@ -197,7 +206,7 @@ def _skip_marker_files(paths, folder):
             yield path
 
 
-def _check_one_format(paths, folder):
+def _list_paths_in_one_format(paths, folder):
     paths = [*paths]
     kinds = [
         kind
@@ -260,7 +269,7 @@ def open_decompressed(file: str) -> Any:
     if ending == ".zip":
         return _open_member(file)
     if ending == ".zst":
-        return io.BufferedReader(_Zstandard(file))
+        return io.BufferedReader(_ZstandardReader(file))
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     return openers.get(ending, open)(file, "rb")
 
@@ -297,7 +306,7 @@ def detect_format(stream: Any, file: str) -> str:
     return "json" if _JSON_START_PATTERN.match(text) else "csv"
 
 
-class _Zstandard(io.RawIOBase):
+class _ZstandardReader(io.RawIOBase):
     """What a file of Zstandard holds, read from its beginning."""
 
     def __init__(self, path):

@@ -79,13 +79,13 @@ def iter_json_frames(
     source = stream
     unit = "line"
     if begun.lstrip(_WHITESPACE).startswith("["):
-        begun = _split_array(stream, encoding, file)
+        begun = _convert_array_to_lines(stream, encoding, file)
         unit = "object"
         source = io.BytesIO(begun.encode())
         encoding = "utf-8"
     if len(head) >= _HEAD_BYTES:  # the last line is cut
         begun = begun[: begun.rfind("\n", 0, len(head)) % (len(begun) + 1)]
-    reader = _Reader(file, unit)
+    reader = _JsonLinesReader(file, unit)
     above = 0
     needed = reader.choose_columns(begun, pick, cut=len(head) >= _HEAD_BYTES)
     for text in iter_text_blocks(source, encoding, None, size, file):
@@ -94,7 +94,7 @@ def iter_json_frames(
         above += text.count("\n")
 
 
-class _Reader:
+class _JsonLinesReader:
     """Fields of the lines of one file: where they stand, and of which kind their values are."""
 
     def __init__(self, file, unit):
@@ -105,7 +105,7 @@ class _Reader:
         self.whole = set()  # columns of whole numbers alone
         # names whose repetition in an object leaves a value in doubt
         self.parts = set()
-        self.scan = json.JSONDecoder(object_pairs_hook=self._check_object).scan_once
+        self.scan = json.JSONDecoder(object_pairs_hook=self._build_object).scan_once
 
     def choose_columns(self, text, pick, cut=False):
         """Return the names of the columns to read, after the first lines have shown all columns."""
@@ -185,7 +185,7 @@ class _Reader:
             )
             if table.num_rows != _count_rows(text):  # two objects in one line
                 return None
-            return {name: self._decode_column(table, name) for name in self.paths}
+            return {name: self._extract_column(table, name) for name in self.paths}
         except InvalidInputError:
             raise
         except (ImportError, ValueError, TypeError, NotImplementedError, LookupError):
@@ -216,7 +216,7 @@ class _Reader:
 
         return pa.schema([(step, build_type(node)) for step, node in tree.items()])
 
-    def _decode_column(self, table, name):
+    def _extract_column(self, table, name):
         import pandas as pd
         import pyarrow.compute as pc
 
@@ -236,7 +236,7 @@ class _Reader:
 
     def _read_with_python(self, text, above):
         rows = [*self._iter_objects(text, above)]
-        return {name: self._get_values(rows, name) for name in self.paths}
+        return {name: self._read_column(rows, name) for name in self.paths}
 
     def _iter_objects(self, text, above):
         """Yield (number of its line, object) of each line that is not blank."""
@@ -268,7 +268,7 @@ class _Reader:
                 raise self._invalid_value("an object in each line", got, number, hint)
             yield number, row
 
-    def _check_object(self, pairs):
+    def _build_object(self, pairs):
         value_by_name = dict(pairs)
         if len(value_by_name) != len(pairs):
             names = [name for name, _ in pairs]
@@ -277,7 +277,7 @@ class _Reader:
                     raise _DuplicateFieldError(name)
         return value_by_name
 
-    def _get_values(self, rows, name):
+    def _read_column(self, rows, name):
         path = self.paths[name]
         values = [_get_at_path(row, path) for _, row in rows]
         if float in (types := {*map(type, values)}):
@@ -407,7 +407,7 @@ def _make_series(values):
     return pd.Series(values) if types == {bool} else pd.Series(values, dtype=object)
 
 
-def _split_array(stream, encoding, file):
+def _convert_array_to_lines(stream, encoding, file):
     """Return the objects of a list, one in each line, each as it is written."""
     text = io.TextIOWrapper(stream, encoding, newline="")
     whole = text.read(csv_text.MAX_ROW_CHARACTERS + 1)

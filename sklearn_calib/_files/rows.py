@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._argument_checks import import_optional
-from .._show import format_error, make_printable, quote_text
+from .._show import format_error_without_secrets, make_printable, quote_text
 from ..exceptions import InvalidInputError, invalid_input
 
 # Rows that are fetched from a query or an iterator at a time.
@@ -59,7 +59,7 @@ def _get_quote_marks(source):
     return "``" if driver in _BACKTICK_DRIVERS else '""'
 
 
-def run_query(
+def iter_query_pieces(
     source: Any, query: str, counting: RowCounting | None = None
 ) -> Iterator[Any]:
     """Yield the result of a query in pieces, or of counting its rows.
@@ -82,7 +82,10 @@ def run_query(
             raise invalid_input(
                 expected="a query that the database answers",
                 got=make_printable(
-                    format_error(getattr(error, "orig", error), address), 300
+                    format_error_without_secrets(
+                        getattr(error, "orig", error), address
+                    ),
+                    300,
                 ).rstrip("."),
                 hint="Check the query, the address and the driver",
             ) from error
@@ -144,16 +147,16 @@ def iter_pieces(data: Any, names: Sequence[str]) -> Iterator[Any]:
     if any(hasattr(data, name) for name in _TABLE_METHODS):
         yield data
     elif callable(fetch := getattr(data, "fetch_record_batch", None)):  # of ADBC
-        yield from _count_read_rows(fetch())
+        yield from _iter_counted_pieces(fetch())
     elif callable(getattr(data, "fetchmany", None)):
-        yield from _count_read_rows(_fetch_frames(data))
+        yield from _iter_counted_pieces(_iter_fetched_frames(data))
     elif hasattr(data, "__next__"):
-        yield from _count_read_rows(_gather_tables(data, names))
+        yield from _iter_counted_pieces(_iter_gathered_tables(data, names))
     else:
         yield data
 
 
-def _count_read_rows(pieces):
+def _iter_counted_pieces(pieces):
     """Yield pieces, and count the rows before one that could not be had."""
     n_rows = 0
     try:
@@ -165,7 +168,7 @@ def _count_read_rows(pieces):
     except (InvalidInputError, TypeError, GeneratorExit):
         raise
     except Exception as error:  # a connection that is lost
-        reason = make_printable(format_error(error, ""), 200)
+        reason = make_printable(format_error_without_secrets(error, ""), 200)
         raise invalid_input(
             expected="rows to the end",
             got=f"{type(error).__name__} after {n_rows:,} rows ({reason})",
@@ -180,7 +183,7 @@ def _count_read_rows(pieces):
         )
 
 
-def _fetch_frames(result):
+def _iter_fetched_frames(result):
     """Yield frames of a cursor, or of a result of SQLAlchemy."""
     described = getattr(result, "description", None)
     if callable(names := getattr(result, "keys", None)):
@@ -202,7 +205,7 @@ def _fetch_frames(result):
         yield _make_frame(rows, columns)
 
 
-def _gather_tables(iterator, names):
+def _iter_gathered_tables(iterator, names):
     """Yield tables as they are, tuples of arrays as tables, rows as tables of many."""
     for first in iterator:
         rows = isinstance(first, tuple | list | Mapping)

@@ -149,7 +149,7 @@ def iter_table_blocks(
     rows = 0
     forms = dict[tuple[str, str], Any]()
 
-    def pick_some(names):
+    def pick_at_least_one(names):
         # without a column no row is counted: folders may hold all that is needed
         return pick(names) or names[:1]
 
@@ -159,7 +159,7 @@ def iter_table_blocks(
             kind,
             stream,
             file,
-            pick_some,
+            pick_at_least_one,
             form,
             size or _BLOCK_BYTES,
             as_text,
@@ -184,7 +184,7 @@ def read_column_names(file: str, pick: ColumnSelector, **form: Any) -> list[str]
     """Return the names of all columns of a file; parameters as in `load_table`."""
     column_names: list[str] = []
 
-    def note_names(present):
+    def store_and_pick_names(present):
         column_names[:] = present
         return pick(present)
 
@@ -198,7 +198,7 @@ def read_column_names(file: str, pick: ColumnSelector, **form: Any) -> list[str]
                 kind,
                 stream,
                 file,
-                note_names,
+                store_and_pick_names,
                 form,
                 _PROBED_BYTES,
             ),

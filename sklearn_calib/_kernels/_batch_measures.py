@@ -11,7 +11,11 @@ from scipy.special import entr, expit
 
 from ._loess import LOESS_SPAN
 from ._log_odds import compute_finite_log_odds
-from ._logistic import fit_line, fit_single_coefficient, threshold_separates
+from ._logistic import (
+    fit_coefficient_and_likelihood,
+    fit_logistic_line_and_likelihood,
+    threshold_separates,
+)
 
 # Cells of the smoothed curve.
 MAX_CURVE_CELLS = 64
@@ -28,7 +32,7 @@ _MIN_PROBABILITY = float(np.finfo(np.float64).eps)
 _DETERMINANT_TOLERANCE = 1e-9
 
 
-class SortedPredictions:
+class SortedModelPredictions:
     """Predictions of some models for the same rows, sorted once for all weights of the rows.
 
     Parameters
@@ -70,7 +74,7 @@ class SortedPredictions:
         label_proba = np.where(self.outcome == 1, self.p, 1 - self.p)
         return -np.log(np.maximum(label_proba, _MIN_PROBABILITY))
 
-    def compute_measures(self, names, weight):
+    def compute_measure_table(self, names, weight):
         """Return one row per name and one column per model.
 
         Parameters
@@ -207,7 +211,7 @@ class SortedPredictions:
         # Newton's method from (0, 1) diverges for few models, mostly those whose
         # classes nearly separate. These get a damped method, one at a time.
         for model in np.flatnonzero(~arrived):
-            a[model], b[model] = self._fit_line_safely(model)
+            a[model], b[model] = self._fit_line_with_damping(model)
         return a, b
 
     def _take_newton_step(self, log_odds, a, b):
@@ -228,7 +232,7 @@ class SortedPredictions:
             step_b = (h[0] * pull[1] - h[1] * pull[0]) / size
         return step_a, step_b, step_a * pull[0] + step_b * pull[1]
 
-    def _fit_line_safely(self, model):
+    def _fit_line_with_damping(self, model):
         """Fit the line of one model by a method that always converges."""
         used = self.weight[model] > 0
         log_odds = self._log_odds[model, used]
@@ -238,7 +242,7 @@ class SortedPredictions:
         # score.
         if (outcome == outcome[0]).all() or (log_odds == log_odds[0]).all():
             return np.nan, np.nan
-        (a, b), _ = fit_line(log_odds, outcome, weight)
+        (a, b), _ = fit_logistic_line_and_likelihood(log_odds, outcome, weight)
         if threshold_separates(log_odds, outcome):
             return np.nan, np.sign(b) * np.inf
         return a, b
@@ -251,7 +255,7 @@ class SortedPredictions:
             constant = np.ones_like(log_odds)
             outcome = self.outcome[model]
             weight = self.weight[model]
-            fit = fit_single_coefficient(log_odds, constant, outcome, weight)
+            fit = fit_coefficient_and_likelihood(log_odds, constant, outcome, weight)
             shifts[model] = fit[0]
         return shifts
 
@@ -346,9 +350,9 @@ def compute_batch_measures(proba, outcome, weights, names):
     blocks = []
     for start in range(0, len(proba), step):
         rows = slice(start, start + step)
-        batch = SortedPredictions(proba[rows], outcome)
+        batch = SortedModelPredictions(proba[rows], outcome)
         cut = [weight if weight.ndim == 1 else weight[rows] for weight in weights]
-        blocks.append([batch.compute_measures(names, weight) for weight in cut])
+        blocks.append([batch.compute_measure_table(names, weight) for weight in cut])
     return np.concatenate(blocks, axis=2)
 
 
@@ -361,7 +365,7 @@ def _fit_local_parabolas(score, mass, excess):
     smoothed curve.
     """
     t = score[:, None, :] - score[:, :, None]
-    t /= _find_window_widths(score, mass)[:, :, None]
+    t /= _find_window_half_widths(score, mass)[:, :, None]
     np.clip(t, -1, 1, out=t)
     root = np.abs(t)
     # The tricube kernel (1 - |t|^3)^3 of loess, computed in place because this array is
@@ -392,7 +396,7 @@ def _fit_local_parabolas(score, mass, excess):
     return np.where(determinant > _DETERMINANT_TOLERANCE * s0 * s2 * s4, parabola, line)
 
 
-def _find_window_widths(score, mass):
+def _find_window_half_widths(score, mass):
     """Return the half-widths of windows that hold `LOESS_SPAN` of the mass; above 0.
 
     Linear between cells, of whose mass one half lies on either side of the score. A

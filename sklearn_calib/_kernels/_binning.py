@@ -13,14 +13,14 @@ BIN_EDGE_TOLERANCE = 1e-9
 MAX_SWEPT_BINS = 1000
 
 
-def find_distinct_scores(scores):
+def find_distinct_scores_and_index(scores):
     """Return sorted distinct scores, and the index of each row's score among them."""
     return np.unique(scores, return_inverse=True)
 
 
-def pool_equal_scores(scores, y_encoded, weight):
-    """Return what `find_distinct_scores` does, and the weight and event rate of each score."""
-    values, row_value = find_distinct_scores(scores)
+def pool_equal_scores_to_rates(scores, y_encoded, weight):
+    """Return the distinct scores, the index of each row, and weight and event rate by score."""
+    values, row_value = find_distinct_scores_and_index(scores)
     mass = np.bincount(row_value, weights=weight)
     return (
         values,
@@ -30,7 +30,7 @@ def pool_equal_scores(scores, y_encoded, weight):
     )
 
 
-def bin_distinct_values(values, mass, n_bins, strategy):
+def assign_values_to_bins(values, mass, n_bins, strategy):
     """Return bin numbers 0 .. n_bins - 1 of sorted distinct values.
 
     "uniform": [0, 1] cut in equal widths, each bin closed on the right, the first on
@@ -54,7 +54,7 @@ def bin_distinct_values(values, mass, n_bins, strategy):
 
 
 def find_bin_starts(mass, n_bins):
-    """Return where the bins of equal mass of `bin_distinct_values` begin, with the end.
+    """Return where the bins of equal mass of `assign_values_to_bins` begin, with the end.
 
     An empty bin begins where the next one does.
     """
@@ -93,16 +93,16 @@ def find_mass_midpoints(mass):
     return (cumulated - 0.5 * mass) / cumulated[-1]
 
 
-def bin_rows(scores, weight, n_bins, strategy):
-    """Return bin numbers of rows, as `bin_distinct_values`.
+def assign_rows_to_bins(scores, weight, n_bins, strategy):
+    """Return bin numbers of rows, as `assign_values_to_bins`.
 
     Bins of equal width need no sort.
     """
     if strategy == "uniform":
-        return bin_distinct_values(scores, None, n_bins, strategy)
-    values, row_value = find_distinct_scores(scores)
+        return assign_values_to_bins(scores, None, n_bins, strategy)
+    values, row_value = find_distinct_scores_and_index(scores)
     mass = np.bincount(row_value, weights=weight)
-    return bin_distinct_values(values, mass, n_bins, strategy)[row_value]
+    return assign_values_to_bins(values, mass, n_bins, strategy)[row_value]
 
 
 def compute_cube_root_bin_count(n_rows):
@@ -112,7 +112,7 @@ def compute_cube_root_bin_count(n_rows):
     return max(int(np.ceil(np.cbrt(n_rows) - 1e-9)), 1)
 
 
-def find_max_monotonic_bins(values, mass, event_weight, strategy):
+def assign_values_to_monotonic_bins(values, mass, event_weight, strategy):
     """Return the largest number of bins before the frequencies first decrease.
 
     Roelofs et al. (2022), algorithm 1, at most `MAX_SWEPT_BINS`. "quantile": a value

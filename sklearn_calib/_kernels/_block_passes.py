@@ -15,16 +15,16 @@ import numpy as np
 from .._typing import FloatArray
 from ._softmax_regression import (
     SoftmaxFit,
-    evaluate_softmax,
+    compute_softmax_loss_and_proba,
     fit_softmax_regression,
-    make_diagonal_solver,
+    make_diagonal_model_solver,
 )
 from ._temperature import (
     choose_sums_function,
-    compute_excess_loss,
     compute_halley_step,
+    compute_loss_beyond_cap,
     get_inverse_temperature_bounds,
-    get_safe_logit_gap,
+    get_max_uncapped_logit_gap,
     solve_temperature,
 )
 
@@ -53,7 +53,7 @@ class TemperaturePass:
     min_logit: float
     max_logit: float
     # The loss above the largest one that counts, and its derivative.
-    excess_loss: FloatArray
+    loss_beyond_cap: FloatArray
     n_classes: int
 
     def __add__(self, other: Any) -> "TemperaturePass":
@@ -62,7 +62,7 @@ class TemperaturePass:
             self.weight + other.weight,
             min(self.min_logit, other.min_logit),
             max(self.max_logit, other.max_logit),
-            self.excess_loss + other.excess_loss,
+            self.loss_beyond_cap + other.loss_beyond_cap,
             self.n_classes,
         )
 
@@ -76,9 +76,9 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
     sums = np.asarray(choose_sums_function(np.inf)(logits, y_encoded, weight, beta))
     # The loss of a row is capped at the largest one that float64 can express. Few
     # blocks come near the cap, and only those need the second pass.
-    reachable = beta * (highest - lowest) > get_safe_logit_gap(logits.shape[1])
+    reachable = beta * (highest - lowest) > get_max_uncapped_logit_gap(logits.shape[1])
     excess = (
-        compute_excess_loss(logits, y_encoded, weight, beta)
+        compute_loss_beyond_cap(logits, y_encoded, weight, beta)
         if reachable
         else np.zeros(2)
     )
@@ -168,7 +168,9 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
         # The last pass was at a beta near the optimum; the capped part of the loss is
         # extrapolated linearly instead of reading all rows again.
         excess = (
-            current_pass.excess_loss @ (1.0, fit.beta - pass_beta) / current_pass.weight
+            current_pass.loss_beyond_cap
+            @ (1.0, fit.beta - pass_beta)
+            / current_pass.weight
         )
         fit = fit._replace(loss=max(float(fit.loss - excess), 0.0))
     return fit, current_pass.weight
@@ -202,12 +204,12 @@ def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
 
     The probabilities are softmax(coef max(beta (z - max z), -1e4) + intercept).
     """
-    from ._temperature_compiled import add_vector_gradient
+    from ._temperature_compiled import add_vector_scaling_gradient
 
     logits = np.ascontiguousarray(logits)
     gradient = np.zeros((2, logits.shape[1]))
     row = np.empty((2, len(coef)))
-    loss = add_vector_gradient(
+    loss = add_vector_scaling_gradient(
         logits,
         y_encoded,
         weight,
@@ -220,7 +222,7 @@ def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
     return VectorPass(float(loss), gradient.ravel(), float(weight.sum()))
 
 
-def scale_inputs(logits, beta):
+def scale_logits_to_nonpositive(logits, beta):
     """Return the inputs of the model, at most 0, from logits."""
     logits = np.asarray(logits, dtype=np.float64)
     return np.maximum(
@@ -292,7 +294,7 @@ def _fit_vector_to_sample(logits, y_encoded, weight, beta, penalty):
     # The optimum of the sample is the start, and its Hessian the preconditioner, of all
     # further passes.
     k = logits.shape[1]
-    logits = np.ascontiguousarray(scale_inputs(logits, beta).T)
+    logits = np.ascontiguousarray(scale_logits_to_nonpositive(logits, beta).T)
     ridge = np.full(k, float(penalty))
     w = weight / weight.sum()
     fit = fit_softmax_regression(
@@ -303,7 +305,7 @@ def _fit_vector_to_sample(logits, y_encoded, weight, beta, penalty):
         float(penalty),
         tol=k / (10 * len(y_encoded)),
     )
-    proba = evaluate_softmax(
+    proba = compute_softmax_loss_and_proba(
         logits,
         y_encoded,
         w,
@@ -312,7 +314,7 @@ def _fit_vector_to_sample(logits, y_encoded, weight, beta, penalty):
         ridge,
         float(penalty),
     )[1]
-    return np.r_[fit.A, fit.b], make_diagonal_solver(
+    return np.r_[fit.A, fit.b], make_diagonal_model_solver(
         logits, w, proba, ridge, float(penalty)
     )
 

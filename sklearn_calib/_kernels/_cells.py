@@ -71,7 +71,7 @@ def decode_float_keys(keys):
     return np.ascontiguousarray(keys, dtype=np.int64).view(np.float64)
 
 
-def round_to_steps(keys):
+def convert_keys_to_steps(keys):
     """Round keys to steps of 36 bits."""
     half_step = 1 << (DISTANCE_STEP_BITS - 1)
     return (np.asarray(keys, dtype=np.int64) + half_step) >> DISTANCE_STEP_BITS
@@ -87,12 +87,14 @@ def split_distance_and_side(p, q=None):
     # all digits below 2^-53. It is used if it agrees with p or is tiny.
     complement = 1.0 - p
     if q is not None:
-        complement = np.where((1.0 - q == p) | (q < MIN_COMPLEMENT), q, complement)
+        complement = np.where(
+            (1.0 - q == p) | (q < MAX_TRUSTED_COMPLEMENT), q, complement
+        )
     high = p > 0.5
     return np.where(high, complement, p), high
 
 
-MIN_COMPLEMENT = 2.0**-16
+MAX_TRUSTED_COMPLEMENT = 2.0**-16
 TAIL_KEY, HALF_KEY = encode_float_keys([2.0**-24, 0.5]).tolist()
 
 
@@ -128,7 +130,7 @@ def get_tail_bit_shift(shift):
 
 def count_dropped_bits(ids, shift):
     """Return how many bits cells drop; `shift` may be an array with one for each."""
-    start, _ = decode_cells(ids)
+    start, _ = decode_cell_start_and_side(ids)
     # Very small probabilities would otherwise use most cells, because floats are dense
     # near 0, although few decisions depend on them.
     tail = np.minimum(shift + TAIL_EXTRA_BITS, MAX_BIT_SHIFT)
@@ -136,7 +138,7 @@ def count_dropped_bits(ids, shift):
     return np.where(start < TAIL_KEY, tail, shift)
 
 
-def find_cell_starts(keys, high, shift):
+def find_cell_start_keys(keys, high, shift):
     """Return the first key of the cell of each key."""
     dropped = np.where(keys < TAIL_KEY, get_tail_bit_shift(shift), shift)
     # A cell starts at the last cut before it if that is later.
@@ -168,7 +170,7 @@ def find_cell_runs(p, q, max_cells):
     keys = encode_float_keys(t)
 
     def find_starts(shift):
-        cells = find_cell_starts(keys, high, shift)
+        cells = find_cell_start_keys(keys, high, shift)
         new = (cells[1:] != cells[:-1]) | (high[1:] != high[:-1])
         return np.flatnonzero(np.append(True, new))
 
@@ -186,7 +188,7 @@ def encode_cells(cells, high):
     return np.where(high, ~cells, cells)
 
 
-def decode_cells(ids):
+def decode_cell_start_and_side(ids):
     """Return the first key of cells, and whether they are on the high side."""
     high = ids < 0
     return np.where(high, ~ids, ids), high
@@ -209,7 +211,7 @@ def add_weight_columns(table):
     return wide
 
 
-def get_label_sums(table):
+def get_label_weight_sums(table):
     """Return weights and squared weights of label 0 and 1 in each cell.
 
     Both arrays have two columns.
@@ -224,18 +226,18 @@ def get_label_sums(table):
     )
 
 
-def compute_mean_distances(table, last=None):
+def compute_cell_mean_distances(table, last=None):
     """Return the mean distance of each cell's rows from their end, and their side.
 
     Means lie between the start of their cell and that of the next, so they differ; or
     below its `last` key.
     """
-    start, high = decode_cells(table[:, IDENTITY_COLUMN])
-    base = round_to_steps(start) << DISTANCE_STEP_BITS
+    start, high = decode_cell_start_and_side(table[:, IDENTITY_COLUMN])
+    base = convert_keys_to_steps(start) << DISTANCE_STEP_BITS
     offset = view_as_float(table)[:, OFFSET_COLUMN]
     base_distance = decode_float_keys(base)
     step = decode_float_keys(base + (1 << DISTANCE_STEP_BITS)) - base_distance
-    weight = get_label_sums(table)[0].sum(axis=1)
+    weight = get_label_weight_sums(table)[0].sum(axis=1)
     start_distance = decode_float_keys(start)
     mean = base_distance + offset / weight * step
     mean = np.where(offset > 0, mean, start_distance)
@@ -251,7 +253,7 @@ def compute_mean_distances(table, last=None):
     return np.clip(mean, start_distance, decode_float_keys(last)), high
 
 
-def compute_mean_scores(table, last=None):
+def compute_cell_mean_proba(table, last=None):
     """Return the probabilities of both labels at the mean of each cell.
 
     The result has the shape (n_cells, 2).
@@ -262,8 +264,8 @@ def compute_mean_scores(table, last=None):
     its rows. The smaller column has all its digits, and the scores of a table of shift
     0 are those of the rows.
     """
-    t, high = compute_mean_distances(table, last)
-    start = decode_cells(table[:, IDENTITY_COLUMN])[0]
+    t, high = compute_cell_mean_distances(table, last)
+    start = decode_cell_start_and_side(table[:, IDENTITY_COLUMN])[0]
     k = np.where(
         high, *(np.searchsorted(cuts, start, side="right") for cuts in CUT_KEYS[::-1])
     )

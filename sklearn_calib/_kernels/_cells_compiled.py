@@ -20,7 +20,7 @@ from ._cells import (
     DISTANCE_STEP_BITS,
     GROUP_PATTERN_COLUMN,
     IDENTITY_COLUMN,
-    MIN_COMPLEMENT,
+    MAX_TRUSTED_COMPLEMENT,
     N_PROBABILITY_CUTS,
     N_UNWEIGHTED_COLUMNS,
     N_WEIGHTED_COLUMNS,
@@ -32,14 +32,14 @@ from ._cells import (
     view_as_float,
 )
 from ._compile import compile_helper, compile_kernel
-from ._exact_sums import SUM_FRACTION_BITS, add_sums
+from ._exact_sums import SUM_FRACTION_BITS, add_sum_lists
 from ._exact_sums_compiled import (
     CHUNK_ROWS,
     count_chunks,
     fill_negative_logs,
     join_integers,
     split_to_integers,
-    sum_exactly,
+    sum_to_exact_integers,
 )
 
 EMPTY_SLOT = np.iinfo(np.int64).min
@@ -91,7 +91,7 @@ def _find_cell_start_key(key, t, high, shift, tail, cuts):
 
 
 @compile_helper
-def _round_to_steps(key):
+def _convert_key_to_steps(key):
     return (key + _HALF_DISTANCE_STEP) >> _UNSIGNED_STEP_BITS
 
 
@@ -141,7 +141,7 @@ def _count_slot_bits(slots):
     return np.uint64(len(slots).bit_length() - 1)
 
 
-def identify_cells(p, q, shift):
+def identify_cells_and_offsets(p, q, shift):
     """Return the identity of each row's cell, and its steps from the cell's start.
 
     `q` is the probability of label 0, or empty if it is 1 - p.
@@ -163,7 +163,7 @@ def identify_cells(p, q, shift):
 def _identify_rows(p, q, shift, tail, cuts, ids, distance):
     """Write the identity of each row's cell, and its distance from the start of the cell."""
     for i in range(len(p)):
-        is_exact = (q[i] < MIN_COMPLEMENT) | (1.0 - q[i] == p[i])
+        is_exact = (q[i] < MAX_TRUSTED_COMPLEMENT) | (1.0 - q[i] == p[i])
         complement = q[i] if is_exact else 1.0 - p[i]
         high = uint64(p[i] > 0.5)
         # The absolute value turns -0.0 into 0.0, which has other bits.
@@ -171,10 +171,12 @@ def _identify_rows(p, q, shift, tail, cuts, ids, distance):
         key = np.float64(t).view(np.uint64)
         cell = _find_cell_start_key(key, t, high, shift, tail, cuts)
         ids[i] = np.int64(cell ^ (_UNSIGNED_ZERO - high))
-        distance[i] = np.float64(np.int64(_round_to_steps(key) - _round_to_steps(cell)))
+        distance[i] = np.float64(
+            np.int64(_convert_key_to_steps(key) - _convert_key_to_steps(cell))
+        )
 
 
-def sum_row_losses(p, q, y):
+def sum_unweighted_row_totals(p, q, y):
     """Return the totals of rows of weight 1, as `_exact_sums`.
 
     Chunk by chunk, which a cache holds from loop to loop.
@@ -192,19 +194,19 @@ def sum_row_losses(p, q, y):
         # Without numba `wrong` would become an int64 of numpy, hence int(). A certain
         # and wrong prediction makes Spiegelhalter's variance meaningless; such rows are
         # counted.
-        wrong += int(_split_by_label(block_p, block_q, y[rows], right, off))
+        wrong += int(_fill_label_and_other_proba(block_p, block_q, y[rows], right, off))
         sums[1] = _sum_products_exactly(off, off)
         fill_negative_logs(right, LOG_LOSS_FLOOR, off)
         sums[0] = _sum_products_exactly(off, _UNIT_WEIGHTS[: len(off)])
         sums[2] = _sum_products_exactly(block_p, block_q)
-        sums[3] = _sum_tilt_variances(block_p, block_q)
+        sums[3] = _sum_spiegelhalter_variances(block_p, block_q)
     loss, brier, variance, score = join_integers(parts)
     n = len(p) << SUM_FRACTION_BITS
     return [n, n, n, loss, brier, variance, variance, score, wrong << SUM_FRACTION_BITS]
 
 
 @compile_kernel
-def _split_by_label(p, q, y, right, off):
+def _fill_label_and_other_proba(p, q, y, right, off):
     """Write the probability of each row's label and of the other one; return how many are 0."""
     wrong = np.int64(0)
     for i in range(len(p)):
@@ -231,7 +233,7 @@ def _sum_products_exactly(a, b):
 
 
 @compile_kernel
-def _sum_tilt_variances(p, q):
+def _sum_spiegelhalter_variances(p, q):
     highs = lows = np.int64(0)
     for i in range(len(p)):
         tilt = q[i] - p[i]
@@ -241,7 +243,7 @@ def _sum_tilt_variances(p, q):
     return highs, lows
 
 
-def sum_weighted_losses(p, q, y, weight, count):
+def sum_weighted_row_totals(p, q, y, weight, count):
     """Return the totals of rows with weights and numbers of repetitions."""
     q = q if len(q) else 1.0 - p
     sums = [0] * _N_WEIGHTED_TOTALS
@@ -255,14 +257,14 @@ def sum_weighted_losses(p, q, y, weight, count):
         block_q = q[rows]
         right = work[0, : len(block_p)]
         off = work[1, : len(block_p)]
-        if _split_by_label(block_p, block_q, y[rows], right, off):
+        if _fill_label_and_other_proba(block_p, block_q, y[rows], right, off):
             wrong += int(count[rows][right <= 0.0].sum())
         fill_negative_logs(right, LOG_LOSS_FLOOR, right)
         block_terms = terms[:, : len(block_p)]
         _fill_weighted_terms(
             block_p, block_q, right, off, weight[rows], count[rows], block_terms
         )
-        sums = add_sums(sums, sum_exactly(block_terms))
+        sums = add_sum_lists(sums, sum_to_exact_integers(block_terms))
     return [int(count.sum()) << SUM_FRACTION_BITS, *sums, wrong << SUM_FRACTION_BITS]
 
 
@@ -390,12 +392,14 @@ def _coarsen_cell(identity, shift, tail, cuts):
 
 
 @compile_helper
-def _count_steps_between(coarse, fine):
+def _count_distance_steps(coarse, fine):
     """Return how many steps a coarser cell starts before a finer one."""
     if fine < 0:
         coarse = ~coarse
         fine = ~fine
-    return np.int64(_round_to_steps(uint64(fine)) - _round_to_steps(uint64(coarse)))
+    return np.int64(
+        _convert_key_to_steps(uint64(fine)) - _convert_key_to_steps(uint64(coarse))
+    )
 
 
 @compile_kernel
@@ -416,7 +420,7 @@ def _merge_cell_runs(cells, numbers, shift, tail, cuts):
     for i in range(len(cells)):
         before = cells[i, IDENTITY_COLUMN]
         identity = _coarsen_cell(before, shift, tail, cuts)
-        steps = _count_steps_between(identity, before)
+        steps = _count_distance_steps(identity, before)
         weight = np.float64(cells[i, COUNT_COLUMN_0] + cells[i, COUNT_COLUMN_1])
         if cells.shape[1] == N_WEIGHTED_COLUMNS:
             weight = numbers[i, WEIGHT_COLUMN_0] + numbers[i, WEIGHT_COLUMN_0 + 1]

@@ -1,6 +1,6 @@
 """Classical tests of calibration from sums at each score: (statistic, p-value).
 
-`compute_rank_correlation` is of rows: (correlation, statistic).
+`compute_spearman_and_z` is of rows: (correlation, statistic).
 
 `score` are scores in increasing order, equal ones together or apart; `rows` the numbers
 of rows there, `events` of those with the event.
@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from .._typing import AnyArray, FloatArray
-from ._binning import bin_distinct_values, sum_bins
+from ._binning import assign_values_to_bins, sum_bins
 from ._log_odds import compute_finite_log_odds
 from ._logistic import fit_logistic, split_rows_by_label
 
@@ -43,7 +43,7 @@ def run_hosmer_lemeshow_test(score, rows, events, n_bins, n_lost):
     If a bin has few expected events or non-events, the null distribution is a multiple
     of chi-square with the mean and the variance that the statistic has.
     """
-    statistic, used, mean = compute_binned_chi_square(score, rows, events, n_bins)
+    statistic, used, mean = compute_chi_square_and_bins(score, rows, events, n_bins)
     # Hosmer and Lemeshow lose two degrees of freedom if the model was fitted to the
     # same rows, and none for rows that the fit has not used.
     freedom = len(used) - n_lost
@@ -60,12 +60,12 @@ def run_hosmer_lemeshow_test(score, rows, events, n_bins, n_lost):
     return statistic, float(pvalue)
 
 
-def compute_binned_chi_square(score, rows, events, n_bins):
+def compute_chi_square_and_bins(score, rows, events, n_bins):
     """Return the statistic, and rows and means of the bins in it.
 
     The statistic is infinite if a certain prediction is wrong.
     """
-    bins = bin_distinct_values(score, rows, n_bins, "quantile")
+    bins = assign_values_to_bins(score, rows, n_bins, "quantile")
     rows, expected, events = sum_bins(bins, n_bins, rows, rows * score, events)
     mean = np.divide(expected, rows, out=np.zeros(n_bins), where=rows > 0)
     variance = rows * mean * (1 - mean)
@@ -162,7 +162,7 @@ SURVIVAL_FUNCTIONS = {
 }
 
 
-def compute_rank_correlation(
+def compute_spearman_and_z(
     score: FloatArray, outcome: AnyArray, weight: FloatArray
 ) -> tuple[float, float]:
     """Return Spearman's correlation of scores and outcomes, and its statistic.

@@ -114,7 +114,7 @@ def sum_clusters(rows, groups):
     return np.array([np.bincount(groups, column) for column in rows.T]).T
 
 
-class EventTotal:
+class EventTotalTest:
     """The number of events if one parameter moves all probabilities up and down.
 
     As `run_score_test` of the sum, with p (1 - p) of the mean probability in place of
@@ -166,7 +166,7 @@ class EventTotal:
             <= _SUM_TOLERANCE * self.mass
         )
 
-        def measure_excess(c, sign):
+        def measure_margin_inside(c, sign):
             if exact:
                 rate = self.expected(c).sum() / self.mass
                 return high - rate if sign > 0 else rate - low
@@ -178,19 +178,19 @@ class EventTotal:
             step = 0.5
             # The end may be infinite, if for instance all rows are events, so the
             # bracket doubles up to a limit.
-            while measure_excess(inside + sign * step, sign) > 0:
+            while measure_margin_inside(inside + sign * step, sign) > 0:
                 inside = inside + sign * step
                 step = 2 * step
                 if abs(inside) > _MAX_ABS_LOG_ODDS:
                     return sign * np.inf
             return brentq(
-                measure_excess, *sorted([inside, inside + sign * step]), (sign,)
+                measure_margin_inside, *sorted([inside, inside + sign * step]), (sign,)
             )
 
         return find_end(-1), find_end(1)
 
 
-def compute_oe_ratio_interval(events, expected, mass, level):
+def compute_oe_interval_and_z(events, expected, mass, level):
     """Compare all events with all expected ones.
 
     Returns the interval of their ratio, and z of a ratio of 1.
@@ -199,13 +199,13 @@ def compute_oe_ratio_interval(events, expected, mass, level):
     # curve parametrises it without bounds. The largest ratio is reached if all rows are
     # events.
     max_ratio = mass / expected.sum()
-    total = EventTotal(events, mass, lambda c: expit(c) * max_ratio * expected)
+    total = EventTotalTest(events, mass, lambda c: expit(c) * max_ratio * expected)
     rate = min(total.rate, 1.0)
     if max_ratio > 1:
         z = total.standardise_total(logit(1 / max_ratio))
     else:
         # No parameter gives a ratio of 1: the probabilities themselves are tested.
-        fixed = EventTotal(events, mass, lambda _: expected)
+        fixed = EventTotalTest(events, mass, lambda _: expected)
         z = fixed.standardise_total(0)
     if 0 < rate < 1:
         start = float(np.clip(logit(rate), -40, 40))
@@ -217,7 +217,7 @@ def compute_oe_ratio_interval(events, expected, mass, level):
     return float(low * max_ratio), float(high * max_ratio), z
 
 
-def compute_jackknife(columns, log_odds, outcome, weight, groups):
+def compute_jackknife_errors_and_df(columns, log_odds, outcome, weight, groups):
     """Return standard errors of coefficients, and their degrees of freedom.
 
     Errors by leaving out each cluster, one Newton step each: the jackknife, CR3, of
@@ -271,23 +271,23 @@ def compute_jackknife(columns, log_odds, outcome, weight, groups):
     return errors, np.clip(np.nan_to_num(degrees, nan=1.0, posinf=np.inf), 1.0, normal)
 
 
-def average_clusters(totals, mass):
+def compute_cluster_mean_error_and_df(totals, mass):
     """Return the mean of rows, its standard error and its degrees of freedom.
 
     `totals` are sums of weight times value.
 
     Both arrays have a number for each cluster, `mass` the weight of its rows. The error
-    is the jackknife's, CR3 as in `compute_jackknife`, the degrees are those of
-    `estimate_degrees_of_freedom`.
+    is the jackknife's, CR3 as in `compute_jackknife_errors_and_df`, the degrees are those of
+    `estimate_df_and_variance_ratio`.
     """
     mean = totals.sum() / mass.sum()
     # The mean without one cluster less the mean of all, exactly.
     changes = (totals - mean * mass) / (mass.sum() - mass)
     error = np.sqrt((len(mass) - 1) / len(mass) * (changes**2).sum())
-    return mean, error, estimate_degrees_of_freedom(mass)[0]
+    return mean, error, estimate_df_and_variance_ratio(mass)[0]
 
 
-def estimate_degrees_of_freedom(mass):
+def estimate_df_and_variance_ratio(mass):
     """Return the degrees of freedom of a mean of clusters, and a ratio of variances.
 
     Satterthwaite's degrees of the squared jackknife error of Bell and McCaffrey (2002),

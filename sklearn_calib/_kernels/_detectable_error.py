@@ -43,15 +43,15 @@ class DetectableErrors:
         self._middle = weight_fraction @ log_odds
         self._toward = -1.0 if weight_fraction @ score > 0.5 else 1.0
         self.kinds = (
-            [self.shift_log_odds]
+            [self.make_shifted_proba]
             if np.ptp(log_odds) < 1e-9
-            else [self.shift_log_odds, self.shrink_log_odds]
+            else [self.make_shifted_proba, self.make_shrunk_proba]
         )
 
-    def shift_log_odds(self, strength):
+    def make_shifted_proba(self, strength):
         return expit(self._log_odds + self._toward * strength * 20)
 
-    def shrink_log_odds(self, strength):
+    def make_shrunk_proba(self, strength):
         return expit(self._middle + (1 - strength) * (self._log_odds - self._middle))
 
     def measure_size(self, truth):
@@ -72,7 +72,7 @@ class DetectableErrors:
         variance = 2 * spread @ (self._kernel**2 @ spread) + 4 * spread @ pull**2
         return stats.norm.sf((critical**2 - mean) / np.sqrt(max(variance, 1e-300)))
 
-    def find_smallest_detectable_error(self, noise, critical):
+    def find_smallest_error_and_blindness(self, noise, critical):
         """Return the smallest detectable error, and whether the test is blind.
 
         The error is the larger of both kinds, and None if there is none.
@@ -90,7 +90,7 @@ class DetectableErrors:
             if not is_detected(1.0):
                 continue
             # Scores that are shrunk all the way have no information.
-            if distort == self.shrink_log_odds:
+            if distort == self.make_shrunk_proba:
                 is_blind = False
             # The power rises with the strength of an error, so bisection finds where it
             # reaches the target.
@@ -98,13 +98,13 @@ class DetectableErrors:
             errors.append(self.measure_size(distort(strength)))
         return max(errors, default=None), is_blind
 
-    def count_rows(self, size):
+    def count_rows_to_detect(self, size):
         """Return the rows, all of one weight, that reveal an error of this mean size.
 
         Of both kinds the larger number, as far as there are errors of that size; None
         if there are none, or if more than 1e12 rows would be needed.
         """
-        critical = self._draw_critical_value()
+        critical = self._draw_scaled_critical_value()
         max_log_rows = np.log(_MAX_SEARCHED_ROWS)
         numbers = []
         for distort in self.kinds:
@@ -128,7 +128,7 @@ class DetectableErrors:
             numbers.append(float(np.exp(log_rows)))
         return max(numbers, default=None)
 
-    def _draw_critical_value(self):
+    def _draw_scaled_critical_value(self):
         """Return the critical value times the root of the number of rows.
 
         Calibrated rows exceed it with probability 0.05.

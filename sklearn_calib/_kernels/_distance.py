@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._distance_compiled import (
-    BALANCE_TOLERANCE,
+    MASS_BALANCE_TOLERANCE,
     get_gap_tolerance,
     move_cells_to_grid,
     pool_scores_into_cells,
@@ -72,8 +72,8 @@ def make_score_program(score, ones, zeros):
     # scores can change.
     if len(score) > MAX_SCORE_CELLS:
         return _make_pooled_program(score, ones, zeros)
-    grid, indices = _make_grid(score)
-    return _place_on_grid(score, ones, zeros, grid, indices)
+    grid, indices = _make_score_grid(score)
+    return _make_grid_program(score, ones, zeros, grid, indices)
 
 
 def _make_pooled_program(score, ones, zeros):
@@ -84,13 +84,13 @@ def _make_pooled_program(score, ones, zeros):
     starts = starts[: n_cells + 1]
     mass, centre = sums[:n_cells].T
     centre = np.divide(centre, mass, out=score[starts[:-1]], where=mass > 0)
-    grid, indices = _make_grid(centre)
+    grid, indices = _make_score_grid(centre)
     masses = np.zeros((2, len(grid)))
     mean_move = move_cells_to_grid(score, ones, zeros, starts, indices, grid, *masses)
     return DistanceProgram(grid, *masses, mean_move)
 
 
-def _make_grid(centre):
+def _make_score_grid(centre):
     """Return the grid of these scores, and the index of each in it."""
     # The calibrated prediction may lie anywhere in [0, 1]; gaps between scores are
     # filled so that the grid costs at most half a step.
@@ -111,10 +111,10 @@ def make_uniform_program(score, ones, zeros, n_cells):
     """Return the program on the multiples of 1 / n_cells, each score at the nearest."""
     grid = np.linspace(0, 1, n_cells + 1)
     indices = np.rint(score * n_cells).astype(np.intp)
-    return _place_on_grid(score, ones, zeros, grid, indices)
+    return _make_grid_program(score, ones, zeros, grid, indices)
 
 
-def _place_on_grid(score, ones, zeros, grid, indices):
+def _make_grid_program(score, ones, zeros, grid, indices):
     mean_move = float((ones + zeros) @ np.abs(score - grid[indices]))
     ones = np.bincount(indices, ones, len(grid))
     zeros = np.bincount(indices, zeros, len(grid))
@@ -193,7 +193,7 @@ def _solve_interior_point(grid, masses):
     gap, value = run_interior_point(
         grid, masses, prices, *pairs, primal, slack, *work, MAX_INTERIOR_POINT_STEPS
     )
-    if gap <= get_gap_tolerance(value) + BALANCE_TOLERANCE:
+    if gap <= get_gap_tolerance(value) + MASS_BALANCE_TOLERANCE:
         return prices, primal[:, 0]
     return None
 
@@ -250,7 +250,7 @@ def bound_grid_excess(program, solution):
     return max(solution.value - dual_value + above, 0.0)
 
 
-def bracket_distance(
+def bound_distance_above_and_below(
     score, ones, zeros, n_cells, gap, max_iter=20_000, check_interval=25
 ):
     """Return an upper and a lower bound that are at most `gap` apart.
@@ -265,7 +265,7 @@ def bracket_distance(
         min_X max_l sum X[u, j] (|u - v_j| + l_u B[u, j]),  B = 1 - u where y_j = 1,
         else -u,
     solved by the extragradient method, entropic in X, to the requested gap or
-    `max_iter`. Rounding (`_move_surplus_mass`) removes an imbalance at no more than its
+    `max_iter`. Rounding (`_move_surplus_mass_to_ends`) removes an imbalance at no more than its
     penalty; any l gives a lower bound.
     """
     # Atoms without mass have no constraint and would make log(q) infinite.
@@ -308,7 +308,7 @@ def bracket_distance(
                 reduced = cost + candidate[:, None] * balance
                 lower = max(lower, float(q @ reduced.min(axis=0)))
             for candidate in (sum_x / total, half_x):
-                rounded = _move_surplus_mass(candidate, u, ones, balance)
+                rounded = _move_surplus_mass_to_ends(candidate, u, ones, balance)
                 upper = min(upper, float((cost * rounded).sum()))
             if upper - lower <= gap:
                 break
@@ -321,7 +321,7 @@ def bracket_distance(
 
 
 class _CouplingSaddlePoint(NamedTuple):
-    """The saddle point problem of `bracket_distance`; `ratio` is of the two steps."""
+    """The saddle point problem of `bound_distance_above_and_below`; `ratio` is of the two steps."""
 
     cost: np.ndarray
     balance: np.ndarray
@@ -370,7 +370,7 @@ class _CouplingSaddlePoint(NamedTuple):
         return log, np.clip(m + step * self.ratio * slope_l, -1, 1)
 
 
-def _move_surplus_mass(x, u, ones, balance):
+def _move_surplus_mass_to_ends(x, u, ones, balance):
     """Move surplus label-1 mass of a row to u = 1 and surplus label-0 mass to u = 0."""
     # Label-1 mass fits at u = 1 and label-0 mass at u = 0 without violating
     # calibration, so the rounded coupling is feasible: a rounding procedure in the

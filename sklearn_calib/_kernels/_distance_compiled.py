@@ -20,7 +20,7 @@ from ._compile import compile_helper, compile_kernel
 
 # The imbalance of masses that may remain in the gap: sums of prices times what rounding
 # leaves.
-BALANCE_TOLERANCE = 1e-9
+MASS_BALANCE_TOLERANCE = 1e-9
 # A step goes this fraction of the way to where a variable would become 0.
 _BOUNDARY_STEP_FRACTION = 0.995
 # A corrected step shorter than this counts as blocked.
@@ -75,7 +75,7 @@ def run_interior_point(
         enough = 1e-9 * abs(value) + 1e-12
         if gap <= enough or iteration == max_iter:
             break
-        if product <= enough and gap <= enough + BALANCE_TOLERANCE:
+        if product <= enough and gap <= enough + MASS_BALANCE_TOLERANCE:
             # The remaining imbalance is rounding and no longer falls.
             break
         _eliminate_points(grid, primal, slack, factor)

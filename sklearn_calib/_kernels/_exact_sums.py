@@ -40,6 +40,6 @@ def _convert_float_to_sum(number):
     return (above << SUM_FRACTION_BITS) // below
 
 
-def add_sums(sums, other_sums):
+def add_sum_lists(sums, other_sums):
     """Add two lists of sums."""
     return [left + right for left, right in zip(sums, other_sums, strict=True)]

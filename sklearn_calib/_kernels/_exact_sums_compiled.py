@@ -12,10 +12,10 @@ from ._exact_sums import SUM_FRACTION_BITS, convert_floats_to_sums
 # The integers of so many terms cannot overflow when they are added.
 CHUNK_ROWS = 8192
 # The number of bits behind the binary point in the first and in the second integer.
-_HIGH_BITS = 40
-_LOW_BITS = 44
-_HIGH_SCALE = 2.0**_HIGH_BITS
-_LOW_SCALE = 2.0**_LOW_BITS
+_HIGH_FRACTION_BITS = 40
+_LOW_FRACTION_BITS = 44
+_HIGH_SCALE = 2.0**_HIGH_FRACTION_BITS
+_LOW_SCALE = 2.0**_LOW_FRACTION_BITS
 # After this number has been added to another one, the last bits hold the whole part of
 # that one.
 _ROUNDING_ADDEND = 1.5 * 2.0**52
@@ -38,7 +38,7 @@ def count_chunks(n_rows):
     return -(-n_rows // CHUNK_ROWS)
 
 
-def sum_exactly(columns):
+def sum_to_exact_integers(columns):
     """Sum each column of a float64 array of shape (n_columns, n_rows) exactly."""
     levels = np.zeros(
         (count_chunks(columns.shape[1]), len(columns), _MAX_EXPONENT_LEVELS, 2),
@@ -46,7 +46,7 @@ def sum_exactly(columns):
     )
     # Terms that are too large for the levels are added exactly.
     # Python integers hold any exponent, at the cost of a slow loop.
-    if not _sum_by_bit_levels(columns, np.empty(CHUNK_ROWS), levels):
+    if not _fill_bit_level_sums(columns, np.empty(CHUNK_ROWS), levels):
         return [sum(convert_floats_to_sums(column)) for column in columns]
     sums = [0] * len(columns)
     used = np.nonzero(levels[..., 1])
@@ -58,7 +58,7 @@ def sum_exactly(columns):
 
 
 @compile_kernel
-def _sum_by_bit_levels(columns, remainder, levels):
+def _fill_bit_level_sums(columns, remainder, levels):
     """Sum chunks by bits that are added as integers.
 
     Returns whether all terms are small enough.
@@ -163,9 +163,9 @@ def join_integers(parts):
     """Return sums of integers of `split_to_integers`, of shape (n_chunks, n_sums, 2)."""
     high_words = (parts >> 32).sum(axis=0).tolist()
     low_words = (parts & _WORD_MASK).sum(axis=0).tolist()
-    shift = SUM_FRACTION_BITS - _HIGH_BITS - _LOW_BITS
+    shift = SUM_FRACTION_BITS - _HIGH_FRACTION_BITS - _LOW_FRACTION_BITS
     return [
-        ((h1 << 32) + h0 << _LOW_BITS) + (l1 << 32) + l0 << shift
+        ((h1 << 32) + h0 << _LOW_FRACTION_BITS) + (l1 << 32) + l0 << shift
         for (h1, l1), (h0, l0) in zip(high_words, low_words, strict=True)
     ]
 
@@ -175,7 +175,7 @@ def join_integers(parts):
 N_ROW_TERMS = 8
 
 
-def compute_joint_terms(columns, y_encoded):
+def compute_row_loss_terms(columns, y_encoded):
     """Return losses of rows, and the moments of losses of labels drawn from them.
 
     Parameters

@@ -19,10 +19,10 @@ _NORMAL_WEIGHTS /= _NORMAL_WEIGHTS.sum()
 _LOGISTIC_NODES = np.linspace(-32, 32, 101)
 _LOGISTIC_WEIGHTS = expit(_LOGISTIC_NODES) * expit(-_LOGISTIC_NODES)
 _LOGISTIC_WEIGHTS /= _LOGISTIC_WEIGHTS.sum()
-_MAX_NORMAL_TAU = 3.0
+_MAX_TAU_FOR_NORMAL_NODES = 3.0
 # From so many rows on, values are interpolated in a table of this step.
 _TABLE_STEP = 0.01
-_MIN_TABLE_ROWS = 20_000
+_MIN_ROWS_TO_INTERPOLATE = 20_000
 # The largest node for any link; the normal distribution has a mass of 1e-16 beyond.
 _MAX_NODE_DEVIATIONS = 8.3
 
@@ -40,24 +40,26 @@ def map_in_blocks(function, mu, block_size):
     return tuple(np.concatenate(blocks) for blocks in zip(*block_values, strict=True))
 
 
-def average_logistic(mu, tau):
+def average_logistic_and_derivatives(mu, tau):
     """Average s(t) = 1 / (1 + exp(-t)).
 
     Many rows are interpolated in a table, to 1e-11.
     """
     # A table is cheaper if it has fewer nodes than there are rows.
-    if len(mu) > _MIN_TABLE_ROWS and np.ptp(mu) / _TABLE_STEP < len(mu):
-        return _interpolate_table(mu, tau)
-    return _average_by_quadrature(mu, tau)
+    if len(mu) > _MIN_ROWS_TO_INTERPOLATE and np.ptp(mu) / _TABLE_STEP < len(mu):
+        return _interpolate_logistic_mean(mu, tau)
+    return _average_logistic_by_quadrature(mu, tau)
 
 
-def _average_by_quadrature(mu, tau):
-    return map_in_blocks(lambda block: _sum_quadrature_nodes(block, tau), mu, 4096)
+def _average_logistic_by_quadrature(mu, tau):
+    return map_in_blocks(
+        lambda block: _sum_logistic_quadrature_nodes(block, tau), mu, 4096
+    )
 
 
-def _sum_quadrature_nodes(mu, tau):
+def _sum_logistic_quadrature_nodes(mu, tau):
     """Sum over normal nodes if tau is small, else over logistic nodes."""
-    if tau <= _MAX_NORMAL_TAU:
+    if tau <= _MAX_TAU_FOR_NORMAL_NODES:
         # The trapezoid rule converges geometrically for functions that are analytic in
         # a strip. The poles of the logistic function come closer as tau grows, hence
         # the other form beyond tau = 3.
@@ -77,11 +79,11 @@ def _sum_quadrature_nodes(mu, tau):
     )
 
 
-def _interpolate_table(mu, tau):
+def _interpolate_logistic_mean(mu, tau):
     """Interpolate by cubics on a grid of mu; d slope / d mu is spread / tau, exactly."""
     low = mu.min()
     nodes = np.arange(low, mu.max() + 3 * _TABLE_STEP, _TABLE_STEP)
-    value, slope, spread = _average_by_quadrature(nodes, tau)
+    value, slope, spread = _average_logistic_by_quadrature(nodes, tau)
     bend = np.gradient(spread, _TABLE_STEP, edge_order=2)
     # Stein's identity E[Z s'(mu + tau Z)] = tau E[s''(mu + tau Z)] gives this
     # derivative without differences.
@@ -101,7 +103,7 @@ def _interpolate_table(mu, tau):
     return tuple(parts)
 
 
-def average_clipped_relu(mu, tau):
+def average_clipped_relu_and_derivatives(mu, tau):
     """Average s(t) = min(max(t, 0), 1), in closed form."""
     if tau == 0:
         inside = (mu > 0) & (mu < 1)
@@ -130,7 +132,7 @@ def make_numerical_average(link):
     weight = np.tile(weights, 128) * compute_normal_density(z)
     weight /= weight.sum()
 
-    def average_link(mu, tau):
+    def average_link_and_derivatives(mu, tau):
         def average_block(mu):
             t = mu[:, None] + tau * z
             # The derivative of the user's link is not known; a central difference has
@@ -140,14 +142,14 @@ def make_numerical_average(link):
 
         return map_in_blocks(average_block, mu, 512)
 
-    return average_link
+    return average_link_and_derivatives
 
 
 # The centre of symmetry c of each link s: s(c + t) = 1 - s(c - t).
 SYMMETRY_CENTRE_BY_LINK = {"logit": 0.0, "probit": 0.0, "clipped_relu": 0.5}
 
 
-def log_average_logistic(mu, tau):
+def log_average_logistic_and_derivatives(mu, tau):
     """Return the logarithm of the mean, exact in the lower tail, and its derivatives.
 
     Below -tau^2 / 2 by E s(mu + tau Z) = exp(mu + tau^2 / 2) E s(-mu - tau^2 + tau Z),
@@ -158,13 +160,15 @@ def log_average_logistic(mu, tau):
     low = mu < -(tau**2) / 2
     # Beyond the upper limit the mean is 1 in float64.
     mirrored = np.minimum(np.where(low, -mu - tau**2, mu), 60.0 + 8 * tau)
-    log, by_mu, by_tau = _take_log_with_derivatives(average_logistic, mirrored, tau)
+    log, by_mu, by_tau = _take_log_with_derivatives(
+        average_logistic_and_derivatives, mirrored, tau
+    )
     log = log + np.where(low, mu + tau**2 / 2, 0.0)
     by_tau = np.where(low, tau + by_tau - 2 * tau * by_mu, by_tau)
     return log, np.where(low, 1 - by_mu, by_mu), by_tau
 
 
-def log_average_probit(mu, tau):
+def log_average_probit_and_derivatives(mu, tau):
     """Return the same for the standard normal distribution function."""
     # E Phi(mu + tau Z) = Phi(mu / sqrt(1 + tau^2)). This makes Platt scaling and
     # angular calibration agree for a probit link: Li and Sur (2025), theorem 5 and eq.
@@ -189,9 +193,11 @@ def _take_log_with_derivatives(expected, mu, tau):
 
 
 _LOG_MEAN_FUNCTIONS = {
-    "logit": log_average_logistic,
-    "probit": log_average_probit,
-    "clipped_relu": partial(_take_log_with_derivatives, average_clipped_relu),
+    "logit": log_average_logistic_and_derivatives,
+    "probit": log_average_probit_and_derivatives,
+    "clipped_relu": partial(
+        _take_log_with_derivatives, average_clipped_relu_and_derivatives
+    ),
 }
 
 
@@ -212,7 +218,7 @@ def compute_label_log_proba_and_derivatives(link, mu, tau, positive):
     return log, np.where(positive, by_mu, -by_mu), by_tau
 
 
-def compute_label_proba(link, mu, tau):
+def compute_both_label_proba(link, mu, tau):
     """Return probabilities of negatives and positives.
 
     The smaller one has all its digits.

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def compute_mean_moments(proba, values, weight_fraction):
+def compute_expected_mean_and_sd(proba, values, weight_fraction):
     """Return mean and deviation of the mean of one value per row.
 
     The value depends on the label; `values` has the shape (n, k).
@@ -14,7 +14,7 @@ def compute_mean_moments(proba, values, weight_fraction):
     return float(weight_fraction @ expected), float(deviation)
 
 
-def compute_precision_moments(p, acts, weight_fraction):
+def compute_expected_precision_and_sd(p, acts, weight_fraction):
     """Return mean and deviation of the precision; NaN if no row is acted on."""
     acted_fraction = weight_fraction * acts
     total = acted_fraction.sum()
@@ -24,7 +24,7 @@ def compute_precision_moments(p, acts, weight_fraction):
     return float(acted_fraction @ p / total), float(deviation)
 
 
-def compute_recall_moments(p, acts, weight_fraction):
+def compute_expected_recall_and_sd(p, acts, weight_fraction):
     """Return mean and deviation of the recall, a ratio of two sums of labels."""
     total = weight_fraction @ p
     if total == 0:
@@ -37,7 +37,7 @@ def compute_recall_moments(p, acts, weight_fraction):
     return float(value), float(deviation)
 
 
-def compute_auc_moments(score, p, weight_fraction):
+def compute_expected_auc_and_sd(score, p, weight_fraction):
     """Return mean and deviation of the AUC, ties counting half.
 
     The ratio of sums over pairs of rows i != j; its standard deviation is that of the

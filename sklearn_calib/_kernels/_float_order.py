@@ -41,7 +41,7 @@ def decode_floats(keys: Any, dtype: str) -> Any:
     return bits.view(real).astype(np.float64) + 0.0
 
 
-def find_crossings(
+def find_level_crossing_keys(
     value: ValueFunction, starts: Any, stops: Any, levels: Any, dtype: str
 ) -> tuple[Any, ...]:
     """Find where a function passes levels, in ranges of keys on which it is monotone.
@@ -109,7 +109,7 @@ def find_first_key_beyond(
     return high
 
 
-def keep_largest_per_key(
+def keep_largest_value_per_cell(
     values: Any, counts: Any, shift: int = 0
 ) -> tuple[Any, Any, int]:
     """Keep the largest of the values whose keys agree but for `shift` bits.

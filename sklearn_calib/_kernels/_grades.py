@@ -10,7 +10,7 @@ from scipy.stats import binom
 from ._proportion import compute_upper_bound
 
 # The hypergeometric sampler of numpy accepts fewer rows than this.
-_MAX_NUMPY_ROWS = 10**9
+_MAX_NUMPY_HYPERGEOMETRIC_ROWS = 10**9
 
 
 def compute_jeffreys_p(events, rows, probability):
@@ -23,7 +23,7 @@ def compute_jeffreys_p(events, rows, probability):
     return betainc(events + 0.5, rows - events + 0.5, probability)
 
 
-def compute_binomial_p(events, rows, probability):
+def compute_upper_binomial_p(events, rows, probability):
     """Return P(X >= k) of a binomial distribution."""
     # P(X >= k) is an incomplete beta function for k >= 1; for k = 0 it is 1, and its
     # first argument would be 0.
@@ -34,12 +34,12 @@ def compute_binomial_p(events, rows, probability):
 
 def compute_two_sided_p(events, rows, probability):
     """Return twice the smaller of P(X >= k) and P(X <= k), at most 1."""
-    above = compute_binomial_p(events, rows, probability)
+    above = compute_upper_binomial_p(events, rows, probability)
     below = binom.cdf(events, rows, probability)
     return np.minimum(1.0, 2 * np.minimum(above, below))
 
 
-def compute_portfolio_p(events, rows, probability):
+def compute_total_events_p(events, rows, probability):
     """Return the two-sided p-value of the number of events of all grades together.
 
     Its distribution is the binomial one with the mean and the variance of the sum:
@@ -54,12 +54,12 @@ def compute_portfolio_p(events, rows, probability):
     # the same mean and variance approximates it.
     mean_rate = rows @ probability**2 / mean
     size = max(mean / mean_rate, total)
-    above = compute_binomial_p(total, size, mean_rate)
+    above = compute_upper_binomial_p(total, size, mean_rate)
     below = betainc(max(size - total, 1e-9), total + 1, 1 - mean_rate)
     return float(min(1.0, 2 * min(above, below)))
 
 
-def compute_joint_p(events, rows, probability):
+def compute_smallest_p_chance(events, rows, probability):
     """Return the probability that the smallest p-value of all grades is this small.
 
     Events are whole numbers: what is this rare in another grade, either tail at most
@@ -76,7 +76,7 @@ def compute_joint_p(events, rows, probability):
     return float(abs(np.expm1(log_none)))
 
 
-def compute_prudent_rates(events, rows, level):
+def compute_pluto_tasche_upper_rates(events, rows, level):
     """Return most prudent rates from the best grade to the worst.
 
     They are upper bounds that do not decrease.
@@ -157,7 +157,7 @@ def draw_event_counts(rows, n_events, size, rng):
     numpy draws of fewer than 1e9 rows; of more, the binomial distribution of each grade
     in turn is narrowed to what the other grades make of the rest.
     """
-    if rows.sum() < _MAX_NUMPY_ROWS:
+    if rows.sum() < _MAX_NUMPY_HYPERGEOMETRIC_ROWS:
         return rng.multivariate_hypergeometric(rows, n_events, size, method="marginals")
     drawn = np.zeros((size, len(rows)), dtype=np.int64)
     # Drawing one grade after the other gives the same distribution for any number of

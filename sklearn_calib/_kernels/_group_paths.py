@@ -18,7 +18,9 @@ DRAWS_PER_BLOCK = 16
 
 
 @compile_kernel
-def fill_standardised_paths(residual, step, log_odds, cells, starts, scales, work, out):
+def fill_path_ranges_ends_and_tilts(
+    residual, step, log_odds, cells, starts, scales, work, out
+):
     """Fill in range, end and tilt of each path, over its standard deviation.
 
     Parameters
@@ -131,27 +133,27 @@ class _CellGroup(NamedTuple):
 
 
 @compile_helper
-def _compute_event_excess(a, t, group):
+def _compute_event_excess(shift, n_deviations, group):
     """Return the events above those expected at log-odds + a, less t deviations."""
     # The variance is that under the shifted probabilities, so the interval inverts a
     # score test and stays within the possible shifts.
     expected = variance = 0.0
     for k in range(group.start, group.end):
         i = group.cells[k]
-        q = _compute_expit(group.log_odds[i] + a)
+        q = _compute_expit(group.log_odds[i] + shift)
         expected += group.weight[i] * q
         variance += group.squares[i] * q * (1.0 - q)
-    return group.events - expected - t * math.sqrt(variance)
+    return group.events - expected - n_deviations * math.sqrt(variance)
 
 
 @compile_helper
-def _find_shift(t, guess, step, group):
+def _find_log_odds_shift(n_deviations, guess, step, group):
     """Find the shift of the log-odds where `_compute_event_excess` is 0.
 
     The root is bracketed, then found by regula falsi (Illinois).
     """
     a = guess
-    fa = _compute_event_excess(guess, t, group)
+    fa = _compute_event_excess(guess, n_deviations, group)
     if fa == 0.0:
         return a
     step = abs(step) if fa > 0.0 else -abs(step)
@@ -166,12 +168,12 @@ def _find_shift(t, guess, step, group):
         if abs(b) > 800.0:
             return math.inf if step > 0.0 else -math.inf
         step *= 2.0
-        fb = _compute_event_excess(b, t, group)
+        fb = _compute_event_excess(b, n_deviations, group)
     for _ in range(200):
         c = b - fb * (b - a) / (fb - fa)
         if not min(a, b) < c < max(a, b):
             c = 0.5 * (a + b)
-        fc = _compute_event_excess(c, t, group)
+        fc = _compute_event_excess(c, n_deviations, group)
         if fc * fb < 0.0:
             a = b
             fa = fb
@@ -256,7 +258,7 @@ def _fit_line(log_odds, event_weight, weight, squares, cells, start, end, out):
 
 
 @compile_kernel
-def fit_groups(
+def fill_group_logistic_fits(
     log_odds, event_weight, weight, squares, cells, starts, moments, critical, work, out
 ):
     """Fit logistic models of each group into `out`, of shape (8, n_groups).
@@ -297,7 +299,7 @@ def fit_groups(
         if has_both:
             guess = (events - expected) * step * step
             guess = min(max(guess, -5.0), 5.0)
-            shift = _find_shift(0.0, guess, step, group)
+            shift = _find_log_odds_shift(0.0, guess, step, group)
         # The variance of the shift is that of a sandwich: the variance of the events
         # over the squared information.
         information = meat = 0.0
@@ -315,7 +317,7 @@ def fit_groups(
             # If all labels are equal, only one end of the interval is finite.
             if has_both or (side == 0) == (shift > 0.0):
                 step = max(critical * out[1, g], 1e-3) if has_both else 1.0
-                edge = _find_shift(t, near, step, group)
+                edge = _find_log_odds_shift(t, near, step, group)
             out[2 + side, g] = edge
             count = 0.0
             for k in range(start, end):

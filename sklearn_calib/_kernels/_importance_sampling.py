@@ -20,7 +20,7 @@ _MAX_BLOCK_ENTRIES = 1 << 20
 _WIDTH_TOLERANCE = 1e-12
 
 
-def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
+def compute_path_range_p_value(proba, trials, events, weight, n_draws, rng):
     """Return a p-value of the range of the path.
 
     The path is the cumulative sum of the events less the expected ones.
@@ -50,7 +50,7 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
     logs = (n * np.log(normaliser)).sum(axis=1)
     drawn_from = np.minimum(p * np.exp(tilts * w) / normaliser, 1)
 
-    def weigh_paths(counts):
+    def compute_path_ratios_and_ranges(counts):
         ratio = (counts * w) @ tilts.T - logs
         path = np.cumsum((counts - n * p) * w, axis=1)[:, ends]
         width = np.maximum(path.max(axis=1), 0) - np.minimum(path.min(axis=1), 0)
@@ -60,7 +60,7 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
 
     # The observed labels count as one of the draws, which makes the p-value valid for
     # any number of draws.
-    (total,), (width,) = weigh_paths(y[None, :])
+    (total,), (width,) = compute_path_ratios_and_ranges(y[None, :])
     step = max(1, _MAX_BLOCK_ENTRIES // len(p))
     for start in range(0, n_draws, step):
         chosen = rng.integers(len(tilts), size=min(step, n_draws - start))
@@ -68,7 +68,7 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
             counts = rng.random((len(chosen), len(p))) < drawn_from[chosen]
         else:
             counts = rng.binomial(n, drawn_from[chosen])
-        ratio, widths = weigh_paths(counts.astype(float))
+        ratio, widths = compute_path_ratios_and_ranges(counts.astype(float))
         total += ratio[widths >= width * (1 - _WIDTH_TOLERANCE)].sum()
     return min(float(total) / (n_draws + 1), 1.0)
 

@@ -27,7 +27,7 @@ class ConfusionTable(NamedTuple):
     rows: FloatArray
 
 
-def select_predictions(proba: FloatArray, hard: bool) -> FloatArray:
+def make_hard_or_soft_predictions(proba: FloatArray, hard: bool) -> FloatArray:
     """Return the compared predictions: probabilities, or 1 for the largest of them."""
     plain_proba = np.asarray(proba)
     return (
@@ -47,17 +47,17 @@ def estimate_confusion(
     # frequencies of the labelled rows.
     class_weight = weight / np.where(mass > 0, mass, 1.0)[y_encoded]
 
-    def average_by_class(columns):
+    def average_within_classes(columns):
         return np.array(
             [np.bincount(y_encoded, class_weight * column, k) for column in columns]
         )
 
-    class_means = average_by_class(proba.T)
+    class_means = average_within_classes(proba.T)
     class_square_means = None
     # A singular matrix means that the predictions do not distinguish some classes,
     # whose frequencies then cannot be estimated.
     if (mass > 0).all() and np.linalg.cond(class_means) < _MAX_CONDITION_NUMBER:
-        class_square_means = average_by_class(
+        class_square_means = average_within_classes(
             (np.linalg.inv(class_means) @ proba.T) ** 2
         )
     total = np.bincount(y_encoded, class_weight**2, k)
@@ -76,7 +76,7 @@ def clip_to_simplex(raw: FloatArray) -> FloatArray:
     return clipped / clipped.sum()
 
 
-def estimate_confusion_prior(
+def estimate_prior_se_and_interval(
     confusion: ConfusionTable, proba: FloatArray, weight: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Solve class_means @ b = mean prediction for the frequencies b.
@@ -107,7 +107,7 @@ def estimate_confusion_prior(
     # interval solves a quadratic equation and does not collapse at 0.
     z2 = ndtri((1 - level) / 2) ** 2
 
-    def compute_variance(c, t):
+    def compute_class_variance(c, t):
         other_classes = np.delete(np.arange(k), c)
         others_total = prior[other_classes].sum()
         b = np.empty(k)
@@ -122,9 +122,9 @@ def estimate_confusion_prior(
 
     interval = np.empty((k, 2))
     for c in range(k):
-        v0 = compute_variance(c, 0.0)
-        v1 = compute_variance(c, 1.0)
-        v_half = compute_variance(c, 0.5)
+        v0 = compute_class_variance(c, 0.0)
+        v1 = compute_class_variance(c, 1.0)
+        v_half = compute_class_variance(c, 0.5)
         bend = 2 * v0 + 2 * v1 - 4 * v_half
         interval[c] = _find_nonpositive_range(
             1 - z2 * bend, -2 * raw[c] - z2 * (v1 - v0 - bend), raw[c] ** 2 - z2 * v0
@@ -160,7 +160,7 @@ def estimate_regularised_prior(
     deviation = np.log(2 * k / 0.05) / confusion.rows.sum()
     rho = penalty * 3 * (2 * deviation / 3 + np.sqrt(2 * deviation))
 
-    def fit_change(log_ridge):
+    def fit_relative_weight_change(log_ridge):
         """Minimise ||C theta - miss||^2 + ridge ||theta||^2 over theta >= -1."""
         ridge = np.sqrt(np.exp(log_ridge))
         # Ridge regression as least squares with extra rows; nonnegative weights are
@@ -169,23 +169,25 @@ def estimate_regularised_prior(
         wanted = np.concatenate([mismatch + joint.sum(axis=1), np.full(k, ridge)])
         return nnls(table, wanted, maxiter=30 * k + 100)[0] - 1.0
 
-    def measure_slack(log_ridge):
+    def measure_ridge_mismatch(log_ridge):
         """Return 0 if the ridge is the one that norms without squares imply."""
-        theta = fit_change(log_ridge)
+        theta = fit_relative_weight_change(log_ridge)
         residual = np.linalg.norm(joint @ theta - mismatch)
         return np.exp(log_ridge) * np.linalg.norm(theta) - rho * residual
 
     low = -60.0
     high = 30.0
-    if not mismatch.any() or rho == 0 or measure_slack(low) > 0:
-        theta = fit_change(low) if mismatch.any() else np.zeros(k)
-    elif measure_slack(high) < 0:
+    if not mismatch.any() or rho == 0 or measure_ridge_mismatch(low) > 0:
+        theta = fit_relative_weight_change(low) if mismatch.any() else np.zeros(k)
+    elif measure_ridge_mismatch(high) < 0:
         # The penalty keeps all weights at 1.
         theta = np.zeros(k)
     else:
         # The paper penalises norms, not squares. For one value of the ridge both
         # problems have the same solution.
-        theta = fit_change(brentq(measure_slack, low, high, xtol=1e-13))
+        theta = fit_relative_weight_change(
+            brentq(measure_ridge_mismatch, low, high, xtol=1e-13)
+        )
     return clip_to_simplex((1.0 + theta) * confusion.frequencies)
 
 
@@ -193,7 +195,7 @@ def estimate_regularised_prior(
 MIN_EXPORTED_LOG = -1e30
 
 
-def compute_log_ratio(
+def compute_scaled_log_ratio(
     prior: FloatArray, source: FloatArray, strength: float
 ) -> FloatArray:
     """Return strength log(prior / source), -inf if prior is 0."""

@@ -53,7 +53,7 @@ class CorrectionRule(NamedTuple):
     max_iter: int = 100_000
 
 
-class SinglePool:
+class WholeSampleEstimates:
     """Every estimate from the whole sample: sums over cells."""
 
     def __init__(self, labels):
@@ -63,7 +63,7 @@ class SinglePool:
         self.labels[kept] += self.labels[gone]
 
 
-class SplitPools:
+class SplitSampleEstimates:
     """The paper's: groups of 2^i cells are estimated from pool i, once, when they arise.
 
     Each group of predictions is a union of such sets whose sizes are the binary digits
@@ -75,7 +75,7 @@ class SplitPools:
         self.noise = noise
         b = pools[0].shape[0]
         self.parts = [
-            {0: ([cell], self._estimate_labels(0, [cell]))} for cell in range(b)
+            {0: ([cell], self._estimate_label_masses(0, [cell]))} for cell in range(b)
         ]
         self.labels = np.array([parts[0][1] for parts in self.parts])
 
@@ -89,13 +89,13 @@ class SplitPools:
             while power in pools:
                 cells = sorted(pools.pop(power)[0] + pool_cells[0])
                 power += 1
-                pool_cells = cells, self._estimate_labels(power, cells)
+                pool_cells = cells, self._estimate_label_masses(power, cells)
             pools[power] = pool_cells
         self.parts[gone] = {}
         self.labels[kept] = sum(estimate for _, estimate in pools.values())
 
-    def _estimate_labels(self, power, cells):
-        labels = self.pools[power][cells].sum(axis=0)
+    def _estimate_label_masses(self, pool_number, cells):
+        labels = self.pools[pool_number][cells].sum(axis=0)
         # The noise is that of the proof of lemma 9 (differential privacy), with which
         # lemma 4 bounds adaptive estimates.
         if self.noise is not None:
@@ -103,7 +103,7 @@ class SplitPools:
         return np.clip(labels, 0, 1)
 
 
-def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
+def correct_and_merge_cells(cell_levels, labels, first, rule, estimates=None):
     """Correct and merge groups of heavy cells until no error exceeds the tolerance.
 
     Parameters
@@ -116,11 +116,11 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
     first : ndarray of shape (b, k)
         The first prediction of each cell.
     rule : CorrectionRule
-    estimates : SinglePool or SplitPools, default=None
+    estimates : WholeSampleEstimates or SplitSampleEstimates, default=None
         One pool of the labels by default.
     """
     b = len(cell_levels)
-    estimates = SinglePool(labels) if estimates is None else estimates
+    estimates = WholeSampleEstimates(labels) if estimates is None else estimates
     labels = estimates.labels
     prediction = first.copy()
     first = first.copy()

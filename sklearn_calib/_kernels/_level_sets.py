@@ -14,7 +14,7 @@ import numpy as np
 MAX_LEVELS = 5000
 
 
-def get_cell_tolerance(p, epsilon):
+def get_max_cell_error(p, epsilon):
     """Return beta with 2 beta^(p - 1) = epsilon^p.
 
     If no cell is off by more, the l_p error is at most epsilon.
@@ -40,7 +40,7 @@ def compute_levels(proba, n_levels):
     return np.floor(scaled + get_integer_snap_width(n_levels)).astype(np.int64)
 
 
-def round_to_simplex(level, n_levels):
+def convert_levels_to_proba(level, n_levels):
     """Return the member of a level set that is nearest to the simplex.
 
     The rest n_levels - sum(m) is spread evenly; it is below the number of classes, so
@@ -68,7 +68,7 @@ def project_to_simplex(vector):
     return np.maximum(vector - shift[size], 0)
 
 
-def group_rows(table, n_levels, seed=0):
+def sort_rows_into_level_runs(table, n_levels, seed=0):
     """Group rows of equal level: (order, starts), the groups being runs of `order`.
 
     Levels are hashed to 64 bits, sorted, and compared with those of the first row of
@@ -93,7 +93,7 @@ def group_rows(table, n_levels, seed=0):
         seed += 1
 
 
-def find_cells(table, n_levels, cells, slack=None, seed=0):
+def find_row_cell_indices(table, n_levels, cells, slack=None, seed=0):
     """Return the position of the level of each row among `cells` (b, k), or -1."""
     from ._level_sets_compiled import confirm_candidate_cells, hash_rows
 
@@ -104,7 +104,7 @@ def find_cells(table, n_levels, cells, slack=None, seed=0):
     keys = (cells.astype(np.uint64) * multipliers).sum(axis=1, dtype=np.uint64)
     order = np.argsort(keys, kind="stable")
     if (keys[order[1:]] == keys[order[:-1]]).any():
-        return find_cells(table, n_levels, cells, slack, seed + 1)
+        return find_row_cell_indices(table, n_levels, cells, slack, seed + 1)
     size = float(n_levels)
     slack = get_integer_snap_width(n_levels) if slack is None else slack
     row_keys = hash_rows(table, size, slack, multipliers)

@@ -10,7 +10,7 @@ from ._compile import compile_helper, compile_kernel
 
 
 @compile_helper
-def _get_row_scale(row):
+def _compute_inverse_row_sum(row):
     total = 0.0
     for j in range(len(row)):
         total += max(np.float64(row[j]), 0.0)
@@ -37,7 +37,7 @@ def hash_rows(table, n_levels, slack, multipliers):
 @compile_kernel
 def _hash_each_row(table, n_levels, slack, multipliers, keys):
     for i in range(len(table)):
-        scale = n_levels * _get_row_scale(table[i])
+        scale = n_levels * _compute_inverse_row_sum(table[i])
         key = np.uint64(0)
         for j in range(table.shape[1]):
             m = _get_level(table[i, j], scale, slack)
@@ -67,7 +67,7 @@ def _have_runs_equal_levels(table, n_levels, slack, order, starts, level):
             continue
         for position in range(starts[g], end):
             i = order[position]
-            scale = n_levels * _get_row_scale(table[i])
+            scale = n_levels * _compute_inverse_row_sum(table[i])
             for j in range(len(level)):
                 m = _get_level(table[i, j], scale, slack)
                 if position == starts[g]:
@@ -94,7 +94,7 @@ def _raise_magnitude_to_power(value, p):
     return value**p
 
 
-def sum_gap_powers(table, y_encoded, weight, order, starts, p):
+def sum_gap_powers_and_squares(table, y_encoded, weight, order, starts, p):
     """Return the sum of p-th powers of the cells' gaps, and that of the rows' squares.
 
     For p = inf the first number is the largest gap.
@@ -103,7 +103,7 @@ def sum_gap_powers(table, y_encoded, weight, order, starts, p):
     second number is the sum of squares over single rows, which an unbiased estimate for
     p = 2 takes off.
     """
-    return _sum_gap_powers(
+    return _sum_gap_powers_and_squares(
         table,
         y_encoded,
         weight,
@@ -115,7 +115,7 @@ def sum_gap_powers(table, y_encoded, weight, order, starts, p):
 
 
 @compile_kernel
-def _sum_gap_powers(table, y_encoded, weight, order, starts, p, gap):
+def _sum_gap_powers_and_squares(table, y_encoded, weight, order, starts, p, gap):
     """Add the powers of the gaps run by run; `gap` is overwritten."""
     k = len(gap)
     total = 0.0
@@ -127,7 +127,7 @@ def _sum_gap_powers(table, y_encoded, weight, order, starts, p, gap):
             gap[j] = 0.0
         for position in range(starts[g], end):
             i = order[position]
-            scale = _get_row_scale(table[i])
+            scale = _compute_inverse_row_sum(table[i])
             for j in range(k):
                 # Negative entries are rounding errors; the scale makes the row sum to
                 # 1.
@@ -159,7 +159,7 @@ def _draw_each_label(table, uniform, y_encoded):
     """Subtract probabilities from the uniform number until it is negative."""
     for i in range(len(table)):
         # Scaling the uniform number by the sum of the row avoids dividing each entry.
-        remaining = uniform[i] / _get_row_scale(table[i])
+        remaining = uniform[i] / _compute_inverse_row_sum(table[i])
         last = 0
         for j in range(table.shape[1]):
             mass = max(np.float64(table[i, j]), 0.0)
@@ -179,7 +179,7 @@ def confirm_candidate_cells(table, n_levels, slack, cells, candidate, index):
     for i in range(len(table)):
         if candidate[i] < 0:
             continue
-        scale = n_levels * _get_row_scale(table[i])
+        scale = n_levels * _compute_inverse_row_sum(table[i])
         is_equal = True
         for j in range(table.shape[1]):
             if _get_level(table[i, j], scale, slack) != cells[candidate[i], j]:

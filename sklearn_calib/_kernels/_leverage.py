@@ -21,7 +21,7 @@ MAX_SQUARED_CENTRE_RATIO = 100
 MIN_CURVATURE_TIMES_NORM = 1e-4
 
 
-def compute_leverages(X, curvature, penalty, intercept, dual=None):
+def compute_leverages_and_complements(X, curvature, penalty, intercept, dual=None):
     """Return leverages h of all rows, and m = 1 - D h with all its digits.
 
     X has the shape (n, d), dense or sparse. `dual` forces a form; otherwise the cheaper
@@ -44,14 +44,14 @@ def compute_leverages(X, curvature, penalty, intercept, dual=None):
         costs = size**2 * d + 2 * size**3 / 3, 2 * n_rows * d**2 + d**3 / 3
         dual = penalty > 0 and costs[0] < costs[1]
     if dual:
-        h, m = _compute_dual(X, curvature, penalty, centre, curved)
+        h, m = _compute_dual_leverages(X, curvature, penalty, centre, curved)
     else:
-        h = _compute_primal(X, curvature, penalty, centre)
+        h = _compute_primal_leverages(X, curvature, penalty, centre)
         m = 1 - curvature * h
     return h + level, m - curvature * level
 
 
-def _compute_primal(X, curvature, penalty, centre):
+def _compute_primal_leverages(X, curvature, penalty, centre):
     """Return the leverages from the factor of X'DX + P, by blocks of rows."""
     n, d = X.shape
     if sparse.issparse(X):
@@ -64,7 +64,7 @@ def _compute_primal(X, curvature, penalty, centre):
         hessian = rooted.T @ rooted
         del rooted
     hessian.flat[:: d + 1] += penalty
-    factor = _factor_primal(hessian)
+    factor = _factor_primal_in_place(hessian)
     h = np.empty(n)
     for block in make_row_slices(n, d):
         rows = _make_dense(X[block]) - centre
@@ -75,7 +75,7 @@ def _compute_primal(X, curvature, penalty, centre):
     return h
 
 
-def _compute_dual(X, curvature, penalty, centre, curved):
+def _compute_dual_leverages(X, curvature, penalty, centre, curved):
     """Return h, and m = diag(B^-1) for B = I + D^0.5 K D^0.5 over the curved rows.
 
     One array holds B, its factor and its inverse in turn.
@@ -94,7 +94,7 @@ def _compute_dual(X, curvature, penalty, centre, curved):
     root = np.sqrt(curvature[curved])
     inner *= root[:, None] / penalty
     inner *= root
-    factor = _factor_dual(inner)
+    factor = _factor_dual_in_place(inner)
     half = solve_triangular(
         factor, root[:, None] * cross, lower=True, check_finite=False
     )
@@ -144,7 +144,7 @@ def _compute_primal_blocks(X, curvature, penalty, centre, intercept):
             block_columns = slice(b * columns, (b + 1) * columns)
             hessian[block_rows, block_columns] = block
             hessian[block_columns, block_rows] = block.T
-    factor = _factor_primal(hessian)
+    factor = _factor_primal_in_place(hessian)
     J = np.empty((n, r, r))
     for row_block in make_row_slices(n, columns * r * r):
         size = len(rows[row_block])
@@ -174,7 +174,7 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
         root,
         optimize=True,
     ).reshape(n * r, n * r)
-    factor = _factor_dual(inner)
+    factor = _factor_dual_in_place(inner)
     right = np.einsum(
         "iab,ij->iajb",
         root,
@@ -197,9 +197,9 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
     return J
 
 
-def _factor_primal(hessian):
+def _factor_primal_in_place(hessian):
     scale = hessian.diagonal().max(initial=0.0)
-    factor = _factor_cholesky(hessian)
+    factor = _factor_cholesky_in_place(hessian)
     # The Cholesky factor of a singular matrix may exist by rounding; its smallest pivot
     # reveals it.
     if factor.diagonal().min(initial=np.inf) ** 2 < 1e-13 * scale:
@@ -207,15 +207,15 @@ def _factor_primal(hessian):
     return factor
 
 
-def _factor_dual(inner):
+def _factor_dual_in_place(inner):
     """Factor I + `inner` in its place."""
     inner.flat[:: len(inner) + 1] += 1
     if inner.diagonal().max(initial=0) > MAX_WEIGHTED_KERNEL_DIAGONAL:
         raise np.linalg.LinAlgError("m would be rounding noise")
-    return _factor_cholesky(inner)
+    return _factor_cholesky_in_place(inner)
 
 
-def _factor_cholesky(matrix):
+def _factor_cholesky_in_place(matrix):
     """Factor by Cholesky in place.
 
     The transpose is the same matrix in the order that LAPACK overwrites.

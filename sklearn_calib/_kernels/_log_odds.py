@@ -71,7 +71,9 @@ def round_to_36_bits(scores: FloatArray, least_exponent: int = -2000) -> FloatAr
     return np.ldexp(np.round(np.ldexp(scores, -last)), last)
 
 
-def find_smallest_rounded_beyond(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
+def find_smallest_input_rounding_beyond(
+    bounds: FloatArray, *, inclusive: bool
+) -> FloatArray:
     """Return the smallest log-odds that `round_to_36_bits` moves above bounds, or onto them.
 
     Steps at such edges give to numbers as they are what steps at the bounds give to
@@ -83,22 +85,22 @@ def find_smallest_rounded_beyond(bounds: FloatArray, *, inclusive: bool) -> Floa
         rounded = round_to_36_bits(x, 0)
         return rounded >= bounds if inclusive else rounded > bounds
 
-    def measure_step_below(x):
+    def measure_gap_to_rounded_below(x):
         """Return how far the next rounded number below lies."""
         _, exponent = np.frexp(np.nextafter(x, -np.inf))
         return np.ldexp(1.0, np.maximum(exponent, 0) - 36)
 
     target = round_to_36_bits(bounds, 0)
     target = np.where(
-        is_beyond_bounds(target), target, target + measure_step_below(-target)
+        is_beyond_bounds(target), target, target + measure_gap_to_rounded_below(-target)
     )
     # Numbers are rounded to the nearest one, so the preimage begins halfway below;
     # whether the midpoint belongs to it depends on rounding to even.
-    edge = target - measure_step_below(target) / 2
+    edge = target - measure_gap_to_rounded_below(target) / 2
     return np.where(is_beyond_bounds(edge), edge, np.nextafter(edge, np.inf))
 
 
-def round_second_proba(proba: FloatArray) -> FloatArray:
+def round_second_class_proba(proba: FloatArray) -> FloatArray:
     """Return the probability of the second of two classes, without rounding noise."""
     return round_to_36_bits(np.asarray(proba)[:, 1])
 

@@ -53,7 +53,7 @@ class LogOddsGrid:
         self.centre = 2 * np.sinh(centre_index / fineness)
         self.width = np.diff(self.edges)
 
-    def count_rows(
+    def sum_rows_by_part_and_cell(
         self, log_odds: FloatArray, outcome: AnyArray, part: IntArray, n_parts: int
     ) -> IntArray:
         """Count the rows of each part in whole numbers; shape (n_parts, 5, n_cells)."""
@@ -83,7 +83,7 @@ FINE_LOG_ODDS_GRID = LogOddsGrid(16)
 COARSE_LOG_ODDS_GRID = LogOddsGrid(4)
 
 
-class BinnedCounts(NamedTuple):
+class LogOddsAtoms(NamedTuple):
     """Log-odds with their numbers of rows, and of events."""
 
     # This and `rows` have the shape (n_atoms,).
@@ -94,12 +94,12 @@ class BinnedCounts(NamedTuple):
     events: FloatArray
 
     @property
-    def event_sums(self) -> FloatArray:
+    def event_count_and_log_odds_sum(self) -> FloatArray:
         """Return the number of events, and the sum of their log-odds."""
         return np.array([self.events.sum(), self.events @ self.event_log_odds])
 
 
-def split_cells_into_atoms(counts: IntArray, cells: LogOddsGrid) -> BinnedCounts:
+def split_cells_into_atoms(counts: IntArray, cells: LogOddsGrid) -> LogOddsAtoms:
     """Return two atoms per cell with its mean and variance, of (5, n_cells) `counts`."""
     used = counts[0] > 0
     n, k, d, square, event_positions = counts[:, used].astype(np.float64)
@@ -114,7 +114,7 @@ def split_cells_into_atoms(counts: IntArray, cells: LogOddsGrid) -> BinnedCounts
     event_mean = step[has_events] * event_positions[has_events] / k
     event_log_odds = cells.centre[used][has_events] + event_mean
     half_event_distance = half_distance[has_events]
-    return BinnedCounts(
+    return LogOddsAtoms(
         np.concatenate([log_odds - half_distance, log_odds + half_distance]),
         np.concatenate([n, n]) / 2,
         np.concatenate(
@@ -124,11 +124,11 @@ def split_cells_into_atoms(counts: IntArray, cells: LogOddsGrid) -> BinnedCounts
     )
 
 
-def compute_log_likelihood(
-    counts: BinnedCounts, shift: FloatArray, slope: FloatArray
+def compute_log_likelihood_gain(
+    counts: LogOddsAtoms, shift: FloatArray, slope: FloatArray
 ) -> FloatArray:
     """Return the log-likelihood of each pair less that of the identity, in nats."""
-    total, linear = counts.event_sums
+    total, linear = counts.event_count_and_log_odds_sum
     pair = np.multiply.outer(slope, counts.log_odds) + np.asarray(shift)[..., None]
     # The events enter only through their number and the sum of their log-odds, the
     # sufficient statistics.
@@ -136,16 +136,16 @@ def compute_log_likelihood(
     return event_part + (log_expit(-pair) - log_expit(-counts.log_odds)) @ counts.rows
 
 
-def compute_map_gains(counts: BinnedCounts, grid: LineGrid) -> FloatArray:
+def compute_grid_likelihood_gains(counts: LogOddsAtoms, grid: LineGrid) -> FloatArray:
     """Return the log-likelihood gain of each pair of a grid, in nats."""
-    return compute_log_likelihood(counts, grid.shift, grid.slope)
+    return compute_log_likelihood_gain(counts, grid.shift, grid.slope)
 
 
 # -- fits -----------------------------------------------------------------------------------------
 
 
-def fit_line(
-    counts: BinnedCounts, precision: FloatArray
+def fit_line_and_information(
+    counts: LogOddsAtoms, precision: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the most probable (shift, slope), and the information there.
 
@@ -158,25 +158,27 @@ def fit_line(
 
     def evaluate_loss(theta):
         penalty = 0.5 * finite_precision @ (theta - _IDENTITY_LINE) ** 2
-        return penalty - float(compute_log_likelihood(counts, *theta)), None
+        return penalty - float(compute_log_likelihood_gain(counts, *theta)), None
 
     def compute_derivatives(theta):
         """Return gradient and Hessian of the loss; fixed parameters have the identity."""
         p = expit(basis @ theta)
         pull = finite_precision * (theta - _IDENTITY_LINE)
-        gradient = basis.T @ (counts.rows * p) - counts.event_sums + pull
+        gradient = (
+            basis.T @ (counts.rows * p) - counts.event_count_and_log_odds_sum + pull
+        )
         information = _compute_information(basis, counts, p)
         prior_information = np.diag(np.where(free, finite_precision, 1.0))
         hessian = information * np.outer(free, free) + prior_information
         return gradient * free, hessian
 
-    def find_direction(theta, _):
+    def find_step_and_decrement(theta, _):
         gradient, hessian = compute_derivatives(theta)
         step = -np.linalg.solve(hessian, gradient)
         return step, -gradient @ step
 
     theta = minimise_by_newton(
-        evaluate_loss, find_direction, _IDENTITY_LINE, 1e-13
+        evaluate_loss, find_step_and_decrement, _IDENTITY_LINE, 1e-13
     ).theta
     return theta, compute_derivatives(theta)[1]
 
@@ -188,7 +190,9 @@ def _compute_information(basis, counts, p):
 # -- a region that holds at every look ------------------------------------------------------------
 
 
-def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, FloatArray]:
+def compute_log_evidence_mode_and_root(
+    counts: LogOddsAtoms,
+) -> tuple[float, FloatArray, FloatArray]:
     """Return the log of the mean likelihood over normal shifts and slopes.
 
     Also returns the mode and a square root of the covariance.
@@ -205,7 +209,7 @@ def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, Float
         Of the covariance at the mode.
     """
     precision = _SHIFT_SLOPE_PRIOR_SCALES**-2.0
-    mode, information = fit_line(counts, precision)
+    mode, information = fit_line_and_information(counts, precision)
     root = np.linalg.cholesky(np.linalg.inv(information))
     # In standard deviations.
     side = np.arange(-6.0, 7.0)
@@ -213,7 +217,7 @@ def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, Float
     # standard deviation converges fast.
     lattice = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
     theta = mode + lattice @ root.T
-    log = compute_log_likelihood(counts, theta[:, 0], theta[:, 1])
+    log = compute_log_likelihood_gain(counts, theta[:, 0], theta[:, 1])
     log = log - 0.5 * ((theta - _IDENTITY_LINE) ** 2) @ precision
     top = float(log.max())
     prior_volume = 2 * np.pi * float(np.prod(_SHIFT_SLOPE_PRIOR_SCALES))
@@ -223,7 +227,7 @@ def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, Float
 
 
 def find_confidence_region(
-    counts: BinnedCounts, level: float
+    counts: LogOddsAtoms, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the border of {pairs: mean likelihood < their likelihood / (1 - level)}.
 
@@ -236,21 +240,21 @@ def find_confidence_region(
     border : ndarray of shape (256, 2)
         In turn around the centre; infinite if it is beyond 50.
     """
-    log, mode, root = compute_log_evidence(counts)
+    log, mode, root = compute_log_evidence_mode_and_root(counts)
     # By Ville's inequality the mean likelihood exceeds 1 / (1 - level) times that of
     # the true pair with probability at most 1 - level, at any time.
     bound = log + np.log1p(-level)
     # If the truth is far from the prior, the mode is outside the region; the maximum of
     # the likelihood lies inside.
-    if float(compute_log_likelihood(counts, mode[0], mode[1])) < bound:
-        mode, information = fit_line(counts, np.full(2, 1e-6))
+    if float(compute_log_likelihood_gain(counts, mode[0], mode[1])) < bound:
+        mode, information = fit_line_and_information(counts, np.full(2, 1e-6))
         root = np.linalg.cholesky(np.linalg.inv(information))
     angle = 2 * np.pi * np.arange(_N_REGION_RAYS) / _N_REGION_RAYS
     direction = np.column_stack([np.cos(angle), np.sin(angle)]) @ root.T
 
     def is_inside(length):
         pairs = mode + length[:, None] * direction
-        return compute_log_likelihood(counts, pairs[:, 0], pairs[:, 1]) >= bound
+        return compute_log_likelihood_gain(counts, pairs[:, 0], pairs[:, 1]) >= bound
 
     # The region can be unbounded, for instance before the first event.
     max_length = _MAX_ABS_SHIFT_OR_SLOPE / np.abs(direction).max(axis=1)
@@ -272,12 +276,12 @@ def find_confidence_region(
 
 
 def is_in_confidence_region(
-    counts: BinnedCounts, level: float, shift: float, slope: float
+    counts: LogOddsAtoms, level: float, shift: float, slope: float
 ) -> bool:
     """Return whether a pair is in the region."""
-    log = compute_log_evidence(counts)[0]
+    log = compute_log_evidence_mode_and_root(counts)[0]
     log_likelihood = float(
-        compute_log_likelihood(counts, np.float64(shift), np.float64(slope))
+        compute_log_likelihood_gain(counts, np.float64(shift), np.float64(slope))
     )
     return bool(log_likelihood >= log + np.log1p(-level))
 
@@ -285,8 +289,8 @@ def is_in_confidence_region(
 # -- the smallest repair -------------------------------------------------------------------------
 
 
-def find_smallest_repair(
-    counts: BinnedCounts, cells: LogOddsGrid
+def fit_shift_and_line_with_tests(
+    counts: LogOddsAtoms, cells: LogOddsGrid
 ) -> tuple[FloatArray, FloatArray, float, float]:
     """Return the best shift alone, the best line, and score tests of what they leave.
 
@@ -301,8 +305,8 @@ def find_smallest_repair(
         of the rows are missing beside the line. 1 if the rows are not informative.
     """
     weak = np.full(2, 1e-4)
-    offset = fit_line(counts, np.array([1e-4, np.inf]))[0]
-    line = fit_line(counts, weak)[0]
+    offset = fit_line_and_information(counts, np.array([1e-4, np.inf]))[0]
+    line = fit_line_and_information(counts, weak)[0]
     order = np.argsort(counts.log_odds, kind="stable")
     cumulated = np.cumsum(counts.rows[order])
     indices = np.searchsorted(cumulated, cumulated[-1] * np.array([1 / 3, 2 / 3]))
@@ -331,7 +335,7 @@ def find_smallest_repair(
 
 
 def _run_score_test(
-    counts: BinnedCounts,
+    counts: LogOddsAtoms,
     row_basis: Any,
     event_basis: Any,
     theta: FloatArray,

@@ -12,7 +12,11 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from ._newton import minimise_by_newton, solve_bounded_step, solve_newton_step
+from ._newton import (
+    minimise_by_newton,
+    solve_bounded_step,
+    solve_newton_step_and_decrement,
+)
 from ._softmax_regression import SoftmaxFit, TemperatureOffsetsFit
 
 # A curvature of so much per unit of residual keeps a direction that only saturated rows
@@ -61,8 +65,8 @@ def fit_logistic(
     columns = np.ascontiguousarray(np.asarray(features, dtype=float).T)
     weight_fraction = weight / weight.sum()
 
-    def evaluate_at(coef):
-        coef = _clip_nonnegative(coef, nonnegative)
+    def compute_fit_point(coef):
+        coef = _clip_nonnegative_in_place(coef, nonnegative)
         return _FitPoint(
             coef, *compute_logistic_terms(coef @ columns, target, weight_fraction)
         )
@@ -73,12 +77,12 @@ def fit_logistic(
         weight_fraction * (0.5 - target),
         weight_fraction / 4,
     )
-    model = _LogisticModel(columns)
-    step, decrement = model.find_step(point, nonnegative)
-    started = point if start is None else evaluate_at(np.array(start, float))
+    model = _QuadraticLossModel(columns)
+    step, decrement = model.find_step_and_decrement(point, nonnegative)
+    started = point if start is None else compute_fit_point(np.array(start, float))
     if started.loss < point.loss - decrement / 2:
         point = started
-        step, decrement = model.find_step(point, nonnegative)
+        step, decrement = model.find_step_and_decrement(point, nonnegative)
     else:
         # Divided by the squares that least squares leave, the step from zeros leads to
         # the slopes of a linear discriminant analysis.
@@ -102,7 +106,7 @@ def fit_logistic(
             # that only the other rows determine.
             undecided = point.drop_certain_rows(weight_fraction)
         if undecided is not None:
-            wider, drop = model.find_step(undecided, nonnegative)
+            wider, drop = model.find_step_and_decrement(undecided, nonnegative)
             if drop > enough:
                 step = wider
                 decrement = drop
@@ -116,10 +120,10 @@ def fit_logistic(
         # What the loss gains is below its last digit, or the next step would be: it is
         # about the square of this one.
         if largest < (1e-6 if last else 1e-8):
-            end = _clip_nonnegative(point.coef + step, nonnegative)
+            end = _clip_nonnegative_in_place(point.coef + step, nonnegative)
             point = point._replace(coef=end)
             break
-        reached = evaluate_at(point.coef + step) if near else None
+        reached = compute_fit_point(point.coef + step) if near else None
         if (
             reached is not None
             and reached.loss <= point.loss + _DECREMENT_TOLERANCE * scale
@@ -129,7 +133,7 @@ def fit_logistic(
             # Newton's step may overshoot far from the optimum. The line search also
             # lengthens it, because saturated rows make steps too short.
             reached = _search_line(
-                evaluate_at,
+                compute_fit_point,
                 point,
                 step,
                 change,
@@ -142,7 +146,7 @@ def fit_logistic(
         point = reached
         if last:
             break
-        step, decrement = model.find_step(point, nonnegative)
+        step, decrement = model.find_step_and_decrement(point, nonnegative)
     return LogisticFit(point.coef, float(point.loss), float(gap))
 
 
@@ -204,7 +208,7 @@ def _compute_block_terms(log_odds, target, weight_fraction):
     return weight_fraction @ losses, residual, small
 
 
-class _LogisticModel:
+class _QuadraticLossModel:
     """The second-order model, a distance in coordinates that stay near to orthogonal.
 
     columns = triangle' basis. The basis is the columns themselves until the Gram matrix
@@ -217,7 +221,7 @@ class _LogisticModel:
         self.is_turned = False
         self.weighted = np.empty_like(columns)
 
-    def find_step(self, point, nonnegative):
+    def find_step_and_decrement(self, point, nonnegative):
         """Return the step to the constrained minimiser, and its Newton decrement."""
         top = point.curvature.max()
         if not top > 0:
@@ -291,7 +295,7 @@ def _orthogonalise_columns(columns, curvature):
     return basis, triangle
 
 
-def _clip_nonnegative(coef, nonnegative):
+def _clip_nonnegative_in_place(coef, nonnegative):
     for j in nonnegative:
         coef[j] = max(coef[j], 0.0)
     return coef
@@ -351,7 +355,7 @@ def fit_slope_and_intercept(score, y_encoded, weight, prior_rows):
     return TemperatureOffsetsFit(slope, np.array([-half, half]))
 
 
-def fit_structured_two_classes(log_proba, y_encoded, weight, ridge):
+def fit_two_class_vector_scaling(log_proba, y_encoded, weight, ridge):
     """Minimise the penalised log loss of softmax(c log + b).
 
     The penalty is ridge (|c - 1|^2 + |b|^2), with c >= 0 and b of sum 0.
@@ -376,14 +380,14 @@ def fit_structured_two_classes(log_proba, y_encoded, weight, ridge):
         away = theta - target
         return loss + penalty @ (away * away) / 2, (residual, curvature)
 
-    def find_direction(theta, terms):
+    def find_step_and_decrement(theta, terms):
         residual, curvature = terms
         gradient[:] = columns @ residual + penalty * (theta - target)
         hessian = (columns * curvature) @ columns.T + np.diag(penalty)
-        return solve_newton_step(hessian, gradient, lowest - theta)
+        return solve_newton_step_and_decrement(hessian, gradient, lowest - theta)
 
     theta, value, decrement, n_iter = minimise_by_newton(
-        evaluate_objective, find_direction, target, 1e-12, lowest
+        evaluate_objective, find_step_and_decrement, target, 1e-12, lowest
     )
     half = theta[2] / 2
     size = float(np.abs(gradient[theta > lowest]).max())
@@ -517,7 +521,9 @@ def compute_log_likelihood(log_odds, outcome, weight):
     )
 
 
-def fit_single_coefficient(offset, column, outcome, weight, start=0.0, tol=1e-13):
+def fit_coefficient_and_likelihood(
+    offset, column, outcome, weight, start=0.0, tol=1e-13
+):
     """Return the c of largest likelihood of offset + c column, and that likelihood.
 
     Newton's steps inside the bracket that the signs of the slope have shown so far; at
@@ -547,7 +553,7 @@ def fit_single_coefficient(offset, column, outcome, weight, start=0.0, tol=1e-13
     return float(c), compute_log_likelihood(offset + c * column, outcome, weight)
 
 
-def fit_line(log_odds, outcome, weight):
+def fit_logistic_line_and_likelihood(log_odds, outcome, weight):
     """Return (a, b) and the largest likelihood; its supremum if outcomes are separated."""
     columns = np.column_stack([np.ones_like(log_odds), log_odds])
     fitted = fit_logistic(columns, outcome, weight, (), [0, 1])
@@ -558,7 +564,7 @@ def compute_covariance(columns, log_odds, outcome, weight, squares=None):
     """Return the covariance of the coefficients at these log-odds, by the model.
 
     By the sandwich if the sums of squared weights are given; cells have such of
-    their own. Of clusters see `_cluster_sums.compute_jackknife`.
+    their own. Of clusters see `_cluster_sums.compute_jackknife_errors_and_df`.
     """
     bread = compute_model_covariance(columns, weight, log_odds)
     if squares is None:
@@ -572,33 +578,35 @@ def compute_covariance(columns, log_odds, outcome, weight, squares=None):
 def find_profile_interval(profile, estimate, top, step, drop):
     """Return where 2 (top - profile(c)) <= drop, searched outwards from the estimate.
 
-    `find_step` is a first guess of the distance. An end that is not found within 2^40
+    `find_step_and_decrement` is a first guess of the distance. An end that is not found within 2^40
     of these is infinite. An infinite estimate is an end; the other one is sought from
-    `find_step` with its sign.
+    `find_step_and_decrement` with its sign.
     """
     # The square root of twice the fall of the likelihood is nearly linear in c, so few
     # steps find the end.
     root = np.sqrt(drop)
 
-    def measure_excess(c):
+    def measure_fall_beyond_limit(c):
         return np.sqrt(max(2 * (top - profile(c)), 0.0)) - root
 
     def find_end(start, direction):
         width = step
-        while measure_excess(start + direction * width) < 0:
+        while measure_fall_beyond_limit(start + direction * width) < 0:
             start = start + direction * width
             width = 2 * width
             if width > _MAX_INTERVAL_STANDARD_ERRORS * step:
                 return direction * np.inf
         bracket = sorted([start, start + direction * width])
-        return brentq(measure_excess, *bracket, xtol=1e-10 * step, rtol=1e-13)
+        return brentq(
+            measure_fall_beyond_limit, *bracket, xtol=1e-10 * step, rtol=1e-13
+        )
 
     # If the estimate is infinite, only one end of the interval is finite.
     if np.isfinite(estimate):
         return find_end(estimate, -1), find_end(estimate, 1)
     sign = int(np.sign(estimate))
     inner = step * np.sign(estimate)
-    while measure_excess(inner) >= 0:
+    while measure_fall_beyond_limit(inner) >= 0:
         inner *= 2
     finite = find_end(inner, -sign)
     return (finite, np.inf) if sign > 0 else (-np.inf, finite)

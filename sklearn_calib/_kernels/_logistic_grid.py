@@ -57,7 +57,7 @@ FINE_LINE_GRID = make_normal_grid(
 # -- evidence against calibration -----------------------------------------------------------------
 
 
-def compute_log_ratios(
+def compute_line_gains_and_impossible(
     log_pair: FloatArray, outcome: AnyArray, grid: LineGrid
 ) -> tuple[FloatArray, AnyArray]:
     """Return the log-likelihood gain of each pair over the prediction, for each label.
@@ -90,10 +90,10 @@ def compute_log_ratios(
     return gain, impossible
 
 
-def compute_soft_log_ratios(
+def compute_soft_gains_and_impossible(
     log_pair: FloatArray, soft_label: FloatArray, grid: LineGrid
 ) -> tuple[FloatArray, AnyArray]:
-    """Return `compute_log_ratios` of both labels, weighted by the soft labels.
+    """Return `compute_line_gains_and_impossible` of both labels, weighted by the soft labels.
 
     For a share y of mean p its exponential is at most y q / p + (1 - y) (1 - q) / (1 -
     p), by the inequality of means, whose mean is 1: products of them are evidence as
@@ -114,8 +114,8 @@ def compute_soft_log_ratios(
         Some share has what had probability 0.
     """
     ones = np.ones(len(soft_label), dtype=bool)
-    event_gain, is_never = compute_log_ratios(log_pair, ones, grid)
-    other_gain, is_sure = compute_log_ratios(log_pair, ~ones, grid)
+    event_gain, is_never = compute_line_gains_and_impossible(log_pair, ones, grid)
+    other_gain, is_sure = compute_line_gains_and_impossible(log_pair, ~ones, grid)
     impossible = (is_never & (soft_label > 0)) | (is_sure & (soft_label < 1))
     # By Jensen's inequality the exponential of a weighted mean of gains is at most the
     # weighted mean of the exponentials, so the process remains a supermartingale.
@@ -125,14 +125,14 @@ def compute_soft_log_ratios(
     return gain, impossible
 
 
-def draw_label(soft_labels: FloatArray, number: IntArray) -> AnyArray:
+def draw_label_indicators(soft_labels: FloatArray, row_number: IntArray) -> AnyArray:
     """Draw one label per row from its soft label, by the digits of the row's number.
 
     Parameters
     ----------
     soft_labels : ndarray of shape (n, n_parallel)
         Of one event, or of all classes.
-    number : ndarray of shape (n,)
+    row_number : ndarray of shape (n,)
 
     Returns
     -------
@@ -141,7 +141,7 @@ def draw_label(soft_labels: FloatArray, number: IntArray) -> AnyArray:
     """
     # The draw depends on the number of the row only, so that a stream gives the same
     # labels in batches of any size.
-    bits = mix_bits(np.asarray(number).astype(np.uint64) * GOLDEN_RATIO_INCREMENT)
+    bits = mix_bits(np.asarray(row_number).astype(np.uint64) * GOLDEN_RATIO_INCREMENT)
     # The leading 53 bits, as numpy makes uniform floats of 64 random bits.
     chance = (bits >> np.uint64(11)) * 2.0**-53
     ends = np.cumsum(soft_labels, axis=1)
@@ -149,9 +149,9 @@ def draw_label(soft_labels: FloatArray, number: IntArray) -> AnyArray:
     return (chance[:, None] >= starts) & (chance[:, None] < ends)
 
 
-def draw_class(soft_labels: FloatArray, number: IntArray) -> IntArray:
-    """Draw a class as `draw_label`, from soft labels of shape (n, n_classes)."""
-    drawn = draw_label(soft_labels, number)
+def draw_class(soft_labels: FloatArray, row_number: IntArray) -> IntArray:
+    """Draw a class as `draw_label_indicators`, from soft labels of shape (n, n_classes)."""
+    drawn = draw_label_indicators(soft_labels, row_number)
     # Shares may sum to a little less than 1 because of rounding.
     drawn[~drawn.any(axis=1), -1] = True
     return drawn.argmax(axis=1)
@@ -167,7 +167,7 @@ def compute_log_mixture(total: FloatArray, grid: LineGrid) -> FloatArray:
     return top + np.log(np.exp(log - top[..., None]).sum(axis=-1))
 
 
-def detect_change(
+def detect_change_and_update_state(
     state: FloatArray,
     gain: FloatArray,
     certain: AnyArray,
@@ -208,7 +208,7 @@ def detect_change(
     prior = np.exp(grid.log_prior) / state.shape[1]
     first_certain = start + int(np.append(certain[start:], True).argmax())
     if len(state) == 1:
-        return _detect_single_stream(
+        return _detect_change_in_single_stream(
             state[0],
             gain,
             first_certain,
@@ -235,8 +235,8 @@ def detect_change(
     return len(gain), total
 
 
-def _detect_single_stream(state, gain, first, prior, bound, start):
-    """Run `detect_change` of a single stream, for some rows at once."""
+def _detect_change_in_single_stream(state, gain, first, prior, bound, start):
+    """Run `detect_change_and_update_state` of a single stream, for some rows at once."""
     # Rounding changes a sum by less than this factor.
     below = bound * (1 - 1e-9)
     for begin in range(start, len(gain), _BLOCK_ROWS):
@@ -264,7 +264,9 @@ def _detect_single_stream(state, gain, first, prior, bound, start):
 # -- online recalibration -------------------------------------------------------------------------
 
 
-def compute_pair_proba(sign: Any, log_odds: FloatArray, grid: LineGrid) -> FloatArray:
+def compute_proba_by_line(
+    sign: Any, log_odds: FloatArray, grid: LineGrid
+) -> FloatArray:
     """Return P(event) by each pair, or P(no event) if `sign` is -1; (n, n_pairs).
 
     The log-odds `log_odds`, of shape (n,), are within 30 of 0, so that none is 0.

@@ -156,7 +156,7 @@ def _refine_by_newton(log, weight_fraction, target, offset):
         shifted = log + np.append(0.0, b)
         return weight_fraction @ logsumexp(shifted, axis=1) - target[1:] @ b, shifted
 
-    def find_direction(_, shifted):
+    def find_step_and_decrement(_, shifted):
         q = softmax(shifted, axis=1)
         mean = weight_fraction @ q
         pull = (mean - target)[1:]
@@ -169,7 +169,7 @@ def _refine_by_newton(log, weight_fraction, target, offset):
 
     free = minimise_by_newton(
         evaluate_objective,
-        find_direction,
+        find_step_and_decrement,
         offset[1:] - offset[0],
         1e-20 * target.min(),
         max_iter=100,

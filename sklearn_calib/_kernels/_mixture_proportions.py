@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from .._typing import FloatArray
-from ._newton import minimise_by_newton, solve_newton_step
+from ._newton import minimise_by_newton, solve_newton_step_and_decrement
 
 # More components are fitted by EM steps alone, because a Newton step costs n k^2 + k^3.
 MAX_NEWTON_CLASSES = 200
@@ -57,13 +57,13 @@ def fit_proportions(
         density = ratio @ b
         return b.sum() - _average_log_density(density, weight_fraction), density
 
-    def find_direction(b, density):
+    def find_step_and_decrement(b, density):
         # The objective b.sum() - mean log(ratio b) has the same minimum as the
         # likelihood on the simplex, without the constraint on the sum.
         g = ratio / density[:, None]
         gradient = 1.0 - weight_fraction @ g
         g *= np.sqrt(weight_fraction)[:, None]
-        return solve_newton_step(g.T @ g, gradient, -b)
+        return solve_newton_step_and_decrement(g.T @ g, gradient, -b)
 
     for _ in range(_INITIAL_EM_STEPS if newton else _MAX_EM_STEPS):
         n_iter += 1
@@ -77,7 +77,7 @@ def fit_proportions(
     if newton:
         end = minimise_by_newton(
             evaluate_objective,
-            find_direction,
+            find_step_and_decrement,
             b,
             _DECREMENT_TOLERANCE,
             0.0,
@@ -136,7 +136,7 @@ def _average_log_density(density, weight_fraction):
         return float(weight_fraction @ np.log(np.maximum(density, 0.0)))
 
 
-def compute_uncertainty(
+def compute_proportion_se_and_interval(
     ratio: FloatArray,
     weight: FloatArray,
     prior: FloatArray,
@@ -174,11 +174,11 @@ def compute_uncertainty(
     weight_fraction = weight / weight.sum()
     k = len(prior)
     if k <= MAX_NEWTON_CLASSES:
-        lines, curvature, variance, unknown = _compute_uncertainty_by_hessian(
+        lines, curvature, variance, unknown = _compute_profile_lines_by_hessian(
             ratio, weight_fraction, prior, source, n_source
         )
     else:
-        lines, curvature, variance, unknown = _compute_uncertainty_by_class(
+        lines, curvature, variance, unknown = _compute_profile_lines_by_class(
             ratio, weight_fraction, prior
         )
     se = np.where(unknown, np.inf, np.sqrt(variance))
@@ -189,7 +189,7 @@ def compute_uncertainty(
     tilts = ratio @ lines.T
     top = _average_log_density(density, weight_fraction)
 
-    def measure_excess(t, c):
+    def measure_standard_errors_outside(t, c):
         """Return how far t is outside of the interval of class c, in standard errors."""
         shifted = prior + (t - prior[c]) * lines[c]
         # The line of steepest profile leaves the simplex at some point; beyond it, the
@@ -211,14 +211,18 @@ def compute_uncertainty(
 
     for c in np.flatnonzero(~unknown & (variance > 0)):
         for side, end in enumerate((0.0, 1.0)):
-            if measure_excess(end, c) > 0:
+            if measure_standard_errors_outside(end, c) > 0:
                 interval[c, side] = brentq(
-                    measure_excess, prior[c], end, args=(c,), xtol=1e-12
+                    measure_standard_errors_outside,
+                    prior[c],
+                    end,
+                    args=(c,),
+                    xtol=1e-12,
                 )
     return se, interval
 
 
-def _compute_uncertainty_by_hessian(ratio, weight_fraction, b, source, n_source):
+def _compute_profile_lines_by_hessian(ratio, weight_fraction, b, source, n_source):
     """Return lines, curvatures, variances and unknown classes from the whole Hessian."""
     k = len(b)
     g = ratio / (ratio @ b)[:, None]
@@ -249,7 +253,7 @@ def _compute_uncertainty_by_hessian(ratio, weight_fraction, b, source, n_source)
     )
 
 
-def _compute_uncertainty_by_class(ratio, weight_fraction, b):
+def _compute_profile_lines_by_class(ratio, weight_fraction, b):
     """Return the same with the other classes in fixed proportions: no k x k matrix."""
     g = (ratio / (ratio @ b)[:, None] - 1.0) / np.maximum(1.0 - b, 1e-300)
     bend = weight_fraction @ g**2

@@ -12,7 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from ._spectraplex import QuadraticProgram, make_linear_map, solve_spectraplex_program
+from ._spectraplex import (
+    QuadraticProgram,
+    make_linear_map_matrix,
+    solve_spectraplex_program,
+)
 
 
 class PolynomialFit(NamedTuple):
@@ -26,7 +30,7 @@ class PolynomialFit(NamedTuple):
     l1: float
 
 
-class ConeFrame(NamedTuple):
+class MonotonePolynomialBasis(NamedTuple):
     """What depends on the degree only."""
 
     # The matrices P and R, whose rows are the polynomials at the nodes.
@@ -45,7 +49,7 @@ class ConeFrame(NamedTuple):
 
 
 @lru_cache(maxsize=128)
-def make_cone_frame(degree):
+def make_monotone_polynomial_basis(degree):
     """Return the sampling form of a degree, from 1."""
     # The derivative is represented by its values at Chebyshev nodes, which keeps the
     # program well conditioned at degrees where monomials fail.
@@ -96,8 +100,8 @@ def make_cone_frame(degree):
     for j in range(n_coef):
         poly = chebyshev.cheb2poly(np.eye(n_coef)[j])
         to_monomial[: len(poly), j] = poly
-    L = make_linear_map(rows, starts)
-    return ConeFrame(
+    L = make_linear_map_matrix(rows, starts)
+    return MonotonePolynomialBasis(
         tuple(blocks),
         to_coef,
         rows,
@@ -130,20 +134,20 @@ def compute_chebyshev_moments(x, y, weight, degree):
     return mean_t / total, mean_y / total, float(weighted @ y / total)
 
 
-def compute_gram(mean_t, size):
+def compute_chebyshev_gram(mean_t, size):
     """Return means of T_i T_j for i, j < size, from those of T_m."""
     i = np.arange(size)
     # T_i T_j = (T_{i+j} + T_{|i-j|}) / 2, so 2 k + 1 means hold the whole Gram matrix.
     return (mean_t[i[:, None] + i] + mean_t[np.abs(i[:, None] - i)]) / 2
 
 
-def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
+def fit_bounded_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
     """Return a fit for each data set, given by moments, and bound on coefficients."""
-    basis = make_cone_frame(degree)
+    basis = make_monotone_polynomial_basis(degree)
     grams = []
     targets = []
     for mean_t, mean_y, _ in data:
-        gram = compute_gram(mean_t, degree + 1)
+        gram = compute_chebyshev_gram(mean_t, degree + 1)
         grams.append(basis.to_coef.T @ gram @ basis.to_coef)
         targets.append(basis.to_coef.T @ mean_y[: degree + 1])
     Q = np.array(grams)
@@ -208,7 +212,7 @@ class LinearConstraints(NamedTuple):
         return np.where(self.slope[:, None], slopes, values)
 
 
-def fit_program(
+def fit_polynomial_by_cvxpy(
     mean_t, mean_y, square, degree, bound=np.inf, solver=None, constraints=None
 ):
     """Return the polynomial with the least mean squared error, from moments.
@@ -217,10 +221,10 @@ def fit_program(
     """
     import cvxpy as cp
 
-    basis = make_cone_frame(degree)
+    basis = make_monotone_polynomial_basis(degree)
     # The semidefinite form of eq. (22) and (23) of Wang, Li, Dang (2019); the basis and
     # the sampling form differ.
-    products = compute_gram(mean_t, degree + 1)
+    products = compute_chebyshev_gram(mean_t, degree + 1)
     values, vectors = np.linalg.eigh(products)
     root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
     squares = [cp.Variable((P.shape[1], P.shape[1]), PSD=True) for P in basis.blocks]

@@ -68,13 +68,13 @@ def _restore_heap(heap, heap_index, key, i):
 
 
 @compile_kernel
-def _fill_first_meetings(sums, mass, flag, key):
+def _fill_first_meeting_times(sums, mass, flag, key):
     for i in range(len(flag)):
         key[i] = _find_meeting_time(sums, mass, flag, i - 1, i, i + 1, 0.0)
 
 
 @compile_kernel
-def _merge_groups(
+def _fill_merge_penalties(
     sums, mass, flag, before, after, key, heap, heap_index, merge_penalty
 ):
     """Remove the boundaries in turn, by increasing keys.
@@ -127,10 +127,10 @@ def compute_merge_penalties(y, w):
     flag = (y[:-1] > y[1:]).astype(float)
     key = np.empty(m)
     merge_penalty = np.full(m, np.inf)
-    _fill_first_meetings(sums, mass, flag, key)
+    _fill_first_meeting_times(sums, mass, flag, key)
     # Sorted keys are a valid heap.
     heap = np.argsort(key, kind="stable")
-    _merge_groups(
+    _fill_merge_penalties(
         sums,
         mass,
         flag,
@@ -153,7 +153,7 @@ class PenaltyPath:
         self.merges = compute_merge_penalties(y, w)
         self._sums = RangeSums(w * (1 - y), w * y)
 
-    def find_groups(self, penalty):
+    def find_group_starts_and_values(self, penalty):
         """Return where the groups start, and their values.
 
         The cost is one comparison per row and group.
@@ -163,16 +163,16 @@ class PenaltyPath:
         alive = np.flatnonzero(self.merges > penalty)
         starts = np.append(0, alive + 1)
         flags = np.concatenate([[0.0], self.y[alive] > self.y[alive + 1], [0.0]])
-        zeros, ones = self.sum_groups(starts)
+        zeros, ones = self.sum_labels_by_group(starts)
         return starts, (ones + penalty * (flags[:-1] - flags[1:])) / (zeros + ones)
 
-    def sum_groups(self, starts):
+    def sum_labels_by_group(self, starts):
         """Return the sums of w (1 - y) and of w y over the groups with these starts."""
         return self._sums.sum_runs(starts)
 
     def expand_to_rows(self, penalty):
         """Return the value of every row."""
-        starts, values = self.find_groups(penalty)
+        starts, values = self.find_group_starts_and_values(penalty)
         return np.repeat(values, np.diff(np.append(starts, self.n)))
 
 

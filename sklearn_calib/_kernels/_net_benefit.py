@@ -65,7 +65,7 @@ class NetBenefit:
         reached = np.bincount(self._reach[model], factor, minlength=len(self.odds) + 1)
         return np.cumsum(reached[::-1])[::-1][1:]
 
-    def treat_all_rows(self):
+    def compute_treat_all_net_benefit(self):
         """Return the net benefit of acting on every row."""
         return self.prevalence - (1 - self.prevalence) * self.odds
 
@@ -104,7 +104,7 @@ class NetBenefit:
         return NetBenefitComparison(
             mean,
             covariance,
-            *self._compute_fractions(sums, unit, class_mass),
+            *self._compute_change_fractions(sums, unit, class_mass),
             self.by_class,
         )
 
@@ -121,7 +121,7 @@ class NetBenefit:
             return np.ones((len(self.mass[block]), len(self.odds)), dtype=bool)
         return self._reach[model][block, None] > np.arange(len(self.odds))
 
-    def _compute_fractions(self, sums, unit, class_mass):
+    def _compute_change_fractions(self, sums, unit, class_mass):
         """Return values, fractions and effective row counts of the kinds of change."""
         total = 1.0
         squares = self.squares.sum()
@@ -258,7 +258,7 @@ def compute_regret_pieces(score, better, outcome, weight):
     return breaks, above[0], -above[1]
 
 
-def maximise_decision_loss(threshold, regret):
+def maximise_regret_over_proper_losses(threshold, regret):
     """Maximise the integral of a regret over weights of thresholds.
 
     Also returns where the weight lies.
@@ -287,7 +287,7 @@ def maximise_decision_loss(threshold, regret):
         i, j = (k, j) if left[k] else (i, k)
 
 
-def integrate_pieces(breaks, intercept, slope):
+def integrate_linear_pieces(breaks, intercept, slope):
     """Integrate a function that is linear from each break to the next."""
     widths = np.diff(breaks)
     middles = (breaks[1:] + breaks[:-1]) / 2

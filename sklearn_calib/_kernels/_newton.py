@@ -82,7 +82,7 @@ def minimise_by_newton(
     return NewtonMinimum(theta, value, decrement, n_iter)
 
 
-def solve_newton_step(hessian, gradient, lowest=-np.inf):
+def solve_newton_step_and_decrement(hessian, gradient, lowest=-np.inf):
     """Minimise the second-order model over steps >= `lowest`; also its decrement."""
     # Scaling to a unit diagonal makes the step independent of the units of the
     # parameters.

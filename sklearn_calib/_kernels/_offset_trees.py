@@ -40,7 +40,7 @@ def _get_leaf_value(g, h, l2, low, high):
 
 
 @compile_helper
-def _compute_gain(g, h, l2, value):
+def _compute_leaf_gain(g, h, l2, value):
     """Return twice the fall of the loss to second order.
 
     It is G^2 / (H + l2) if the value is the best.
@@ -65,7 +65,7 @@ def _fill_histograms(bins, rows, begin, end, g, h, weight, cells):
 
 
 @compile_helper
-def _sort_bins(cells, unordered, l2, order):
+def _order_known_bins(cells, unordered, l2, order):
     """Order the bins of a column in which a leaf has rows, as the cuts go.
 
     How many they are, and the l2 of their splits.
@@ -108,14 +108,14 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
     high = bounds[1]
     # The gain of a split is what the two children lower the loss more than the parent
     # as a leaf would.
-    parent_gain = _compute_gain(g, h, l2, _get_leaf_value(g, h, l2, low, high))
+    parent_gain = _compute_leaf_gain(g, h, l2, _get_leaf_value(g, h, l2, low, high))
     best[0] = 0.0
     best[1] = -1.0
     for f in range(cells.shape[0]):
         gl = 0.0
         hl = 0.0
         wl = 0.0
-        n_known, split_l2 = _sort_bins(cells[f], unordered[f], l2, order)
+        n_known, split_l2 = _order_known_bins(cells[f], unordered[f], l2, order)
         for k in range(n_known - 1):
             b = order[k]
             gl += cells[f, b, 0]
@@ -132,8 +132,8 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
             if f == rising and left > right:
                 continue
             gain = (
-                _compute_gain(gl, hl, split_l2, left)
-                + _compute_gain(g - gl, h - hl, split_l2, right)
+                _compute_leaf_gain(gl, hl, split_l2, left)
+                + _compute_leaf_gain(g - gl, h - hl, split_l2, right)
                 - parent_gain
             )
             if gain > best[0]:
@@ -148,7 +148,7 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
 @compile_helper
 def _mark_left_bins(cells, unordered, order, l2, cut, heavier, left):
     """Mark the bins of the left child; categories without rows go to the heavier one."""
-    n_known, _ = _sort_bins(cells, unordered, l2, order)
+    n_known, _ = _order_known_bins(cells, unordered, l2, order)
     last = order[cut]
     for b in range(left.shape[0]):
         left[b] = heavier if unordered else b <= last
@@ -323,7 +323,7 @@ def _grow_trees(
             )
             # A tree without a split may still correct the overall level; if not even
             # that pays, boosting ends.
-            if not _compute_gain(total[0, 0], total[0, 1], l2, v) > min_gain:
+            if not _compute_leaf_gain(total[0, 0], total[0, 1], l2, v) > min_gain:
                 return t
         for i in range(leaves):
             v = _get_leaf_value(
@@ -380,7 +380,7 @@ def boost_trees(
     return (feature[:grown], left, child[:grown], value[:grown]), out, gains
 
 
-def add_tree_values_to_offset(trees, bins, offset):
+def sum_offset_and_tree_values(trees, bins, offset):
     """Return the offset of each row plus the values of the trees."""
     feature, left, child, value = trees
     out = np.array(offset, dtype=np.float64)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit
 
-from ._newton import minimise_by_newton, solve_newton_step
+from ._newton import minimise_by_newton, solve_newton_step_and_decrement
 
 # In nats.
 _DECREMENT_TOLERANCE = 2e-13
@@ -20,9 +20,9 @@ _DECREMENT_TOLERANCE = 2e-13
 _MIN_WIDTH = 1e-100
 # The slope starts with log-odds of at most this size, because Newton steps overshoot
 # far from 0.
-_MAX_START_SCALE = 3.0
+_MAX_START_LOG_ODDS = 3.0
 # d starts at this distance from its bound, where the curvature may be huge.
-_START_GAP = 0.01
+_START_DISTANCE_FROM_BOUND = 0.01
 
 
 class CumulativeLogOdds(NamedTuple):
@@ -80,17 +80,19 @@ def fit_ordinal(cumulative, target):
     """
     count = cumulative.log_odds.shape[1]
     spread = np.sqrt(target.sum(axis=1) @ (cumulative.log_odds**2).mean(axis=1))
-    start_slope = _MAX_START_SCALE / max(spread, _MAX_START_SCALE)
-    gaps = np.full(count - 1, _START_GAP)
+    start_slope = _MAX_START_LOG_ODDS / max(spread, _MAX_START_LOG_ODDS)
+    gaps = np.full(count - 1, _START_DISTANCE_FROM_BOUND)
     theta = np.concatenate([[start_slope, 0.0], gaps])
     lowest = np.where(np.arange(len(theta)) == 1, -np.inf, 0.0)
     # A matrix that turns (a_0, d) into a.
     sums = -np.tri(count)
     sums[:, 0] = 1.0
 
-    def find_direction(theta, _):
+    def find_step_and_decrement(theta, _):
         gradient, hessian = _compute_derivatives(cumulative, target, theta, sums)
-        step, decrement = solve_newton_step(hessian, gradient, lowest - theta)
+        step, decrement = solve_newton_step_and_decrement(
+            hessian, gradient, lowest - theta
+        )
         # A step may take at most nine tenths of the slope, so that it stays positive:
         # at slope 0 the widths may be 0.
         shorter = min(1.0, 0.9 * theta[0] / max(-step[0], 1e-300))
@@ -109,7 +111,12 @@ def fit_ordinal(cumulative, target):
         return (change <= 0.1).all() or (target[:, 1:-1] * change).sum() <= 1e-14
 
     theta, value, decrement, _ = minimise_by_newton(
-        evaluate_loss, find_direction, theta, _DECREMENT_TOLERANCE, lowest, is_trusted
+        evaluate_loss,
+        find_step_and_decrement,
+        theta,
+        _DECREMENT_TOLERANCE,
+        lowest,
+        is_trusted,
     )
     return OrdinalFit(
         float(theta[0]),

@@ -38,7 +38,7 @@ def compute_pair_kernel(proba, bandwidth):
     return np.exp(out, out=out)
 
 
-def compute_neighbour_kernel(proba, bandwidth):
+def compute_adjacent_pair_kernel(proba, bandwidth):
     """Return the kernel of rows 0 and 1, 2 and 3, and so on."""
     even = len(proba) // 2 * 2
     return np.exp(-compute_total_variation(proba[:even:2], proba[1:even:2]) / bandwidth)

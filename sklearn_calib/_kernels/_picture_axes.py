@@ -24,7 +24,7 @@ _PLANE_PAD_FRACTION = 0.14
 # The approximate number of lines.
 _N_LOSS_LINES = 5
 # From end to end, as a fraction of the uncertainty.
-_MIN_PLANE_SPAN = 0.02
+_MIN_PLANE_SPAN_FRACTION = 0.02
 # Pictures are drawn on log-odds if the median of the probabilities is smaller.
 MAX_RARE_EVENT_MEDIAN = 0.02
 
@@ -107,7 +107,7 @@ class LogitAxis:
         shown: list = []
         histograms: list = []
         for curve in curves:
-            is_frequent = _find_frequent_points(curve)
+            is_frequent = _mark_points_with_many_rows(curve)
             shown += [curve.predicted[is_frequent], curve.observed[is_frequent]]
             histograms.append(curve.log_odds_histogram)
         return cls.from_values(shown, histograms)
@@ -175,7 +175,7 @@ class LogitAxis:
         left, right = self(np.array(self.axis_limits))
         return (self(p) - left) / (right - left)
 
-    def place_ticks(self, room: float) -> list[tuple[float, str]]:
+    def place_ticks(self, axis_characters: float) -> list[tuple[float, str]]:
         """Return probabilities whose labels fit, and these.
 
         0 and 1 are in their margins.
@@ -187,21 +187,23 @@ class LogitAxis:
         # All powers of ten if there is space, otherwise every second, third, ... one.
         for step in range(1, 17):
             ticks, is_complete = self._add_fitting_ticks(
-                [*ends, *self._list_decades(step)], room, []
+                [*ends, *self._list_decades(step)], axis_characters, []
             )
             if is_complete:
                 break
-        inner = [0.5, *self._iter_digits()] if step == 1 else [0.5]
-        ticks, _ = self._add_fitting_ticks(self._keep_inside_axis(inner), room, ticks)
+        inner = [0.5, *self._iter_one_digit_proba()] if step == 1 else [0.5]
+        ticks, _ = self._add_fitting_ticks(
+            self._keep_inside_axis(inner), axis_characters, ticks
+        )
         return [(p, text) for p, text, _ in sorted(ticks, key=lambda tick: tick[2])]
 
-    def _add_fitting_ticks(self, numbers, room, taken):
+    def _add_fitting_ticks(self, numbers, axis_characters, taken):
         """Add the numbers that fit to `taken`; return whether all of them do."""
         taken = list(taken)
         is_complete = True
         for p in numbers:
             text = format_probability(p)
-            position = float(self.locate_fraction(p)) * room
+            position = float(self.locate_fraction(p)) * axis_characters
             if all(
                 abs(position - other)
                 >= (len(text) + len(label)) / 2 + _MIN_TICK_GAP_CHARACTERS
@@ -218,7 +220,7 @@ class LogitAxis:
         return self._keep_inside_axis([*powers, *(1 - power for power in powers)])
 
     @staticmethod
-    def _iter_digits():
+    def _iter_one_digit_proba():
         """Yield other probabilities of one digit, the easiest to read first."""
         for digits in ((2, 5), (3,), (4,)):
             for power in range(1, 17):
@@ -232,7 +234,7 @@ class LogitAxis:
         return [p for p in numbers if left <= p <= right]
 
 
-def _find_frequent_points(curve):
+def _mark_points_with_many_rows(curve):
     """Return which points are not among the few rows at either end.
 
     Those of exactly 0 and 1 are kept.
@@ -275,7 +277,7 @@ class LossPlane(NamedTuple):
     def from_points(cls, x, y, uncertainty):
         """Return the plane with space for the points, their labels, and x = 0."""
         x = np.append(x, 0.0)
-        min_range = _MIN_PLANE_SPAN * abs(uncertainty) or 1e-3
+        min_range = _MIN_PLANE_SPAN_FRACTION * abs(uncertainty) or 1e-3
         across = max(np.ptp(x), min_range)
         # The plane must not be flatter than one to four, or lines of equal loss cannot
         # be distinguished.
@@ -332,7 +334,7 @@ def choose_round_numbers(low, high):
     return [float(f"{number * step:.12g}") for number in steps]
 
 
-def place_labels(points, sizes, gap, taken=()):
+def place_label_corners(points, sizes, gap, taken=()):
     """Return lower left corners of labels beside their points.
 
     The labels do not overlap if there is space.

@@ -39,7 +39,7 @@ class LogisticPolynomial(NamedTuple):
     def pvalue(self):
         """Return the p-value of calibration, given the degree."""
         return float(
-            compute_statistic_survival(
+            compute_degree_test_survival(
                 self.statistic, self.freedom, self.n_degree_steps
             )
         )
@@ -73,7 +73,7 @@ class LogisticPolynomial(NamedTuple):
             rows,
             self.coef,
             self.root,
-            find_statistic_quantile(level, self.freedom, self.n_degree_steps),
+            find_degree_test_quantile(level, self.freedom, self.n_degree_steps),
         )
 
 
@@ -217,7 +217,7 @@ def _is_invertible(root):
     return np.linalg.cond(root / scale) < 1e12
 
 
-def compute_statistic_survival(statistic, freedom, n_degree_steps):
+def compute_degree_test_survival(statistic, freedom, n_degree_steps):
     """Return P(T > t), T = chi2 of `freedom` plus `n_degree_steps` truncated chi2_1.
 
     These are chi2_1 given that they exceed their 0.95 quantile k. With z = u^2 the
@@ -245,7 +245,7 @@ def compute_statistic_survival(statistic, freedom, n_degree_steps):
     remaining = (size * np.cos(angle)) ** 2
     density = 2 * stats.norm.pdf(size * np.sin(angle)) * size * np.cos(angle)
     within = (
-        (density * compute_statistic_survival(remaining, freedom, n_degree_steps - 1))
+        (density * compute_degree_test_survival(remaining, freedom, n_degree_steps - 1))
         @ _WEIGHTS
         * half
     )
@@ -253,15 +253,16 @@ def compute_statistic_survival(statistic, freedom, n_degree_steps):
     return np.minimum((within + beyond) / (1 - _DEGREE_TEST_LEVEL), 1.0)
 
 
-def find_statistic_quantile(level, freedom, n_degree_steps):
-    """Return the t at which `compute_statistic_survival` is 1 - level."""
+def find_degree_test_quantile(level, freedom, n_degree_steps):
+    """Return the t at which `compute_degree_test_survival` is 1 - level."""
     low = n_degree_steps * _DEGREE_STEP_THRESHOLD
     high = low + 10.0
-    while compute_statistic_survival(high, freedom, n_degree_steps) > 1 - level:
+    while compute_degree_test_survival(high, freedom, n_degree_steps) > 1 - level:
         high *= 2
     return brentq(
         lambda t: (
-            float(compute_statistic_survival(t, freedom, n_degree_steps)) - (1 - level)
+            float(compute_degree_test_survival(t, freedom, n_degree_steps))
+            - (1 - level)
         ),
         low,
         high,

@@ -33,7 +33,7 @@ def pool_rows_by_score(score, outcome):
     if pooled is not None:
         return pooled
     keys = np.empty(len(score), np.int64)
-    ups, downs, is_outside = _join_score_and_label(score.view(np.int64), outcome, keys)
+    ups, downs, is_outside = _fill_score_label_keys(score.view(np.int64), outcome, keys)
     if is_outside:
         return None
     if downs and ups:
@@ -42,14 +42,14 @@ def pool_rows_by_score(score, outcome):
         keys = keys[::-1].copy()
     mass = np.empty(len(keys))
     events = np.empty(len(keys))
-    n = _sum_runs(keys, mass, events)
+    n = _pool_sorted_keys_in_place(keys, mass, events)
     return keys.view(np.float64)[:n], mass[:n], events[:n]
 
 
 def _pool_few_scores(score, outcome):
     bits = np.full(1 << _SLOT_BITS, -1, np.int64)
     mass = np.zeros((1 << _SLOT_BITS, 2))
-    if not _count_scores(score.view(np.int64), outcome, bits, mass):
+    if not _fill_score_counts(score.view(np.int64), outcome, bits, mass):
         return None
     used = np.flatnonzero(bits >= 0)
     order = used[np.argsort(bits[used])]
@@ -57,7 +57,7 @@ def _pool_few_scores(score, outcome):
 
 
 @compile_kernel
-def _count_scores(score, outcome, bits, mass):
+def _fill_score_counts(score, outcome, bits, mass):
     """Count the scores; return whether there are at most `_MAX_TABLE_SCORES` in [0, 2)."""
     filled = np.int64(0)
     for i in range(len(score)):
@@ -80,7 +80,7 @@ def _count_scores(score, outcome, bits, mass):
 
 
 @compile_kernel
-def _join_score_and_label(score, outcome, keys):
+def _fill_score_label_keys(score, outcome, keys):
     """Score and label as one integer; whether scores rise, fall, or are outside."""
     ups = downs = is_outside = False
     for i in range(len(score)):
@@ -98,7 +98,7 @@ def _join_score_and_label(score, outcome, keys):
 
 
 @compile_kernel
-def _sum_runs(keys, mass, events):
+def _pool_sorted_keys_in_place(keys, mass, events):
     """Sum the runs of equal scores without a branch: each row overwrites its run.
 
     The scores take the place of the keys, which are read before.

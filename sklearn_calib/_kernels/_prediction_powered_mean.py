@@ -54,7 +54,7 @@ def bound_unseen_square(errors, n_effective, n_rows):
     return min(max(float((errors @ errors / total) ** 2), n_rows**-2), max_square)
 
 
-def get_student_quantile(n_effective, level):
+def get_two_sided_student_quantile(n_effective, level):
     """Return the quantile of Student's distribution."""
     return float(stdtrit(max(n_effective - 1.0, 1.0), (1 + level) / 2))
 
@@ -66,7 +66,7 @@ def count_equivalent_labels(fraction, variance, n_effective, n_rows):
     return min(fraction * (1 - fraction) / variance, float(n_rows))
 
 
-def compute_fraction_intervals(
+def compute_plain_and_corrected_ends(
     label_fraction, corrected_fraction, variances, rows, level, t
 ):
     """Return intervals of a fraction: by labels alone, and corrected.

@@ -57,10 +57,10 @@ class FloorStatistics:
         zeros too.
         """
         if self.denominator:
-            return _halve_and_clip(1.0 / self.denominator)
+            return _compute_floor_from_smallest(1.0 / self.denominator)
         used_exponents = np.flatnonzero(self.smallest < np.inf)
         if len(used_exponents) == 0:
-            return _halve_and_clip(1.0)
+            return _compute_floor_from_smallest(1.0)
         # Values far below all others, next to exact zeros, are zeros up to rounding.
         # The floor is derived from the values above the gap.
         wide = np.flatnonzero(np.diff(used_exponents) >= _MIN_EMPTY_EXPONENTS)
@@ -69,7 +69,7 @@ class FloorStatistics:
             if self.zeros and len(wide)
             else used_exponents[0]
         )
-        return _halve_and_clip(float(self.smallest[first]))
+        return _compute_floor_from_smallest(float(self.smallest[first]))
 
 
 def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorStatistics:
@@ -100,7 +100,9 @@ def estimate_floor(proba: FloatArray) -> float:
     if has_exact_log(proba) or (
         table.min(initial=1.0) > 0 and not _may_share_denominator(table)
     ):
-        return _halve_and_clip(float(table.min(initial=1.0, where=table > 0)))
+        return _compute_floor_from_smallest(
+            float(table.min(initial=1.0, where=table > 0))
+        )
     return collect_floor_statistics(table).floor
 
 
@@ -131,7 +133,7 @@ def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
     return out if absent is None else attach_log_proba(out, None, absent)
 
 
-def _halve_and_clip(smallest):
+def _compute_floor_from_smallest(smallest):
     return float(np.clip(smallest / 2, SMALLEST_PROBABILITY, MAX_FLOOR))
 
 

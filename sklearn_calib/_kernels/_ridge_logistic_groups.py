@@ -11,7 +11,7 @@ from ._newton import minimise_by_newton
 _DECREMENT_TOLERANCE = 1e-13
 
 
-def fit_shrunken_lines(
+def fit_group_line_coefficients(
     log_odds, target, weight, group, n_groups, centre, strength, spread
 ):
     """Return (intercept, slope) of each group, of shape (n_groups, 2).
@@ -36,7 +36,7 @@ def fit_shrunken_lines(
             small,
         )
 
-    def find_direction(line, terms):
+    def find_step_and_decrement(line, terms):
         """Solve the 2 x 2 Newton system of every group."""
         t, small = terms
         pull = weight * (target - np.where(t >= 0, 1.0, small) / (1.0 + small))
@@ -60,7 +60,7 @@ def fit_shrunken_lines(
 
     return minimise_by_newton(
         evaluate_loss,
-        find_direction,
+        find_step_and_decrement,
         np.tile(centre, (n_groups, 1)),
         _DECREMENT_TOLERANCE,
     ).theta
@@ -82,14 +82,14 @@ class LabelColumns(NamedTuple):
     unit_weight: np.ndarray
 
     @property
-    def score_scale(self):
+    def score_deviation(self):
         """Return the weighted standard deviation of all scores; 1 if they are equal."""
         weight_fraction = self.weight / self.weight.sum()
         mean = (weight_fraction * self.score).sum()
         spread = np.sqrt((weight_fraction * (self.score - mean) ** 2).sum())
         return float(spread) if spread > 0 else 1.0
 
-    def get_label(self, label):
+    def get_label_columns(self, label):
         return tuple(table[:, label] for table in self)
 
 
@@ -112,12 +112,12 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
     penalties : sequence of float > 0
         A penalty wins against those before it by at least 1e-7 nats.
     """
-    scale = labels.score_scale
+    scale = labels.score_deviation
     count = labels.score.shape[1]
     to_scaled = np.array([1.0, scale])
     # The common line is itself fitted to all rows, so a row that is left out moves the
     # centre of the shrinkage too.
-    moves = _leave_out_rows(labels, centre * to_scaled, scale)
+    moves = _compute_left_out_moves(labels, centre * to_scaled, scale)
     is_known = labels.weight > 0
     score, outcome, weight = (table[is_known] for table in labels[:3])
     label = np.nonzero(is_known)[1]
@@ -127,7 +127,7 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
         if penalty == COMMON_LINE_PENALTY:
             lines = np.tile(centre * to_scaled, (count, 1))
         else:
-            lines = fit_shrunken_lines(
+            lines = fit_group_line_coefficients(
                 score, outcome, weight, label, count, centre, penalty, scale
             )
             lines *= to_scaled
@@ -151,7 +151,7 @@ def _compute_hessian(x, curvature, penalty=0.0):
     return (x * curvature[:, None]).T @ x + penalty * np.eye(2)
 
 
-def _leave_out_rows(labels, centre, scale):
+def _compute_left_out_moves(labels, centre, scale):
     """Return how the common line moves without each row: (n_samples, 2).
 
     A row leaves with all its labels.
@@ -161,7 +161,7 @@ def _leave_out_rows(labels, centre, scale):
     row_information = np.zeros((n, 2, 2))
     pull = np.zeros((n, 2))
     for label in range(count):
-        score, outcome, weight, unit_weight = labels.get_label(label)
+        score, outcome, weight, unit_weight = labels.get_label_columns(label)
         x = _make_design(score, scale)
         mean = expit(x @ centre)
         variance = mean * (1 - mean)
@@ -186,7 +186,7 @@ def _compute_left_out_loss(labels, scale, lines, moves, penalty):
     """
     total = 0.0
     for label, line in enumerate(lines):
-        score, outcome, weight, unit_weight = labels.get_label(label)
+        score, outcome, weight, unit_weight = labels.get_label_columns(label)
         x = _make_design(score, scale)
         eta = x @ line
         if penalty == COMMON_LINE_PENALTY:

@@ -10,7 +10,7 @@ from ._proportion import compute_upper_bound
 CONFIDENCE_DIGITS = 12
 
 
-def merge_confidence_levels(confidence, mass, errors):
+def merge_equal_confidences_descending(confidence, mass, errors):
     """Return (confidence, mass, errors) of each level, largest first, of increasing ones.
 
     Confidences are compared at 12 digits; each is the smallest of those that are equal.
@@ -27,11 +27,11 @@ def merge_confidence_levels(confidence, mass, errors):
     return confidence, mass, errors
 
 
-def average_risk(mass, errors, counts):
+def average_risk_over_coverages(mass, errors, is_row_count):
     """Return the mean over coverages of the error rate among the most confident rows.
 
     Rows of equal confidence come in random order, and the mean over orders is taken.
-    With `counts` the mass is a number of rows and the mean is over 1, 2, ... rows; else
+    With `is_row_count` the mass is a number of rows and the mean is over 1, 2, ... rows; else
     it is an integral.
     """
     if not mass.all():
@@ -44,7 +44,7 @@ def average_risk(mass, errors, counts):
     # rate is that of the block plus excess / rows, and the mean risk is an integral of
     # this.
     excess = wrong - rate * before
-    if counts:
+    if is_row_count:
         steps = 1 / (before + 1)
         several = np.flatnonzero(mass != 1)
         begin = before[several] + 1
@@ -56,7 +56,7 @@ def average_risk(mass, errors, counts):
     return float((errors + excess * steps).sum() / mass.sum())
 
 
-def find_largest_coverage(mass, errors, max_risk, delta):
+def find_answered_levels_and_bound(mass, errors, max_risk, delta):
     """Return (levels answered, upper bound of the error rate); 0 levels if none passes.
 
     Bisection on the number of rows answered, each step at level delta / steps.

@@ -5,7 +5,7 @@ import numpy as np
 from ._compile import compile_kernel
 
 
-def average_shifted_intervals(offset, cell, residual, n_cells, width):
+def average_interval_error_over_shifts(offset, cell, residual, n_cells, width):
     """Average the sum of |residual mass| of the cells over shifts in [0, width).
 
     Rows sorted by offset = score mod width; cell = score // width. At r = 0 a row lies
@@ -80,10 +80,10 @@ def _bin_residuals_linearly(score, residual, n_cells, mass):
         mass[left + 1] += right
 
 
-def sum_uniform_bins(score, outcome, weight, n_bins):
-    """Return mass and summed residuals of the "uniform" bins of `bin_distinct_values`."""
+def sum_uniform_bin_residuals(score, outcome, weight, n_bins):
+    """Return mass and summed residuals of the "uniform" bins of `assign_values_to_bins`."""
     sums = np.zeros((2, n_bins))
-    _fill_uniform_bins(
+    _fill_uniform_bin_residuals(
         score,
         outcome,
         weight,
@@ -95,7 +95,7 @@ def sum_uniform_bins(score, outcome, weight, n_bins):
 
 
 @compile_kernel
-def _fill_uniform_bins(score, outcome, weight, edges, n_bins, sums):
+def _fill_uniform_bin_residuals(score, outcome, weight, edges, n_bins, sums):
     for i in range(len(score)):
         index = min(int(score[i] * n_bins), n_bins - 1)
         index += score[i] > edges[index + 1]
@@ -151,7 +151,7 @@ def fill_parabola_rows(score, mass, centre, width, begin, end, tolerance, rows):
 
 
 @compile_kernel(fastmath={"reassoc", "contract"})
-def sum_interpolation_errors(rows, mass, low, high, fraction, new, bends):
+def fill_interpolation_errors(rows, mass, low, high, fraction, new, bends):
     """Sum the changes of each new row against the line between two others, with mass."""
     for i in range(len(new)):
         a = rows[low[i]]

@@ -20,7 +20,7 @@ from ._compile import compile_helper, compile_kernel
 # The average number of kinks in a bucket.
 _KINKS_PER_BUCKET = 8
 # Listed kinks are counted in blocks of 2^6 buckets.
-_BLOCK_BITS = 6
+_BUCKET_BLOCK_BITS = 6
 # A heap of so many kinks is small enough not to be divided.
 _MAX_SMALL_HEAP_KINKS = 256
 
@@ -36,7 +36,7 @@ def compute_smooth_error(score, residual):
     n = len(score)
     position = np.empty(n)
     mass = np.empty(n)
-    last, low, high = _list_kinks(score, residual, position, mass)
+    last, low, high = _fill_kink_positions(score, residual, position, mass)
     n_buckets = n // _KINKS_PER_BUCKET + 1
     first = np.full(n_buckets, -1, np.int32)
     following = np.empty(n, np.int32)
@@ -46,7 +46,7 @@ def compute_smooth_error(score, residual):
     for sign, max_distance in ((1.0, high), (-1.0, -low)):
         if max_distance > 0:
             scale = min(n_buckets * (1 - 1e-9) / max_distance, 1e300)
-            listed = np.zeros((n_buckets >> _BLOCK_BITS) + 1, np.int32)
+            listed = np.zeros((n_buckets >> _BUCKET_BLOCK_BITS) + 1, np.int32)
             removed += _remove_mass_at_end(
                 score,
                 position,
@@ -66,7 +66,7 @@ def compute_smooth_error(score, residual):
 
 
 @compile_kernel
-def _list_kinks(score, residual, position, mass):
+def _fill_kink_positions(score, residual, position, mass):
     """Fill in positions and masses in the order of insertion.
 
     Returns C_n and the range of the positions.
@@ -127,14 +127,18 @@ def _remove_mass_at_end(
             else:
                 following[t] = first[bucket]
                 first[bucket] = t
-                listed[bucket >> _BLOCK_BITS] += 1
+                listed[bucket >> _BUCKET_BLOCK_BITS] += 1
                 top = max(top, bucket)
         while remaining > 0:
             if size == 0:
                 while top >= 0 and first[top] < 0:
                     # Counts per block let the search skip 64 empty buckets at a time.
-                    block = top >> _BLOCK_BITS
-                    top = (block << _BLOCK_BITS) - 1 if listed[block] == 0 else top - 1
+                    block = top >> _BUCKET_BLOCK_BITS
+                    top = (
+                        (block << _BUCKET_BLOCK_BITS) - 1
+                        if listed[block] == 0
+                        else top - 1
+                    )
                 if top < 0:
                     mass[0] = max(mass[0] - remaining, 0.0)
                     break
@@ -145,7 +149,7 @@ def _remove_mass_at_end(
                     _push_kink(keys, kinks, size, sign * position[kink], kink)
                     size += 1
                     kink = np.int64(following[kink])
-                listed[top >> _BLOCK_BITS] -= size
+                listed[top >> _BUCKET_BLOCK_BITS] -= size
             kink = np.int64(kinks[0])
             if mass[kink] > remaining:
                 mass[kink] -= remaining
@@ -209,12 +213,12 @@ def _spill_heap(size, scale, first, following, listed, keys, kinks):
         else:
             following[kink] = first[bucket]
             first[bucket] = kink
-            listed[bucket >> _BLOCK_BITS] += 1
+            listed[bucket >> _BUCKET_BLOCK_BITS] += 1
             highest = max(highest, bucket)
     return n_kept, edge, highest
 
 
-def find_maxima(ranks, position, gaps, sums):
+def find_value_function_maxima(ranks, position, gaps, sums):
     """Return where each V_t is largest, by a Fenwick tree of the masses.
 
     These are the m_t in [-1, 1].
@@ -231,12 +235,16 @@ def find_maxima(ranks, position, gaps, sums):
     sizes = np.zeros(2, np.int64)
     # The number of kinks below each sum.
     below = np.searchsorted(position, sums)
-    _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima)
+    _fill_value_function_maxima(
+        ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima
+    )
     return maxima
 
 
 @compile_kernel
-def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
+def _fill_value_function_maxima(
+    ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima
+):
     """Move both ends of the queue by each gap.
 
     The kink at 0 is in the heaps of both ends, neither of which ever passes it. `alive`
@@ -297,7 +305,7 @@ def _sum_tree_prefix(tree, count):
 
 
 @compile_kernel
-def backtrack_witness(w, gaps):
+def backtrack_witness_in_place(w, gaps):
     """Turn the maxima into the witness w at each score, from the last to the first."""
     for t in range(len(w) - 2, -1, -1):
         # Backward pass of the dynamic program: the best w_t is the maximum of V_t,
@@ -305,7 +313,7 @@ def backtrack_witness(w, gaps):
         w[t] = min(max(w[t], w[t + 1] - gaps[t]), w[t + 1] + gaps[t])
 
 
-def rank_kinks(score, residual):
+def compute_kink_ranks_and_gaps(score, residual):
     """Return distinct scores, gaps, summed residuals, and ranks and positions of kinks."""
     sums = np.cumsum(residual)
     # Only the constraints between neighbours matter: lemma 2 of
@@ -325,7 +333,7 @@ def compute_witness(
     score: np.ndarray, residual: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return distinct scores and the optimal w at each, of increasing scores."""
-    score, gaps, sums, ranks, position = rank_kinks(score, residual)
-    w = find_maxima(ranks, position, gaps, sums)
-    backtrack_witness(w, gaps)
+    score, gaps, sums, ranks, position = compute_kink_ranks_and_gaps(score, residual)
+    w = find_value_function_maxima(ranks, position, gaps, sums)
+    backtrack_witness_in_place(w, gaps)
     return score, w

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from ._newton import minimise_by_newton, solve_newton_step
+from ._newton import minimise_by_newton, solve_newton_step_and_decrement
 
 # A Hessian product takes so many columns at a time.
 _BLOCK_COLUMNS = 1024
@@ -22,11 +22,11 @@ _BLOCK_COLUMNS = 1024
 _MAX_EXACT_ENTRIES = 100_000
 # The size of the sample that gives the Hessian of a large table with diagonal A.
 _HESSIAN_ROWS_PER_CLASS = 25
-_HESSIAN_ENTRIES = 200_000
+_HESSIAN_SAMPLE_ENTRIES = 200_000
 # Up to so many entries a full A is fitted until only rounding remains.
-_MAX_ROUNDING_ENTRIES = 10_000
+_MAX_ENTRIES_FITTED_TO_ROUNDING = 10_000
 # Up to so many classes, each has its own block of the preconditioner.
-_MAX_BLOCK_CLASSES = 200
+_MAX_PRECONDITIONER_BLOCKS = 200
 # The curvature of the preconditioner is taken from so many rows, or from more if they
 # cost little.
 _MIN_PRECONDITIONER_ROWS = 300
@@ -65,7 +65,9 @@ def fit_softmax_regression(
     `start` is a fit to begin with.
     """
     full = ridge_a.ndim == 2
-    last = tol or (1e-22 if full and z.size <= _MAX_ROUNDING_ENTRIES else 1e-12)
+    last = tol or (
+        1e-22 if full and z.size <= _MAX_ENTRIES_FITTED_TO_ROUNDING else 1e-12
+    )
     z = np.ascontiguousarray(z)
     w = weight / weight.sum()
     ridge = 2 * np.column_stack([ridge_a, np.full(len(z), ridge_b)])
@@ -86,11 +88,11 @@ def fit_softmax_regression(
         return theta[:, :-1] if full else theta[:, 0], theta[:, -1]
 
     def evaluate_objective(theta):
-        return evaluate_softmax(
+        return compute_softmax_loss_and_proba(
             z, y_encoded, w, *split_coefficients(theta), ridge_a, ridge_b
         )
 
-    def find_direction(theta, proba):
+    def find_step_and_decrement(theta, proba):
         """Return the Newton step, and the smaller of two bounds on its decrement."""
         nonlocal norm
         # The gradient of the loss in the logits is w (p - e_y).
@@ -107,7 +109,7 @@ def fit_softmax_regression(
 
     theta = np.zeros_like(ridge) if start is None else np.column_stack(start[:2])
     theta, value, decrement, n_iter = minimise_by_newton(
-        evaluate_objective, find_direction, theta, last
+        evaluate_objective, find_step_and_decrement, theta, last
     )
     return SoftmaxFit(
         *split_coefficients(theta),
@@ -118,15 +120,15 @@ def fit_softmax_regression(
     )
 
 
-def evaluate_softmax(z, y_encoded, w, A, b, ridge_a, ridge_b):
+def compute_softmax_loss_and_proba(z, y_encoded, w, A, b, ridge_a, ridge_b):
     """Return objective and probabilities, from one exponential per entry."""
     logits = z + (A @ z if A.ndim == 2 else A[:, None] * z) + b[:, None]
     true = logits[y_encoded, np.arange(len(w))]
-    loss = w @ (_normalise_columns(logits) - true)
+    loss = w @ (_softmax_columns_in_place(logits) - true)
     return loss + (ridge_a * A**2).sum() + (ridge_b * b**2).sum(), logits
 
 
-def _normalise_columns(logits):
+def _softmax_columns_in_place(logits):
     """Return log sum exp of each column, which becomes its probabilities.
 
     This takes one exponential for each entry.
@@ -151,7 +153,7 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
         # A Hessian of a subsample makes good steps at a fraction of the cost, because
         # only the gradient has to be exact.
         subsampling_step = max(
-            1, n // max(_HESSIAN_ROWS_PER_CLASS * k, _HESSIAN_ENTRIES // k)
+            1, n // max(_HESSIAN_ROWS_PER_CLASS * k, _HESSIAN_SAMPLE_ENTRIES // k)
         )
 
     def find_newton_step(proba, gradient):
@@ -159,7 +161,7 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
         nonlocal subsampling_step, before
         sampled = slice(None, None, subsampling_step)
         share = w[sampled] / w[sampled].sum()
-        solve = make_diagonal_solver(
+        solve = make_diagonal_model_solver(
             z[:, sampled],
             share,
             proba[:, sampled],
@@ -178,7 +180,7 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
     return find_newton_step
 
 
-def make_diagonal_solver(z, w, proba, ridge_a, ridge_b):
+def make_diagonal_model_solver(z, w, proba, ridge_a, ridge_b):
     """Return a function that solves systems of the Hessian of the 2k coefficients."""
     k = len(z)
     weighted = proba * w
@@ -274,7 +276,7 @@ def _make_conjugate_gradient_step(z, w, ridge, enough):
         if precondition is None:
             inverse = (
                 _make_block_inverse
-                if len(z) <= _MAX_BLOCK_CLASSES
+                if len(z) <= _MAX_PRECONDITIONER_BLOCKS
                 else _make_kronecker_inverse
             )
             precondition = inverse(x, w, proba, ridge)
@@ -373,7 +375,7 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
             class_sums,
         )
 
-    def find_direction(theta, proba):
+    def find_step_and_decrement(theta, proba):
         gradient, hessian = _compute_joint_derivatives(
             z,
             w,
@@ -382,11 +384,11 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
             score_sum,
             class_sums,
         )
-        return solve_newton_step(hessian, gradient)
+        return solve_newton_step_and_decrement(hessian, gradient)
 
     start = np.append(float(start), np.zeros(len(z)))
     a, *b = minimise_by_newton(
-        evaluate_loss, find_direction, start, _JOINT_DECREMENT_TOLERANCE
+        evaluate_loss, find_step_and_decrement, start, _JOINT_DECREMENT_TOLERANCE
     ).theta
     return TemperatureOffsetsFit(float(a), b - np.mean(b))
 
@@ -395,7 +397,7 @@ def _compute_joint_value(z, w, a, b, score_sum, class_sums):
     """Return the loss and the probabilities, from one exponential per entry."""
     logits = a * z
     logits += b[:, None]
-    return float(w @ _normalise_columns(logits)) - a * score_sum - float(
+    return float(w @ _softmax_columns_in_place(logits)) - a * score_sum - float(
         b @ class_sums
     ), logits
 

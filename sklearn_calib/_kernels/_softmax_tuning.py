@@ -16,7 +16,11 @@ import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 from scipy.linalg.blas import dsyrk
 
-from ._softmax_regression import SoftmaxFit, evaluate_softmax, fit_softmax_regression
+from ._softmax_regression import (
+    SoftmaxFit,
+    compute_softmax_loss_and_proba,
+    fit_softmax_regression,
+)
 
 _MIN_LABEL_VARIANCE = 2e-3
 # The factor between neighbours of the search, and its largest power.
@@ -49,7 +53,9 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
     up to 1. For weights that are repetitions, `unit` is that of one row.
     """
     k, n = z.shape
-    proba = evaluate_softmax(z, y_encoded, weight, fit.A, fit.b, ridge_a, ridge_b)[1]
+    proba = compute_softmax_loss_and_proba(
+        z, y_encoded, weight, fit.A, fit.b, ridge_a, ridge_b
+    )[1]
     x = np.column_stack([z.T, np.ones(n)])
     leverage = np.zeros((k, n))
     for c in range(k):
@@ -152,7 +158,7 @@ def _search_grid(losses, weight, n_rows):
     lost again.
     """
 
-    def compare_losses(powers, other):
+    def compute_gain_and_error(powers, other):
         gains = losses(powers) - losses(other)
         mean = weight @ gains
         return mean, np.sqrt(weight @ (gains - mean) ** 2 / n_rows)
@@ -165,7 +171,7 @@ def _search_grid(losses, weight, n_rows):
                 # A step to a weaker penalty needs a gain that exceeds half its own
                 # standard error, because noise favours flexible models.
                 neighbour = _change_penalty_power(grid_powers, axis, sign)
-                mean, error = compare_losses(grid_powers, neighbour)
+                mean, error = compute_gain_and_error(grid_powers, neighbour)
                 min_gain = _MIN_GAIN_NATS
                 if sign < 0:
                     min_gain = max(min_gain, 0.5 * error)
@@ -175,7 +181,9 @@ def _search_grid(losses, weight, n_rows):
         neighbours = [
             _change_penalty_power(grid_powers, axis, sign) for sign in (-1, 1)
         ]
-        low, high = (-compare_losses(grid_powers, powers)[0] for powers in neighbours)
+        low, high = (
+            -compute_gain_and_error(grid_powers, powers)[0] for powers in neighbours
+        )
         # The vertex of the parabola through the losses at the grid point and its two
         # neighbours.
         vertex = (low - high) / (2 * (low + high)) if low + high > 0 else 0.0

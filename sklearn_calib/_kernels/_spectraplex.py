@@ -24,7 +24,7 @@ class QuadraticProgram(NamedTuple):
 
     rows: np.ndarray
     starts: np.ndarray
-    # The result of `make_linear_map` for the rows.
+    # The result of `make_linear_map_matrix` for the rows.
     L: np.ndarray
     T: np.ndarray
     Q: np.ndarray
@@ -98,7 +98,7 @@ def solve_spectraplex_program(problem, tol, max_iter):
         point = point._replace(S=S, y=y)
         # A problem at its limits overflows here; it gets a step of 0.
         with np.errstate(all="ignore"):
-            step, direction = _find_step(problem, point, mismatch)
+            step, direction = _find_step_length_and_direction(problem, point, mismatch)
         # A problem ends if it is solved, has made no progress for 20 iterations, or
         # cannot move. The others go on as a smaller batch.
         going = (gap >= tol) & (iteration <= best_at[active] + 20) & (step > 1e-10)
@@ -150,13 +150,13 @@ def _move_point(point, direction, step):
     return ProgramPoint(*parts)
 
 
-def _find_step(problem, point, mismatch):
+def _find_step_length_and_direction(problem, point, mismatch):
     """Return Mehrotra's direction and the length to go; 0 if rounding prevents both."""
     starts = problem.starts
     limited = problem.bound is not None
     R, fine = _invert_matrices(point.S, starts)
     matrix = _make_system(problem, point, R)
-    pivots, regular = _factor_matrices(matrix)
+    pivots, regular = _factor_matrices_in_place(matrix)
     count = R.shape[1] + (2 * point.p.shape[1] + 1 if limited else 0)
     mu = _sum_complementarity(point, limited) / count
     aims = point._replace(
@@ -209,7 +209,7 @@ def _make_system(problem, point, R):
     matrix[:, m, :m] = -(toward[:, None] @ Q)[:, 0]
     matrix[:, m, m] = np.trace(XR, axis1=1, axis2=2)
     if bound is not None:
-        ratio_p, ratio_n = _compute_ratios(point)
+        ratio_p, ratio_n = _compute_primal_slack_ratios(point)
         difference = (ratio_p - ratio_n) @ T.T
         ratio_sum = ratio_p + ratio_n
         last = size - 1
@@ -225,7 +225,7 @@ def _make_system(problem, point, R):
     return matrix
 
 
-def _compute_ratios(point):
+def _compute_primal_slack_ratios(point):
     e = point.e[:, None]
     return point.p / (e - point.v), point.n / (e + point.v)
 
@@ -247,7 +247,7 @@ def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
         right[:, m + 1 : -1] = (aims.p - aims.n) @ T.T - mismatch
         total = (point.p + point.n + aims.p + aims.n).sum(axis=1)
         right[:, -1] = bound - total - point.s - aims.s
-    _solve_factored(matrix, pivots, right)
+    _solve_factored_in_place(matrix, pivots, right)
     dw = np.zeros_like(point.w)
     de = np.zeros_like(point.e)
     if bound is not None:
@@ -257,7 +257,7 @@ def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
     dy = right[:, m]
     dS = _apply_adjoint(L, (Q @ right[:, :m, None])[..., 0] + dw)
     dS[:, range(size), range(size)] -= dy[:, None]
-    ratio_p, ratio_n = _compute_ratios(point)
+    ratio_p, ratio_n = _compute_primal_slack_ratios(point)
     return ProgramPoint(
         aims.X - _make_symmetric(point.X @ (dS @ R)),
         aims.p - ratio_p * (de[:, None] - dv),
@@ -323,7 +323,7 @@ def _find_smallest_eigenvalue(S, starts):
     return np.min(lowest, axis=0)
 
 
-def make_linear_map(rows, starts):
+def make_linear_map_matrix(rows, starts):
     """Return L as a matrix, for L(X)_r = row_r' X row_r."""
     maps = rows[:, :, None] * rows[:, None]
     for low, high in pairwise(starts):
@@ -420,7 +420,7 @@ def _shorten_steps(X, dX, starts, L, candidate, steps):
             steps[c] *= 0.85
 
 
-def _factor_matrices(A):
+def _factor_matrices_in_place(A):
     """Factor LU in place with row exchanges; return these, and the regular matrices."""
     pivots = np.zeros(A.shape[:2], dtype=np.int64)
     regular = np.ones(len(A), dtype=bool)
@@ -455,7 +455,7 @@ def _factor_each(matrices, pivots, regular):
 
 
 @compile_kernel
-def _solve_factored(matrices, pivots, right):
+def _solve_factored_in_place(matrices, pivots, right):
     """Solve in place with the factors."""
     n = matrices.shape[1]
     for c in range(len(matrices)):

@@ -17,7 +17,7 @@ from scipy.linalg import cholesky_banded, lapack, solve_banded
 from scipy.special import expit
 
 from .._count_weights import are_counts
-from ._binning import bin_distinct_values, find_distinct_scores
+from ._binning import assign_values_to_bins, find_distinct_scores_and_index
 
 # An infinite penalty leaves only the straight lines.
 LINE_PENALTY = np.inf
@@ -138,7 +138,7 @@ def make_cells(score, y_encoded, weight):
     Of weights that are whole numbers a row weighs 1; of others what the rows of its
     label weigh at its score, the mean weighted by the weights themselves.
     """
-    values, index = find_distinct_scores(score)
+    values, index = find_distinct_scores_and_index(score)
     index *= 2
     index += y_encoded
     size = 2 * len(values)
@@ -157,7 +157,7 @@ def coarsen_cells(cells, max_cells):
     if len(cells.x) <= max_cells:
         return cells
     total = cells.mass.sum(axis=0)
-    number = bin_distinct_values(cells.x, total, max_cells, "quantile")
+    number = assign_values_to_bins(cells.x, total, max_cells, "quantile")
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     mass = np.add.reduceat(cells.mass, starts, axis=1)
     scored_weight = np.add.reduceat(cells.scored_weight, starts, axis=1)
@@ -253,12 +253,14 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None, coarse_cells=None):
     theta = np.zeros(len(knots))
     theta[1] = 1.0
     task = _SplineTask(basis, cells if coarse_cells is None else coarse_cells, pull)
-    best = task.choose_penalty(penalties, theta, 1e-12 if len(penalties) > 1 else 1e-14)
+    best = task.fit_best_penalty(
+        penalties, theta, 1e-12 if len(penalties) > 1 else 1e-14
+    )
     if coarse_cells is None:
         return best
     if coarse_cells is not cells:
         task = _SplineTask(basis, cells, pull)
-    return task.choose_penalty([best.penalty], theta, 1e-14)
+    return task.fit_best_penalty([best.penalty], theta, 1e-14)
 
 
 class _SplineTask:
@@ -277,7 +279,7 @@ class _SplineTask:
         self.row = np.empty(n_cells)
         self.vectors = np.empty((3, n_free))
 
-    def choose_penalty(self, penalties, start, precision):
+    def fit_best_penalty(self, penalties, start, precision):
         """Return the best fit; each penalty is fitted from the one before it."""
         from ._spline_path import sum_left_out_losses
 
@@ -330,13 +332,15 @@ class _SplineTask:
         square = np.empty((free, free))
         tables, trial = self.tables
         theta = start.copy()
-        loss, objective = path.evaluate_loss(design, mass, ones, ridge, theta, tables)
+        loss, objective = path.compute_losses_and_fill_tables(
+            design, mass, ones, ridge, theta, tables
+        )
         for _ in range(_MAX_NEWTON_STEPS):
             if free <= _MAX_COMPILED_COEFFICIENTS:
                 path.fill_hessian(design, mass, tables, self.row, square)
             else:
                 square = (design * (mass * tables[2])) @ design.T
-            decrement = path.find_newton_step(
+            decrement = path.fill_newton_step(
                 design, mass, ones, tables, theta, ridge, square, scale, gradient, step
             )
             if not decrement >= 0:
@@ -347,14 +351,18 @@ class _SplineTask:
                 break
             length = 1.0
             candidate = theta + step
-            losses = path.evaluate_loss(design, mass, ones, ridge, candidate, trial)
+            losses = path.compute_losses_and_fill_tables(
+                design, mass, ones, ridge, candidate, trial
+            )
             while (
                 length >= 1e-12
                 and not losses[1] <= objective - 1e-4 * length * decrement
             ):
                 length *= 0.5
                 candidate = theta + length * step
-                losses = path.evaluate_loss(design, mass, ones, ridge, candidate, trial)
+                losses = path.compute_losses_and_fill_tables(
+                    design, mass, ones, ridge, candidate, trial
+                )
             if length < 1e-12:
                 # No progress is possible in floating point.
                 break

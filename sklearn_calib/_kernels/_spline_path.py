@@ -25,7 +25,7 @@ def _compute_softplus(eta):
 
 
 @compile_kernel(fastmath=_FASTMATH_FLAGS)
-def evaluate_loss(design, mass, ones, ridge, theta, tables):
+def compute_losses_and_fill_tables(design, mass, ones, ridge, theta, tables):
     """Return the loss at theta without and with the penalty; fill the tables."""
     n_cells = design.shape[1]
     eta = tables[0]
@@ -74,7 +74,7 @@ def fill_hessian(design, mass, tables, row, square):
 
 
 @compile_helper(fastmath=_FASTMATH_FLAGS)
-def _factor_hessian(square, ridge, scale):
+def _factor_hessian_in_place(square, ridge, scale):
     """Factor the matrix, scaled to a diagonal of ones, in place.
 
     Returns whether there is a factor.
@@ -105,7 +105,7 @@ def _factor_hessian(square, ridge, scale):
 
 
 @compile_kernel(fastmath=_FASTMATH_FLAGS)
-def find_newton_step(
+def fill_newton_step(
     design, mass, ones, tables, theta, ridge, square, scale, gradient, step
 ):
     """Compute Newton's step and the factor; return the decrement.
@@ -114,7 +114,7 @@ def find_newton_step(
     """
     free, n_cells = design.shape
     mean = tables[1]
-    if not _factor_hessian(square, ridge, scale):
+    if not _factor_hessian_in_place(square, ridge, scale):
         return -1.0
     for i in range(free):
         total = 0.0

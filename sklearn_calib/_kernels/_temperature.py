@@ -102,7 +102,7 @@ def fit_temperature(
         # check at such tolerances.
         tol = 1e-3 if logits.size < _MIN_SUBSAMPLED_ENTRIES else 5e-3
 
-    def solve_rows(rows, beta, tol):
+    def fit_row_temperature(rows, beta, tol):
         """Solve the problem of some rows from the start beta."""
         problem = np.ascontiguousarray(logits[rows]), y_encoded[rows], weight[rows]
         total = float(problem[2].sum())
@@ -122,13 +122,13 @@ def fit_temperature(
             step = max(step, len(logits) // _MAX_START_ROWS)
         # A subsample locates beta within its own noise, at an eighth of the price of a
         # pass.
-        rough = solve_rows(slice(None, None, step), beta, 1e-2)
+        rough = fit_row_temperature(slice(None, None, step), beta, 1e-2)
         beta = rough.beta if rough.status == "inside" else beta
-    fit = solve_rows(slice(None), beta, tol)
-    if label_smoothing == 0 and fit.beta * spread / unit > get_safe_logit_gap(
+    fit = fit_row_temperature(slice(None), beta, tol)
+    if label_smoothing == 0 and fit.beta * spread / unit > get_max_uncapped_logit_gap(
         logits.shape[1]
     ):
-        fit = _subtract_excess(fit, [(logits, y_encoded, weight)], weight.sum())
+        fit = _cap_row_losses(fit, [(logits, y_encoded, weight)], weight.sum())
     return fit._replace(beta=fit.beta / unit)
 
 
@@ -142,10 +142,11 @@ def _rescale_logits_for_powers(parts, spread):
     ]
 
 
-def _subtract_excess(fit, problems, total):
+def _cap_row_losses(fit, problems, total):
     """Return the fit with the loss of each row limited to LARGEST_LOG_LOSS."""
     excess = (
-        sum(compute_excess_loss(*problem, fit.beta)[0] for problem in problems) / total
+        sum(compute_loss_beyond_cap(*problem, fit.beta)[0] for problem in problems)
+        / total
     )
     return fit._replace(loss=max(float(fit.loss - excess), 0.0))
 
@@ -180,7 +181,7 @@ def fit_temperature_with_absent_classes(logits, y_encoded, weight, label_smoothi
         sum_problems, total, max_options, label_smoothing, unit, box, 1e-3
     )
     if label_smoothing == 0:
-        fit = _subtract_excess(fit, problems, total)
+        fit = _cap_row_losses(fit, problems, total)
     return fit._replace(beta=fit.beta / unit)
 
 
@@ -204,12 +205,12 @@ def get_inverse_temperature_bounds(spread, unit=1.0):
     return low, high
 
 
-def get_safe_logit_gap(n_classes):
+def get_max_uncapped_logit_gap(n_classes):
     """Return the gap of scaled logits below which no row loses LARGEST_LOG_LOSS."""
     return LARGEST_LOG_LOSS - np.log(n_classes)
 
 
-def compute_excess_loss(logits, y_encoded, weight, beta):
+def compute_loss_beyond_cap(logits, y_encoded, weight, beta):
     """Return the weighted sum of losses beyond LARGEST_LOG_LOSS, and its derivative."""
     excess = np.zeros(2)
     for block in iter_row_blocks(logits):
@@ -225,7 +226,7 @@ def compute_excess_loss(logits, y_encoded, weight, beta):
         gap = beta * (
             top.astype(np.float64) - block_logits[np.arange(len(block_logits)), label]
         )
-        rows = np.flatnonzero(gap > get_safe_logit_gap(logits.shape[1]))
+        rows = np.flatnonzero(gap > get_max_uncapped_logit_gap(logits.shape[1]))
         if len(rows):
             d = block_logits[rows].astype(np.float64) - top[rows, None]
             log_sum = logsumexp(beta * d, axis=1)
@@ -367,7 +368,7 @@ def _compute_sums(logits, y_encoded, weight, beta):
     return sums
 
 
-def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
+def compute_temperature_cv_loss(logits, y_encoded, weight, fold, start=None):
     """Return the mean held-out log loss over folds, or None if a fit is not inside.
 
     The sums of every fold are taken at the optimum of all rows, in one pass; the
@@ -433,7 +434,7 @@ def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
                 weight[test],
                 beta,
             )[0]
-        loss -= compute_excess_loss(
+        loss -= compute_loss_beyond_cap(
             logits[test],
             y_encoded[test],
             weight[test],
@@ -460,7 +461,7 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
     accuracy = (1 - label_smoothing) * accuracy + label_smoothing / k
     n_passes = 0
 
-    def measure_excess(log_beta):
+    def measure_overconfidence(log_beta):
         """Return by how much the mean confidence exceeds the accuracy."""
         nonlocal n_passes
         n_passes += 1
@@ -474,8 +475,8 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
         return confidence - accuracy
 
     low, high = np.log(get_inverse_temperature_bounds(float(-logits.min()) or 1.0))
-    low_excess = measure_excess(low)
-    high_excess = measure_excess(high)
+    low_excess = measure_overconfidence(low)
+    high_excess = measure_overconfidence(high)
     if (
         low_excess >= -_PROBABILITY_TOLERANCE
         or high_excess - low_excess < _PROBABILITY_TOLERANCE
@@ -487,7 +488,7 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
         beta = np.exp(high)
     else:
         status = "inside"
-        beta = np.exp(brentq(measure_excess, low, high, xtol=1e-10, rtol=1e-12))
+        beta = np.exp(brentq(measure_overconfidence, low, high, xtol=1e-10, rtol=1e-12))
     loss = (
         choose_sums_function(logits.size)(logits, y_encoded, weight, beta)[0]
         / weight.sum()

@@ -29,7 +29,7 @@ _ROUNDING_ADDEND = 6755399441055744.0
 
 
 @compile_kernel(fastmath={"contract"})
-def compute_negative_exp(x):
+def exponentiate_nonpositive(x):
     """Return exp(x) for x <= 0, relative error 1e-14.
 
     Unlike a library call, the compiler vectorises it.
@@ -153,7 +153,7 @@ def _sum_few_classes(logits, y_encoded, weight, beta):
         for c in range(one, k):
             for i in range(rows):
                 d = block[c, i] - top[i]
-                power = compute_negative_exp(beta * d)
+                power = exponentiate_nonpositive(beta * d)
                 d_sum[i] += d
                 s0[i] += power
                 power *= d
@@ -199,7 +199,7 @@ def _sum_many_classes(logits, y_encoded, weight, beta):
         s0 = s1 = s2 = s3 = d_sum = 0.0
         for c in range(k):
             d = np.float64(logits[i, c]) - top
-            power = compute_negative_exp(beta * d)
+            power = exponentiate_nonpositive(beta * d)
             d_sum += d
             s0 += power
             power *= d
@@ -224,7 +224,7 @@ def _sum_many_classes(logits, y_encoded, weight, beta):
 
 
 @compile_kernel(fastmath={"reassoc", "contract", "nsz"})
-def add_vector_gradient(
+def add_vector_scaling_gradient(
     logits, y_encoded, weight, beta, coef, intercept, gradient, row
 ):
     """Return the loss, and add the gradient to `gradient`.
@@ -250,7 +250,7 @@ def add_vector_gradient(
         w = weight[i]
         total = 0.0 * beta
         for c in range(k):
-            power = compute_negative_exp(row[1, c] - highest)
+            power = exponentiate_nonpositive(row[1, c] - highest)
             row[1, c] = power
             total += power
         scale = w / total

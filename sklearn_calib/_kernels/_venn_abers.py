@@ -16,7 +16,7 @@ from ._compile import compile_helper, compile_kernel
 
 
 @compile_helper
-def _cross_product(a_x, a_y, b_x, b_y, c_x, c_y):
+def _compute_orientation(a_x, a_y, b_x, b_y, c_x, c_y):
     """Return a positive number if c lies left of (above) the line from a to b."""
     return (b_x - a_x) * (c_y - a_y) - (b_y - a_y) * (c_x - a_x)
 
@@ -37,7 +37,7 @@ def _find_best_right(stack, size, W, Y, label, ax, ay):
         left = stack[middle + 1]
         # Bisection on a convex hull: the slope from a point to the hull first falls and
         # then rises.
-        turn = _cross_product(
+        turn = _compute_orientation(
             ax, ay, W[left] + 1.0, Y[left] + label, W[right] + 1.0, Y[right] + label
         )
         if turn <= 0:
@@ -61,7 +61,7 @@ def _find_best_left(stack, size, W, Y, b_x, b_y):
         middle = (low + high) // 2
         left = stack[middle]
         right = stack[middle + 1]
-        if _cross_product(W[left], Y[left], W[right], Y[right], b_x, b_y) > 0:
+        if _compute_orientation(W[left], Y[left], W[right], Y[right], b_x, b_y) > 0:
             # The right point gives a larger slope; of equal ones the left one is taken.
             low = middle + 1
         else:
@@ -131,7 +131,7 @@ def _fill_table(W, Y, right, overwritten, size_before, left, table):
         while n >= 2:
             p = right[n - 1]
             q = right[n - 2]
-            if _cross_product(W[j], Y[j], W[p], Y[p], W[q], Y[q]) <= 0:
+            if _compute_orientation(W[j], Y[j], W[p], Y[p], W[q], Y[q]) <= 0:
                 n -= 1
             else:
                 break
@@ -148,7 +148,7 @@ def _fill_table(W, Y, right, overwritten, size_before, left, table):
             while n_left >= 2:
                 p = left[n_left - 1]
                 q = left[n_left - 2]
-                if _cross_product(W[q], Y[q], W[p], Y[p], W[i], Y[i]) <= 0:
+                if _compute_orientation(W[q], Y[q], W[p], Y[p], W[i], Y[i]) <= 0:
                     n_left -= 1
                 else:
                     break

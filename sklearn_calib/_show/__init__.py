@@ -14,7 +14,7 @@ from ._names import (
     escape_html,
     escape_legend_label,
     escape_mathtext,
-    format_error,
+    format_error_without_secrets,
     format_row_numbers,
     join_truncated,
     make_printable,
@@ -23,7 +23,7 @@ from ._names import (
     redact_secrets,
 )
 from ._sections import (
-    Cell,
+    MarkedCell,
     Section,
     Table,
     format_best_rows,

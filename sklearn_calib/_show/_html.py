@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from ._names import escape_html
-from ._sections import Cell, Section, Table, get_cell_text
+from ._sections import MarkedCell, Section, Table, get_cell_text
 
 # A notebook has its own style, which tables keep; only the alignment and the mark are
 # ours.
@@ -77,7 +77,7 @@ def render_html_table(table: Table) -> str:
     shown once.
     """
     head = "".join(
-        _render_heading(name, place < table.n_name_columns)
+        _render_column_header(name, place < table.n_name_columns)
         for place, name in enumerate(table.header)
     )
     groups = [[row] for row in table.rows]
@@ -114,12 +114,13 @@ def _render_html_rows(group, names):
             if len(group) > 1
             else 'scope="row"'
         )
-        name = f"<th {scope}><bdi>{_render_name(escape_html(get_cell_text(first)))}</bdi></th>"
+        name = _allow_long_name_breaks(escape_html(get_cell_text(first)))
+        name = f"<th {scope}><bdi>{name}</bdi></th>"
         text += f"<tr>{name if not text else ''}{cells}</tr>\n"
     return text
 
 
-def _render_heading(name, is_text_section):
+def _render_column_header(name, is_text_section):
     """Write the head of a column.
 
     An empty corner is a plain cell, which is not read out.
@@ -130,9 +131,11 @@ def _render_heading(name, is_text_section):
 
 
 def _render_html_cell(cell):
-    text = _render_name(escape_html(get_cell_text(cell))).replace(" %", "&nbsp;%")
+    text = _allow_long_name_breaks(escape_html(get_cell_text(cell))).replace(
+        " %", "&nbsp;%"
+    )
     text = re.sub(r"\d[\d.]*e-\d+", r'<span class="unsplit">\g<0></span>', text)
-    if not isinstance(cell, Cell):
+    if not isinstance(cell, MarkedCell):
         return text
     if cell.mark == "beyond":
         return f'<strong class="beyond" title="more than chance">{text}&nbsp;&#9650;</strong>'
@@ -144,7 +147,7 @@ def _allow_breaks(text):
     return text.replace("_", "_<wbr>")
 
 
-def _render_name(text):
+def _allow_long_name_breaks(text):
     """Write a cell; long names of measures may break."""
     if len(text) > MAX_UNBROKEN_LETTERS and text.isidentifier():
         return _allow_breaks(text)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ._names import make_printable
 
 
-class Cell(NamedTuple):
+class MarkedCell(NamedTuple):
     """A text of a table that stands out."""
 
     text: str
@@ -18,7 +18,7 @@ class Table(NamedTuple):
     """Texts in rows; those of the first columns are the names of the rows, the rest are numbers."""
 
     header: Sequence[str]
-    rows: Sequence[Sequence[str | Cell]]
+    rows: Sequence[Sequence[str | MarkedCell]]
     title: str = ""
     # a class of the table in HTML: "names" may break, "unbroken" lines do not
     css_class: str = ""
@@ -56,26 +56,26 @@ class Writer(NamedTuple):
     """Functions that turn texts and tables into lines of one format."""
 
     name: str
-    lines: Callable[[Table], Iterable[Any]]
-    line: Callable[[str], Any] = str
-    paragraph: Callable[[str], Any] = str
-    heading: Callable[[str], Any] = str
+    render_table: Callable[[Table], Iterable[Any]]
+    render_line: Callable[[str], Any] = str
+    render_paragraph: Callable[[str], Any] = str
+    render_heading: Callable[[str], Any] = str
 
     def iter_blocks(self, sections: Iterable[Section]) -> Iterator[list[Any]]:
         """Iterate over blocks of lines that belong together."""
         for section in filter(lambda section: section.is_for(self.name), sections):
             blocks = [
                 [
-                    self.paragraph(make_printable(sentence, None))
+                    self.render_paragraph(make_printable(sentence, None))
                     for sentence in section.sentences
                 ]
             ]
             blocks += [
-                [self.line(make_printable(item, None)) for item in section.items]
+                [self.render_line(make_printable(item, None)) for item in section.items]
             ]
-            blocks += [[*self.lines(table)] for table in section.tables] or [[]]
+            blocks += [[*self.render_table(table)] for table in section.tables] or [[]]
             blocks[-1] += [
-                self.line(make_printable(note, None)) for note in section.notes
+                self.render_line(make_printable(note, None)) for note in section.notes
             ]
             blocks += [
                 [
@@ -86,20 +86,23 @@ class Writer(NamedTuple):
             blocks = [*filter(None, blocks), *self.iter_blocks(section.parts)]
             if blocks and (section.title or section.name):
                 blocks[0].insert(
-                    0, self.heading(make_printable(section.title or section.name, None))
+                    0,
+                    self.render_heading(
+                        make_printable(section.title or section.name, None)
+                    ),
                 )
             yield from blocks
 
 
-def get_cell_text(cell: str | Cell) -> str:
+def get_cell_text(cell: str | MarkedCell) -> str:
     """Return the text of a cell without its mark."""
-    return cell.text if isinstance(cell, Cell) else cell
+    return cell.text if isinstance(cell, MarkedCell) else cell
 
 
 def format_best_rows(
     numbers: Mapping[str, Sequence[float]],
     best: Sequence[Callable[[Iterable[float]], float] | None],
-) -> list[list[str | Cell]]:
+) -> list[list[str | MarkedCell]]:
     """Format rows of a table with four digits.
 
     `best` picks the cell to mark in each column.
@@ -108,6 +111,6 @@ def format_best_rows(
     picked = [pick and pick(column) for pick, column in zip(best, columns, strict=True)]
 
     def format_value(value, picked):
-        return Cell(f"{value:.4f}", "best") if value == picked else f"{value:.4f}"
+        return MarkedCell(f"{value:.4f}", "best") if value == picked else f"{value:.4f}"
 
     return [[name, *map(format_value, row, picked)] for name, row in numbers.items()]

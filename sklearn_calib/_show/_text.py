@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ._html import render_html, wrap_for_notebook
 from ._names import make_printable
-from ._sections import Cell, Section, Table, Writer, get_cell_text
+from ._sections import MarkedCell, Section, Table, Writer, get_cell_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,7 +18,7 @@ _MAX_LINE_CHARACTERS = 100
 
 def render_text(sections: Iterable[Section]) -> str:
     """Write sections with an empty line between them."""
-    writer = Writer("text", render_lines, paragraph=_wrap_paragraph)
+    writer = Writer("text", render_text_table, render_paragraph=_wrap_paragraph)
     return "\n\n".join(map("\n".join, writer.iter_blocks(sections)))
 
 
@@ -27,7 +27,7 @@ def _wrap_paragraph(text, width=_MAX_LINE_CHARACTERS):
     return fill(text.replace(" %", "\xa0%"), width).replace("\xa0%", " %")
 
 
-def render_lines(table: Table) -> list[str]:
+def render_text_table(table: Table) -> list[str]:
     """Write aligned lines: names to the left, numbers to the right."""
     rows = [table.header, *table.rows]
     texts = [
@@ -66,7 +66,7 @@ def _render_markdown_section(section, level):
     for table in section.tables:
         blocks += [
             _escape_markdown(table.title),
-            "\n".join(_render_markdown_table(table)),
+            "\n".join(_iter_markdown_table_lines(table)),
         ]
     blocks += map(_escape_markdown, section.notes)
     blocks += [f"```python\n{section.code.rstrip()}\n```"] if section.code else []
@@ -76,7 +76,7 @@ def _render_markdown_section(section, level):
     )
 
 
-def _render_markdown_table(table):
+def _iter_markdown_table_lines(table):
     lines = [table.header, ["---"] * len(table.header), *table.rows]
     for number, line in enumerate(lines):
         cells = map(get_cell_text, line)
@@ -103,11 +103,11 @@ def iter_terminal_renderables(
     bold = partial(Text, style="bold")
     short = min(width, _MAX_LINE_CHARACTERS)
 
-    def wrap_text(text):
+    def render_paragraph(text):
         return Text(_wrap_paragraph(text, short))
 
     tables = partial(_render_table_by_first_name, width=width)
-    writer = Writer("terminal", tables, Text, wrap_text, bold)
+    writer = Writer("terminal", tables, Text, render_paragraph, bold)
     for number, block in enumerate(writer.iter_blocks(sections)):
         if number:
             yield ""
@@ -160,7 +160,7 @@ def _render_terminal_table(table: Table, width: int) -> "list[RenderableType]":
     for row in zip(*(cells for _, *cells in columns), strict=True):
         boxes.add_row(*row)
     best = any(
-        isinstance(cell, Cell) and cell.mark == "best"
+        isinstance(cell, MarkedCell) and cell.mark == "best"
         for row in table.rows
         for cell in row
     )
@@ -171,7 +171,7 @@ def _render_terminal_table(table: Table, width: int) -> "list[RenderableType]":
 def _render_terminal_cell(cell):
     from rich.text import Text
 
-    if not isinstance(cell, Cell):
+    if not isinstance(cell, MarkedCell):
         return Text(make_printable(cell, None))
     mark = "* " if cell.mark == "best" else ""
     return Text(mark + make_printable(cell.text, None), "bold")

@@ -8,21 +8,22 @@ from .._simplex_array import SimplexArray, log_proba
 from ._arrays import (
     check_names_differ,
     collect_lazy_frame,
-    is_missing,
+    convert_list_to_object_array,
+    is_missing_or_infinite,
     iter_named_columns,
     read_array,
     read_numbers,
     to_numpy_dates,
-    to_object_array,
 )
 from ._column_order import (
     COLUMN_ORDER_HINT,
-    MIN_PERMUTED_LEAD,
+    MIN_PERMUTED_ACCURACY_GAIN,
     RankCounts,
     align_columns,
     are_ranked_well,
-    check_column_owner,
-    check_same_index,
+    assign_single_column_to_class,
+    check_and_get_common_index,
+    check_single_column_class,
     count_ranked_pairs,
     describe_doubtful_order,
     find_columns,
@@ -30,10 +31,9 @@ from ._column_order import (
     find_positive_index,
     get_column_names,
     is_single_column,
-    orient_single_column,
     place_columns,
     reorder_columns,
-    suggest_column_owner,
+    suggest_single_column_class,
     warn_column_order,
 )
 from ._device import (
@@ -45,9 +45,9 @@ from ._label_tables import (
     LabelScores,
     find_known_rows,
     get_label_names,
+    read_label_names_proba_and_table,
     read_label_scores,
     read_label_table,
-    validate_label_tables,
 )
 from ._labels import (
     ALL_CLASSES_HINT,
@@ -72,13 +72,13 @@ from ._scores import (
     canonical_proba,
     check_same_length,
     read_proba,
-    validate_proba,
+    read_proba_keeping_single_column,
 )
 from ._soft_labels import (
     LabelVotes,
     SoftLabelRows,
-    check_votes,
-    count_votes,
+    check_vote_kinds,
+    read_shares_or_votes,
     validate_soft_labels,
 )
 from ._weights import (

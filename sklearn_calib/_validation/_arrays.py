@@ -70,14 +70,14 @@ def read_array(values: object, what: str) -> AnyArray:
             )
         raise invalid_input(
             expected=f"an array of {what} with rows of one length",
-            got=f"{_add_article(values)} that numpy cannot read ({reason})",
+            got=f"{_name_type_with_article(values)} that numpy cannot read ({reason})",
             hint=hint,
         ) from error
     # JAX passes bfloat16 and float8 as such arrays.
     if raw.dtype.kind == "V" and "float" in raw.dtype.name:
         raw = raw.astype(np.float32)
     if raw.ndim == 0 and raw.dtype.kind in "OUSTV":
-        got = "None" if values is None else _add_article(values)
+        got = "None" if values is None else _name_type_with_article(values)
         raise invalid_input(
             expected=f"an array of {what}",
             got=got,
@@ -120,7 +120,9 @@ def _read_object_numbers(raw, what):
             hint = "Pass one column per class, for instance np.stack(p)"
         raise _invalid_numbers_error(what, repr(raw[place])[:60], *place[:2], hint=hint)
     if any(kind.__name__ in _MISSING_TYPE_NAMES for kind in kinds):
-        missing = np.reshape([is_missing(value) for value in raw.flat], raw.shape)
+        missing = np.reshape(
+            [is_missing_or_infinite(value) for value in raw.flat], raw.shape
+        )
         raw = np.where(missing, np.nan, raw)
     try:
         return raw.astype(float)
@@ -144,7 +146,7 @@ def _invalid_numbers_error(what, got, row=None, column=None, *, hint=_CONVERSION
     )
 
 
-def is_missing(value: object) -> bool:
+def is_missing_or_infinite(value: object) -> bool:
     """Return whether an entry of an object array is missing: None, NA, NaT, NaN or infinity."""
     if isinstance(value, str | bytes | int):
         return False
@@ -157,7 +159,7 @@ def is_missing(value: object) -> bool:
     return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
 
 
-def _add_article(value):
+def _name_type_with_article(value):
     name = type(value).__name__
     return f"{'an' if name[0].lower() in 'aeio' else 'a'} {name}"
 
@@ -188,7 +190,7 @@ def iter_named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
         # A polars frame.
         yield from ((name, groups[name].to_numpy()) for name in groups.columns)
     else:
-        values = read_array(to_object_array(groups), "group values")
+        values = read_array(convert_list_to_object_array(groups), "group values")
         if values.ndim not in (1, 2):
             raise invalid_input(
                 expected="groups as a table",
@@ -201,7 +203,7 @@ def iter_named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
             yield (f"column {name}" if values.ndim == 2 else name), column
 
 
-def to_object_array(values: object) -> object:
+def convert_list_to_object_array(values: object) -> object:
     """Convert a list to an array of its entries.
 
     Numpy would convert NaN beside text to text.
@@ -223,17 +225,19 @@ def to_numpy_dates(values: AnyArray) -> AnyArray:
         return values.astype(f"{values.dtype.kind}8[us]")
     if values.dtype.kind != "O" or values.ndim != 1:
         return values
-    is_known = np.array([not is_missing(value) for value in values], dtype=bool)
+    is_known = np.array(
+        [not is_missing_or_infinite(value) for value in values], dtype=bool
+    )
     if not is_known.any() or not all(
         isinstance(value, date) for value in values[is_known]
     ):
         return values
     dates = np.full(len(values), np.datetime64("NaT", "us"), "M8[us]")
-    dates[is_known] = [_remove_time_zone(value) for value in values[is_known]]
+    dates[is_known] = [_convert_to_numpy_utc(value) for value in values[is_known]]
     return dates
 
 
-def _remove_time_zone(value):
+def _convert_to_numpy_utc(value):
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(timezone.utc).replace(tzinfo=None)
     return np.datetime64(value, "us")

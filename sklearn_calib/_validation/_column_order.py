@@ -24,11 +24,11 @@ from ._scores import add_first_class_column
 _MAX_LOG_PERMUTATION_P_VALUE = np.log(1e-9)
 # Under the other order, the fraction of rows whose true class has the largest
 # probability must be higher by this much.
-MIN_PERMUTED_LEAD = 0.3
+MIN_PERMUTED_ACCURACY_GAIN = 0.3
 # Under the other order each class must have at least this area under the ROC curve.
 _MIN_PERMUTED_AUC = 0.65
 # A score without information exceeds this in one of a thousand tables.
-_REVERSED_Z_SCORE = 3.09
+_MIN_SIGNIFICANT_RANK_Z_SCORE = 3.09
 EQUAL_LABEL_TEXTS = {"True": "1", "true": "1", "False": "0", "false": "0"}
 _MISALIGNED_INDEX_HINT = (
     "Bring them into one order first, for instance with p.loc[y.index]; or pass "
@@ -86,7 +86,7 @@ def find_columns(table: Any, *wanted: Any) -> IntArray | None:
     for labels in wanted:
         texts = [] if labels is None else [*map(str, labels)]
         # Exact texts come first: columns named "1" and "1.0" may be different.
-        for read in (str, _parse_number):
+        for read in (str, _normalise_label_text):
             places = {read(name): place for place, name in enumerate(names)}
             keys = [*map(read, texts)]
             if len(names) == len(keys) and {*keys} == {*places}:
@@ -94,7 +94,7 @@ def find_columns(table: Any, *wanted: Any) -> IntArray | None:
     return None
 
 
-def _parse_number(text):
+def _normalise_label_text(text):
     """Return the text of a whole number without a point, 1 for true and 0 for false."""
     return EQUAL_LABEL_TEXTS.get(text, text.removesuffix(".0"))
 
@@ -124,7 +124,7 @@ def reorder_columns(proba: FloatArray, table: Any, *wanted: Any) -> FloatArray:
     return proba[:, places]
 
 
-def check_same_index(*tables: Any, first: Any = None) -> Any:
+def check_and_get_common_index(*tables: Any, first: Any = None) -> Any:
     """Compare the index of what belongs to the same rows with the first one that there is.
 
     Rows are always taken by position, so two orders of one index are a mistake, or an
@@ -206,7 +206,7 @@ def is_single_column(scores: Any) -> bool:
     return len(np.shape(scores)) == 1 or np.shape(scores)[1:] == (1,)
 
 
-def check_column_owner(scores: Any, classes: AnyArray, argument: str) -> None:
+def check_single_column_class(scores: Any, classes: AnyArray, argument: str) -> None:
     """Raise ValueError if it is unknown which of two classes a single column belongs to.
 
     Only 0 and 1, False and True, -1 and 1 have an order that everybody means.
@@ -223,11 +223,11 @@ def check_column_owner(scores: Any, classes: AnyArray, argument: str) -> None:
             f"The labels {names} have no natural order, so it is unclear which class "
             "a single column of probabilities belongs to"
         ),
-        hint=suggest_column_owner(names, argument),
+        hint=suggest_single_column_class(names, argument),
     )
 
 
-def suggest_column_owner(names: list[Any], argument: str) -> str:
+def suggest_single_column_class(names: list[Any], argument: str) -> str:
     """Return the hint for a column without an owner: the argument with either class."""
     first, second = names
     owner = f"{argument}={second if argument == 'pos_label' else names!r}"
@@ -255,7 +255,9 @@ def find_positive_index(
     return places[0]
 
 
-def orient_single_column(proba: FloatArray, scores: Any, positive: int) -> FloatArray:
+def assign_single_column_to_class(
+    proba: FloatArray, scores: Any, positive: int
+) -> FloatArray:
     """Return checked rows in which a single column of `scores` is that of the class `positive`."""
     if positive == 1 or not is_single_column(scores):
         return proba
@@ -292,7 +294,7 @@ def find_likely_order(
     k = proba.shape[1]
     table = np.bincount(codes * k + proba.argmax(axis=1), weight, k * k).reshape(k, k)
     # The assignment of columns to classes that predicts most rows correctly.
-    column = _assign_columns_to_classes(table)
+    column = _assign_column_to_each_class(table)
     moved = np.flatnonzero(column != np.arange(k))
     rows = np.flatnonzero(np.isin(codes, moved))
     if not len(rows):
@@ -306,7 +308,7 @@ def find_likely_order(
         (top == column[row_codes]) * 1.0 - (top == row_codes),
         weights=None if weight is None else weight[rows],
     )
-    if farther < MIN_PERMUTED_LEAD:
+    if farther < MIN_PERMUTED_ACCURACY_GAIN:
         return None
     ranks = [
         count_ranked_pairs(scores[:, column[column_class]], row_codes == column_class)
@@ -375,7 +377,7 @@ def warn_column_order(
         warn_calibration(*words)
 
 
-def _assign_columns_to_classes(table):
+def _assign_column_to_each_class(table):
     """Assign to each class the column of the most rows, its own in case of a tie."""
     k = len(table)
     if (table.argmax(axis=1) == np.arange(k)).all():
@@ -403,7 +405,9 @@ class RankCounts(NamedTuple):
     @property
     def is_significant(self) -> bool:
         """Return whether the order holds at the level 0.001, one-sided."""
-        return bool(self.ones and self.others and self.z_score > _REVERSED_Z_SCORE)
+        return bool(
+            self.ones and self.others and self.z_score > _MIN_SIGNIFICANT_RANK_Z_SCORE
+        )
 
 
 def count_ranked_pairs(score: AnyArray, hit: AnyArray) -> RankCounts:

@@ -10,7 +10,11 @@ from .._simplex_array import iter_row_blocks
 from .._sklearn_compat import get_array_namespace, get_widest_float, to_numpy
 from .._typing import AnyArray
 from ..exceptions import invalid_input
-from ._rounded import BFLOAT16_SUM_TOLERANCE, FLOAT32_SUM_TOLERANCE, get_half_tolerance
+from ._rounded import (
+    BFLOAT16_SUM_TOLERANCE,
+    FLOAT32_SUM_TOLERANCE,
+    get_float16_sum_tolerance,
+)
 
 # A block of this many entries fits into the cache of a processor.
 HOST_BLOCK_ENTRIES = 1 << 18
@@ -82,17 +86,19 @@ class DeviceScores:
         brain = "bfloat16" in str(table.dtype)
         if tolerance is None:
             half = (
-                get_half_tolerance(self.shape[1])
+                get_float16_sum_tolerance(self.shape[1])
                 if "float16" in str(table.dtype)
                 else FLOAT32_SUM_TOLERANCE
             )
-            self._slack = BFLOAT16_SUM_TOLERANCE if brain else half
+            self._sum_tolerance = BFLOAT16_SUM_TOLERANCE if brain else half
         else:
-            self._slack = tolerance
+            self._sum_tolerance = tolerance
         # Otherwise `check` derives the tolerance from the type of the numbers.
         warns_of_rounding = kind == "proba" and (brain or tolerance is not None)
         self.check = (
-            partial(check, tolerance=self._slack) if warns_of_rounding else check
+            partial(check, tolerance=self._sum_tolerance)
+            if warns_of_rounding
+            else check
         )
         try:
             first = self[:1]
@@ -123,9 +129,9 @@ class DeviceScores:
 
     def __getitem__(self, rows: slice) -> AnyArray:
         """Copy some rows unchanged to a numpy array on the host."""
-        return to_numpy(self._load_rows(rows), self.xp)
+        return to_numpy(self._slice_device_rows(rows), self.xp)
 
-    def _load_rows(self, rows):
+    def _slice_device_rows(self, rows):
         start, stop, _ = rows.indices(len(self))
         return self.array[start:stop, :]
 
@@ -148,8 +154,8 @@ class DeviceScores:
         for block in iter_row_blocks(self, size):
             # The array API standard requires slices within the bounds.
             place = slice(block.start, min(block.stop, len(self)))
-            raw_rows = xp.astype(self._load_rows(place), self.dtype, copy=False)
-            sure = self._normalise_rows(raw_rows)
+            raw_rows = xp.astype(self._slice_device_rows(place), self.dtype, copy=False)
+            sure = self._normalise_valid_rows(raw_rows)
             # The host checks the rows and words the error.
             if sure is None:
                 sure = self.check(self[place], kind=self.kind, first=place.start)
@@ -161,7 +167,7 @@ class DeviceScores:
                     sure = xp.asarray(sure, dtype=self.dtype, device=self.device)
             yield place, sure
 
-    def _normalise_rows(self, block):
+    def _normalise_valid_rows(self, block):
         """Divide rows by their sums; return None if something may be wrong."""
         xp = self.xp
         values = block.detach() if hasattr(block, "detach") else block
@@ -179,7 +185,7 @@ class DeviceScores:
         total = xp.sum(
             values, axis=1, keepdims=True, dtype=get_widest_float(xp, self.device)
         )
-        if not float(xp.max(xp.abs(total - 1.0))) <= self._slack:
+        if not float(xp.max(xp.abs(total - 1.0))) <= self._sum_tolerance:
             return None
         return block / xp.astype(total, self.dtype, copy=False)
 

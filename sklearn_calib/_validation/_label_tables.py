@@ -81,7 +81,7 @@ def _read_valid_label_scores(scores, n_labels):
         pairs = []
         for number, label_scores in enumerate(scores):
             with add_error_context(source=f"label {number}"):
-                pairs.append(_read_label_proba(label_scores))
+                pairs.append(_read_one_label_proba(label_scores))
         lengths = {len(pair) for pair in pairs}
         if len(lengths) > 1:
             raise invalid_input(
@@ -113,7 +113,7 @@ def _read_valid_label_scores(scores, n_labels):
     return LabelScores(pairs, listed)
 
 
-def _read_label_proba(label_scores):
+def _read_one_label_proba(label_scores):
     if np.ndim(label_scores) != 2 or np.shape(label_scores)[1] != 2:
         raise invalid_input(
             expected="an array of shape (n_samples, 2)",
@@ -129,10 +129,10 @@ def read_label_table(
     """Return a table of shape (n_samples, n_labels): 1 if a row has the label, else 0, or NaN."""
     with add_error_context(input_name):
         table = y.toarray() if sparse.issparse(y) else y
-        return _check_label_table(read_numbers(table, "labels"), n_samples, n_labels)
+        return _validate_label_table(read_numbers(table, "labels"), n_samples, n_labels)
 
 
-def _check_label_table(table, n_samples, n_labels):
+def _validate_label_table(table, n_samples, n_labels):
     """Check labels of shape (n_samples, n_labels); NaN marks unknown ones."""
     if table.shape != (n_samples, n_labels):
         raise invalid_input(
@@ -161,7 +161,7 @@ def _check_label_table(table, n_samples, n_labels):
     return table
 
 
-def validate_label_tables(
+def read_label_names_proba_and_table(
     y_true: Any,
     y_proba: Any,
     labels: ArrayLike | None,

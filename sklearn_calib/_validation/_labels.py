@@ -9,7 +9,7 @@ from sklearn.exceptions import DataConversionWarning
 from .._typing import AnyArray, ArrayLike, IntArray
 from .._warnings import emit_warning
 from ..exceptions import add_error_context, invalid_input
-from ._arrays import is_missing, read_array
+from ._arrays import is_missing_or_infinite, read_array
 
 _MAX_COUNTED_RANGE = 65_536
 _SOFT_LABELS_HINT = (
@@ -77,7 +77,7 @@ def read_labels(
             hint="This estimator requires y to be passed, but the target y is None",
         )
     with add_error_context(input_name):
-        distinct, codes = _find_unique(_read_label_array(y))
+        distinct, codes = _find_unique_labels_and_codes(_read_label_array(y))
         if distinct.dtype.kind == "f" and np.any(distinct != np.floor(distinct)):
             raise invalid_input(
                 expected="class labels",
@@ -88,7 +88,7 @@ def read_labels(
         return distinct, codes
     with add_error_context("classes"):
         wanted = _read_label_array(classes)
-        if len(_find_unique(wanted)[0]) != len(wanted):
+        if len(_find_unique_labels_and_codes(wanted)[0]) != len(wanted):
             raise invalid_input(
                 expected="different classes",
                 got=f"{wanted.tolist()}",
@@ -284,7 +284,7 @@ def get_survival_hint(table: AnyArray) -> str:
     return f". {SURVIVAL_TIME_HINT}" if is_event.sum() == 1 else ""
 
 
-def _find_unique(labels):
+def _find_unique_labels_and_codes(labels):
     """Return the sorted distinct labels, and the number of each row's label."""
     _check_present(labels)
     if labels.dtype.kind in "iub":
@@ -340,7 +340,9 @@ def _check_present(labels):
                     error=TypeError,
                 )
         missing = np.fromiter(
-            (is_missing(label) for label in labels), dtype=bool, count=len(labels)
+            (is_missing_or_infinite(label) for label in labels),
+            dtype=bool,
+            count=len(labels),
         )
     if missing.any():
         row = int(missing.argmax())

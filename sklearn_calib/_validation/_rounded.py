@@ -13,11 +13,11 @@ _FLOAT16_SUM_TOLERANCE = 4e-3
 BFLOAT16_SUM_TOLERANCE = 1e-2
 # The tolerance of float16 suffices up to so many columns; beyond, the error grows with
 # the square root of their number.
-MAX_FLOAT16_COLUMNS = 16
+MAX_FLOAT16_TOLERANCE_COLUMNS = 16
 # Rows rounded to so many decimals are normalised with a warning.
 ROUNDED_DECIMALS = (2, 3, 4, 5, 6)
 # In units of the last decimal; float16 cannot distinguish decimals.
-_MAX_DECIMAL_ERROR = 0.05
+_MAX_LAST_DECIMAL_ERROR = 0.05
 # Numbers of decimals that a message mentions.
 _REPORTED_DECIMALS = (1, *ROUNDED_DECIMALS)
 
@@ -29,13 +29,15 @@ def get_sum_tolerance(dtype: np.dtype, n_columns: int) -> float:
     rounded too.
     """
     if dtype == np.float16:
-        return get_half_tolerance(n_columns)
+        return get_float16_sum_tolerance(n_columns)
     return FLOAT32_SUM_TOLERANCE
 
 
-def get_half_tolerance(n_columns: int) -> float:
+def get_float16_sum_tolerance(n_columns: int) -> float:
     """Return `get_sum_tolerance` for numbers of half precision."""
-    return _FLOAT16_SUM_TOLERANCE * max(1.0, (n_columns / MAX_FLOAT16_COLUMNS) ** 0.5)
+    return _FLOAT16_SUM_TOLERANCE * max(
+        1.0, (n_columns / MAX_FLOAT16_TOLERANCE_COLUMNS) ** 0.5
+    )
 
 
 def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
@@ -43,10 +45,10 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
 
     All entries have 2 to 6 decimals and no sum is off by more than half a unit of the
     last of them for each column; or all entries are numbers of half precision, and
-    `get_half_tolerance` holds; or they are bfloat16 numbers, and no sum is off by more
+    `get_float16_sum_tolerance` holds; or they are bfloat16 numbers, and no sum is off by more
     than 1e-2.
     """
-    explanation = _explain_rounding(table, worst, eps)
+    explanation = _explain_rounding_and_bound(table, worst, eps)
     if explanation is None:
         return False
     how, bound = explanation
@@ -54,18 +56,18 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
         expected="rows that sum to 1",
         got=f"sums up to {bound:.2g} away from it, as {how} make them",
         hint="Each row is divided by its sum, and this not said with "
-        + _format_division(bound),
+        + _format_tolerance_call(bound),
     )
     return True
 
 
-def _explain_rounding(table, worst, eps):
+def _explain_rounding_and_bound(table, worst, eps):
     """Return what rounded the rows, and the error of a sum that it allows; or None."""
     for decimals in ROUNDED_DECIMALS:
         bound = table.shape[1] / 2 * 10.0**-decimals
         if worst <= bound + 1e-9 < 1 and _has_decimals(table, decimals, eps):
             return f"{decimals} decimals", bound
-    bound = get_half_tolerance(table.shape[1])
+    bound = get_float16_sum_tolerance(table.shape[1])
     if worst <= bound and np.array_equal(table.astype(np.float16), table):
         return "numbers of half precision", bound
     if worst <= BFLOAT16_SUM_TOLERANCE and has_bfloat16_rounding(table):
@@ -82,7 +84,7 @@ def has_bfloat16_rounding(table: FloatArray) -> bool:
 def _has_decimals(table: AnyArray, decimals: int, eps: float) -> bool:
     near = max(1e-8, eps) * 10**decimals
     scaled = table * 10**decimals
-    return near < _MAX_DECIMAL_ERROR and bool(
+    return near < _MAX_LAST_DECIMAL_ERROR and bool(
         np.abs(scaled - np.rint(scaled)).max() <= near
     )
 
@@ -97,20 +99,24 @@ def suggest_division(table: FloatArray, worst: float, eps: float) -> str:
         if bound < 1 and _has_decimals(table, decimals, eps):
             unit = "decimal" if decimals == 1 else "decimals"
             rounded = f"If the probabilities were rounded to {decimals} {unit}, "
-            return rounded + divide + _format_division(bound)
-    half = get_half_tolerance(table.shape[1])
+            return rounded + divide + _format_tolerance_call(bound)
+    half = get_float16_sum_tolerance(table.shape[1])
     if worst <= half and np.array_equal(table.astype(np.float16), table):
-        return "These are numbers of half precision: " + divide + _format_division(half)
+        return (
+            "These are numbers of half precision: "
+            + divide
+            + _format_tolerance_call(half)
+        )
     if worst <= 0.05:
         return (
             "If the probabilities were rounded, "
             + divide
-            + _format_division(1.05 * worst)
+            + _format_tolerance_call(1.05 * worst)
         )
     return LOGITS_HINT
 
 
-def _format_division(bound):
+def _format_tolerance_call(bound):
     text = f"{bound:.2g}"
     return f"canonical_proba(scores, tolerance={text})"
 

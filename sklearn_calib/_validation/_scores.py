@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from .._argument_checks import check_count
+from .._argument_checks import validate_count
 from .._simplex_array import (
     SimplexArray,
     apply_softmax,
@@ -30,7 +30,7 @@ _MAX_QUICK_CHECK_ENTRIES = 1 << 16
 # Up to so many columns the order of addition hardly matters.
 _MAX_QUICK_SUM_COLUMNS = 32
 # Rows whose sum differs from 1 by more are normalised.
-ROW_SUM_TOLERANCE = 1e-15
+MAX_KEPT_ROW_SUM_ERROR = 1e-15
 
 
 def canonical_proba(
@@ -160,10 +160,10 @@ def read_proba(
             hint="Choose what the scores are",
         )
     if n_classes is not None and type(n_classes) is not int:
-        n_classes = check_count(n_classes, "n_classes")
+        n_classes = validate_count(n_classes, "n_classes")
     if tolerance is not None:
         _check_tolerance(tolerance, kind)
-    sound = _read_few_rows(scores, kind) if tolerance is absent is None else None
+    sound = _read_few_valid_rows(scores, kind) if tolerance is absent is None else None
     if sound is not None and n_classes in (None, sound.shape[1]):
         return sound
     if absent is not None:
@@ -187,7 +187,7 @@ def read_proba(
         if held is not None:
             return _check_columns(held.to_numpy_proba(first), n_classes)
         if kind == "proba":
-            table = validate_proba(
+            table = read_proba_keeping_single_column(
                 scores, tolerance=tolerance, input_name=input_name, first=first
             )
             return _check_columns(add_first_class_column(table), n_classes)
@@ -196,7 +196,7 @@ def read_proba(
         )
 
 
-def _read_few_rows(scores, kind):
+def _read_few_valid_rows(scores, kind):
     """Return the result for a few valid rows of floats at once.
 
     None for all other input.
@@ -218,7 +218,7 @@ def _read_few_rows(scores, kind):
     if scores.ndim == 1 or scores.shape[1] == 1:
         return add_first_class_column(scores.reshape(-1, 1))
     errors = np.abs(np.einsum("ij->i", scores) - 1.0)
-    return scores if errors.max() <= ROW_SUM_TOLERANCE else None
+    return scores if errors.max() <= MAX_KEPT_ROW_SUM_ERROR else None
 
 
 def _read_masked_scores(scores, kind, n_classes, tolerance, input_name, first):
@@ -267,7 +267,7 @@ def _read_masked_scores(scores, kind, n_classes, tolerance, input_name, first):
     return attach_log_proba(proba, get_exact_log(proba), nothing)
 
 
-def validate_proba(
+def read_proba_keeping_single_column(
     scores: ArrayLike,
     *,
     tolerance: float | None = None,
@@ -429,10 +429,10 @@ def _check_and_normalise_proba(
             hint=suggest_division(table, error[worst], eps),
             row=first + worst,
         )
-    if error[worst] > ROW_SUM_TOLERANCE:
+    if error[worst] > MAX_KEPT_ROW_SUM_ERROR:
         if np.may_share_memory(table, raw):
             table = table.copy()
-        table /= np.where(error > ROW_SUM_TOLERANCE, total, 1.0)[:, None]
+        table /= np.where(error > MAX_KEPT_ROW_SUM_ERROR, total, 1.0)[:, None]
     return table
 
 

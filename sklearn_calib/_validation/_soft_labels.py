@@ -106,7 +106,7 @@ def validate_soft_labels(
     ([0, 0, 1, 2], [0, 1, 1, 0], [1.0, 3.0, 1.0, 2.0])
     """
     with add_error_context(input_name):
-        shares, unit = _read_shares(y)
+        shares, unit = _read_shares_and_unit(y)
     n, k = shares.shape
     if n_rows is not None:
         check_same_length(shares, range(n_rows))
@@ -143,7 +143,7 @@ class LabelVotes(NamedTuple):
     Attributes
     ----------
     shares : ndarray of shape (n_rows, n_classes), or (n_rows,) for a single column
-    number : ndarray of shape (n_rows,), or None
+    n_votes_by_row : ndarray of shape (n_rows,), or None
         1 in rows of shares; None for a single column of shares.
     kinds : frozenset of str
         What the rows show: "shares", "counts", or "marks" if 0 and 1 alone leave it
@@ -151,14 +151,14 @@ class LabelVotes(NamedTuple):
     """
 
     shares: FloatArray
-    number: FloatArray | None
+    n_votes_by_row: FloatArray | None
     kinds: frozenset[str]
 
 
-def count_votes(table: FloatArray) -> LabelVotes:
+def read_shares_or_votes(table: FloatArray) -> LabelVotes:
     """Read rows of shares, which sum to 1, or of counts of votes: whole numbers.
 
-    A row of one 1 is both. Blocks of one table are judged together, by `check_votes`.
+    A row of one 1 is both. Blocks of one table are judged together, by `check_vote_kinds`.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ def count_votes(table: FloatArray) -> LabelVotes:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_calib._validation import count_votes
-    >>> votes = count_votes(np.array([[3.0, 1.0], [0.0, 1.0]]))
-    >>> votes.shares.tolist(), votes.number.tolist(), [*votes.kinds]
+    >>> from sklearn_calib._validation import read_shares_or_votes
+    >>> votes = read_shares_or_votes(np.array([[3.0, 1.0], [0.0, 1.0]]))
+    >>> votes.shares.tolist(), votes.n_votes_by_row.tolist(), [*votes.kinds]
     ([[0.75, 0.25], [0.0, 1.0]], [4.0, 1.0], ['counts'])
     """
     votes = np.asarray(table, dtype=float)
@@ -221,7 +221,7 @@ def count_votes(table: FloatArray) -> LabelVotes:
     return LabelVotes(votes / total[:, None], np.where(whole, total, 1.0), kinds)
 
 
-def check_votes(kinds: frozenset[str]) -> None:
+def check_vote_kinds(kinds: frozenset[str]) -> None:
     """Reject a table of which some rows are shares and others counts, or many labels per row."""
     if "shares" in kinds and len(kinds) > 1:
         raise invalid_input(
@@ -239,7 +239,7 @@ def check_votes(kinds: frozenset[str]) -> None:
         )
 
 
-def _read_shares(y):
+def _read_shares_and_unit(y):
     """Read soft labels as rows that sum to 1, and the unit in their last place."""
     raw = read_numbers(y, "soft labels")
     unit = float(np.finfo(raw.dtype if raw.dtype.kind == "f" else np.float64).eps)

@@ -76,13 +76,13 @@ def read_weight_and_unit(
     """
     raw_weight = read_raw_weight(sample_weight, n_samples)
     largest = raw_weight.max()
-    if _is_constant(raw_weight, largest) and not are_counts(raw_weight):
+    if _is_zero_or_constant(raw_weight, largest) and not are_counts(raw_weight):
         return (raw_weight > 0).astype(float), float(largest)
     weight = _scale_to_safe_range(raw_weight)
     return weight, float(largest / weight.max())
 
 
-def _is_constant(weight, value):
+def _is_zero_or_constant(weight, value):
     """Return whether all weights are zero or `value`; the first rows are checked first."""
     return all(
         ((values == value) | (values == 0)).all()

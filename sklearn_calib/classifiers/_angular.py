@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from .._atomic import atomic_fit
+from .._atomic import replace_by_fitted_copy
 from .._random import make_random_state
 from .._sklearn_compat import POSITIVE_REAL
 from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Self
@@ -19,7 +19,7 @@ from ..linear import (
     estimate_angle_from_fit,
     make_angular_recalibrator,
     make_unsupported_weights_error,
-    refine_fits,
+    refine_fits_and_update_model,
 )
 from ._base import BaseCalibratedClassifier, CalibratedPair
 
@@ -176,7 +176,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
         -------
         self : object
         """
-        with atomic_fit(self) as new:
+        with replace_by_fitted_copy(self) as new:
             context = new._make_context(X, y, None, fit_params)
             # The theory of the angle is for equally weighted rows.
             if any(name.endswith("sample_weight") for name in context.estimator_params):
@@ -198,10 +198,12 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
                 y_encoded=np.argsort(columns)[context.y_encoded],
             )
             columns = context.all_columns
-            model, fits, is_own_link = context.read_linear_fits(estimator, columns)
+            model, fits, is_own_link = context.read_model_and_linear_fits(
+                estimator, columns
+            )
             fits = check_angle_assumptions(fits, model, new.assume_centered)
             # The formulas of the angle hold at the exact minimum of the objective.
-            [fit] = refine_fits(fits, model, is_own_link)
+            [fit] = refine_fits_and_update_model(fits, model, is_own_link)
             # The inner product of equation 11, without the sign of equation 12.
             angle = estimate_angle_from_fit(fit, new.covariance)
             link = {
@@ -212,7 +214,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
                 else new.link_intercept,
             }
             labels = context.classes[context.y_encoded]
-            if new._has_negative_sign(context):
+            if new._has_negative_held_out_covariance(context):
                 # The likelihood finds the size of the cosine; the sign is that of the
                 # held-out rows.
                 if angle.cos_theta is None:
@@ -242,14 +244,14 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
     @property
     def recalibrator_(self) -> Any:
         """The fitted `AngularCalibration`."""
-        return self._get_only_pair("recalibrator_").recalibrator
+        return self._get_only_calibrated_pair("recalibrator_").recalibrator
 
     @property
     def platt_equivalent_(self) -> tuple[float, float]:
         """Equation 9: (A, B) with link(slope * (A * (u - center) + B) + intercept)."""
         return self.recalibrator_.platt_equivalent_
 
-    def _has_negative_sign(self, context):
+    def _has_negative_held_out_covariance(self, context):
         """Return whether scores and labels of rows left out have a negative covariance (eq. 12)."""
         if self.sign == "positive":
             return False
@@ -268,7 +270,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
             np.zeros(len(context.y_encoded)), context.y_encoded
         ):
             fold, columns = context.fit_estimator(train)
-            rows, y_encoded = context.get_test_rows_and_labels(columns, test)
+            rows, y_encoded = context.get_learned_test_rows_and_labels(columns, test)
             scores = fold.decision_function(context.select_features(fold, train, rows))
             total += (scores - scores.mean()) @ y_encoded
         if total < 0:

@@ -92,7 +92,7 @@ class BaseCalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         # Broadcasting replaces the shape of an empty sum, so there is no need to count
         # the rows first.
         total = np.zeros((1, len(self.classes_)))
-        for recalibrator, scores in self._iter_scores(X):
+        for recalibrator, scores in self._iter_recalibrators_and_scores(X):
             proba = np.asarray(recalibrator.predict_proba(scores))
             # The recalibrator may have fewer classes, or have sorted them.
             if recalibrator.classes_ is not self.classes_:
@@ -100,7 +100,7 @@ class BaseCalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
             total = total + proba
         return total / len(self.calibrated_pairs_)
 
-    def _iter_scores(self, X):
+    def _iter_recalibrators_and_scores(self, X):
         """Yield each recalibrator with the scores that it takes."""
         n_classes = len(self.classes_)
         for estimator, recalibrator, columns in self.calibrated_pairs_:
@@ -131,7 +131,7 @@ class BaseCalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         """
         intervals = [
             recalibrator.predict_interval(scores)
-            for recalibrator, scores in self._iter_scores(X)
+            for recalibrator, scores in self._iter_recalibrators_and_scores(X)
         ]
         return sum(intervals) / len(intervals)
 
@@ -151,7 +151,7 @@ class BaseCalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
     @property
     def estimator_(self) -> Any:
         """The fitted classifier, if there is one pair."""
-        return self._get_only_pair("estimator_").estimator
+        return self._get_only_calibrated_pair("estimator_").estimator
 
     def get_metadata_routing(self) -> Any:
         """Return the metadata of `fit`.
@@ -182,14 +182,16 @@ class BaseCalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         except RuntimeError:
             return clone_from_copied_params(self)
 
-    def _get_only_pair(self, name):
+    def _get_only_calibrated_pair(self, attribute_name):
         if len(getattr(self, "calibrated_pairs_", ())) != 1:
             raise AttributeError(
-                f"{type(self).__name__}.{name} exists after a fit with one pair; see "
+                f"{type(self).__name__}.{attribute_name} exists after a fit with one pair; see "
                 "calibrated_pairs_, or fit with ensemble=False."
             )
         return self.calibrated_pairs_[0]
 
     def _make_context(self, X, y, sample_weight, fit_params):
         """Validate the arguments of a fit to one label per row."""
-        return FitContext.from_arguments(self, X, y, sample_weight, fit_params)
+        return FitContext.from_fit_and_set_classes(
+            self, X, y, sample_weight, fit_params
+        )

@@ -11,20 +11,20 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._argument_checks import check_bool, is_scalar_equal
-from .._atomic import atomic_fit
+from .._argument_checks import is_scalar_equal, validate_bool
+from .._atomic import replace_by_fitted_copy
 from .._callbacks import make_task_contexts, report_fit, report_task, with_callbacks
 from .._typing import CV, ArrayLike, Estimator, Features, RecalibratorLike, Self
 from .._validation import (
-    check_same_index,
+    check_and_get_common_index,
     is_label_table,
     place_columns,
     read_labels,
     read_proba,
 )
 from ..exceptions import invalid_input
-from ..linear import compute_leave_one_out_scores, refine_fits
-from ..recalibrators import find_duplicate_groups
+from ..linear import compute_leave_one_out_scores, refine_fits_and_update_model
+from ..recalibrators import group_near_duplicates_and_warn
 from ._base import (
     ESTIMATOR_CONSTRAINTS,
     BaseCalibratedClassifier,
@@ -249,13 +249,15 @@ class CalibratedModel(BaseCalibratedClassifier):
         self : object
         """
         # A copy is fitted, whose attributes self takes over at the end.
-        with atomic_fit(self) as new:
+        with replace_by_fitted_copy(self) as new:
             kind = FitContext
-            if check_bool(soft_labels, "soft_labels"):
+            if validate_bool(soft_labels, "soft_labels"):
                 kind = SoftLabelContext
             elif is_label_table(y):
                 kind = MultilabelContext
-            context = kind.from_arguments(new, X, y, sample_weight, fit_params)
+            context = kind.from_fit_and_set_classes(
+                new, X, y, sample_weight, fit_params
+            )
             is_frozen = isinstance(new.estimator, FrozenEstimator)
             # A frozen estimator is the same in all folds, so an average of pairs has no
             # advantage.
@@ -317,14 +319,14 @@ class CalibratedModel(BaseCalibratedClassifier):
         ValueError, TypeError
             As the recalibrator's ``partial_fit``; the model is then as it was.
         """
-        check_same_index(X, y, sample_weight)
+        check_and_get_common_index(X, y, sample_weight)
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
         # The new state is only set after all recalibrators have learned: an error
         # leaves none of them half updated.
         learned = []
         for pair, (method, scores) in zip(
-            self.calibrated_pairs_, self._iter_scores(X), strict=True
+            self.calibrated_pairs_, self._iter_recalibrators_and_scores(X), strict=True
         ):
             updated = copy.deepcopy(method).partial_fit(
                 scores, self.classes_[codes], **options
@@ -336,7 +338,7 @@ class CalibratedModel(BaseCalibratedClassifier):
     @property
     def recalibrator_(self) -> Any:
         """The fitted recalibrator, if there is one pair."""
-        return self._get_only_pair("recalibrator_").recalibrator
+        return self._get_only_calibrated_pair("recalibrator_").recalibrator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -361,7 +363,7 @@ class CalibratedModel(BaseCalibratedClassifier):
         # Copies of a row in both parts of a fold would make held-out scores as good as
         # training scores.
         if is_free and isinstance(self.cv, Integral | None):
-            groups = find_duplicate_groups(context.X, int(self.cv or 5))
+            groups = group_near_duplicates_and_warn(context.X, int(self.cv or 5))
             context = context if groups is None else context.with_groups(groups)
         folds = context.make_folds(self.cv)
         ensemble = ensemble and self._can_fit_recalibrator_per_fold(context, folds)
@@ -371,7 +373,7 @@ class CalibratedModel(BaseCalibratedClassifier):
         with report_fit(self, n_tasks, context.X, context.y_encoded) as progress:
             tasks = make_task_contexts(progress, n_tasks, "fold")
             fits = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_fold)(
+                delayed(_fit_fold_and_score_test_rows)(
                     context,
                     train,
                     test,
@@ -392,7 +394,9 @@ class CalibratedModel(BaseCalibratedClassifier):
             ):
                 estimator, columns = context.fit_estimator(context.all_rows)
                 held_out = context.stack_folds([fold for _, fold in fits])
-                return [_recalibrate_scores(context, estimator, columns, held_out)]
+                return [
+                    _fit_pair_to_held_out_scores(context, estimator, columns, held_out)
+                ]
 
     def _can_fit_recalibrator_per_fold(self, context, folds):
         """Return whether the test part of each fold is enough for a recalibrator of its own."""
@@ -438,7 +442,7 @@ class CalibratedModel(BaseCalibratedClassifier):
             )
 
 
-def _fit_fold(context, train, test, ensemble, task, model):
+def _fit_fold_and_score_test_rows(context, train, test, ensemble, task, model):
     """Return the fitted pair of a fold (None unless `ensemble`) and its held-out scores."""
     estimator = clone_or_raise(context.estimator)
     with report_task(task, model, estimator, context.X, context.y_encoded):
@@ -446,7 +450,7 @@ def _fit_fold(context, train, test, ensemble, task, model):
         held_out = context.score_test_rows(estimator, columns, train, test)
         if not ensemble:
             return None, held_out
-        return _recalibrate_scores(context, estimator, columns, held_out)
+        return _fit_pair_to_held_out_scores(context, estimator, columns, held_out)
 
 
 def _fit_to_frozen(context):
@@ -454,7 +458,7 @@ def _fit_to_frozen(context):
     columns = context.all_columns
     scores = context.compute_scores(context.estimator, columns, context.X)
     held_out = HeldOutScores(scores, context.all_rows, context.y_encoded)
-    return _recalibrate_scores(context, context.estimator, columns, held_out)
+    return _fit_pair_to_held_out_scores(context, context.estimator, columns, held_out)
 
 
 def _fit_by_leave_one_out(context):
@@ -463,16 +467,18 @@ def _fit_by_leave_one_out(context):
     A model that stopped early is carried on to its minimum, unless it is frozen.
     """
     estimator, columns = context.fit_estimator(context.all_rows)
-    model, fits, is_ours = context.read_linear_fits(estimator, columns)
-    logits = compute_leave_one_out_scores(refine_fits(fits, model, is_ours))
+    model, fits, is_ours = context.read_model_and_linear_fits(estimator, columns)
+    logits = compute_leave_one_out_scores(
+        refine_fits_and_update_model(fits, model, is_ours)
+    )
     scores = read_proba(logits, kind="logits", n_classes=len(model.classes_))
     # All classes are learned here, but the estimator may have another order.
     scores = place_columns(scores, columns, len(context.classes))
     held_out = HeldOutScores(scores, context.all_rows, context.y_encoded)
-    return _recalibrate_scores(context, estimator, columns, held_out)
+    return _fit_pair_to_held_out_scores(context, estimator, columns, held_out)
 
 
-def _recalibrate_scores(context, estimator, columns, held_out):
+def _fit_pair_to_held_out_scores(context, estimator, columns, held_out):
     """Return the pair of a classifier and a recalibrator fitted to scores, and the scores."""
     recalibrator = context.fit_recalibrator(held_out)
     return CalibratedPair(estimator, recalibrator, columns), held_out

@@ -11,12 +11,12 @@ from sklearn.pipeline import Pipeline
 from .._typing import Estimator, Features, FloatArray, IntArray
 from .._validation import place_columns, read_proba
 from ..exceptions import invalid_input
-from ..recalibrators import all_recalibrators, suggest_method_name
+from ..recalibrators import all_recalibrators, make_method_name_hint
 from ..staged import classifier_logits
 
 Class = TypeVar("Class", bound=type)
 # Rounded probabilities of a classifier may change the sum of a row by this much.
-ROW_SUM_TOLERANCE = 0.02
+MAX_ROUNDED_ROW_SUM_ERROR = 0.02
 
 
 def count_rows(X: Features) -> int:
@@ -47,14 +47,14 @@ def compute_classifier_scores(
             else None
         )
     if logits is not None:
-        _check_not_pairs(estimator, logits, n_classes)
+        _check_not_one_vs_one_scores(estimator, logits, n_classes)
         return read_proba(logits, kind="logits", n_classes=n_classes)
     check_method(estimator, response_method)
-    proba = _remove_rounding(estimator.predict_proba(X))
+    proba = _normalise_rounded_rows(estimator.predict_proba(X))
     return read_proba(proba, n_classes=n_classes)
 
 
-def _check_not_pairs(estimator, logits, n_classes):
+def _check_not_one_vs_one_scores(estimator, logits, n_classes):
     """Raise if the scores are those of pairs of classes, which three classes have as many of."""
     while hasattr(estimator, "estimator") or isinstance(estimator, Pipeline):
         is_pipeline = isinstance(estimator, Pipeline)
@@ -71,7 +71,7 @@ def _check_not_pairs(estimator, logits, n_classes):
         )
 
 
-def _remove_rounding(proba):
+def _normalise_rounded_rows(proba):
     """Divide rows by their sums if these are off by rounding to two digits or float16."""
     if np.ndim(proba) != 2 or np.shape(proba)[1] < 2:
         return proba
@@ -80,7 +80,7 @@ def _remove_rounding(proba):
         return proba
     # A float16 sum would add its own rounding.
     total = table.sum(axis=1, keepdims=True, dtype=float)
-    if np.abs(total - 1).max(initial=0) <= ROW_SUM_TOLERANCE:
+    if np.abs(total - 1).max(initial=0) <= MAX_ROUNDED_ROW_SUM_ERROR:
         return table / total
     return proba
 
@@ -169,12 +169,12 @@ def _suggest_argument(name, value, accepted):
         if value in all_recalibrators():
             return f"Write recalibrator={value!r}"
         return (
-            suggest_method_name(value, all_recalibrators(), "recalibrator=")
+            make_method_name_hint(value, all_recalibrators(), "recalibrator=")
             or "Write recalibrator="
         )
     if name in _SKLEARN_PARAMETER_HINTS:
         return f"Write {_SKLEARN_PARAMETER_HINTS[name]}"
-    return suggest_method_name(name, accepted, "") or "Leave it out"
+    return make_method_name_hint(name, accepted, "") or "Leave it out"
 
 
 def check_not_prefit(cv: object) -> None:

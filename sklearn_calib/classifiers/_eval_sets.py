@@ -10,7 +10,7 @@ from .._validation import check_same_length, read_labels
 from ..exceptions import invalid_input
 from ._classifier_scores import count_rows
 
-_PAIRS_PARAMETER = "eval_set"
+_EVAL_PAIRS_PARAMETER = "eval_set"
 # The parameter of the features that belong to a parameter of labels.
 _FEATURES_BY_LABELS = {"eval_y": "eval_X", "y_val": "X_val"}
 # These have one array for each set of rows.
@@ -31,7 +31,7 @@ class LabelEncoding(NamedTuple):
 
     classes: AnyArray
     # The positions of the fit's classes among all classes.
-    present: IntArray
+    present_codes: IntArray
     # Whether the labels are the numbers 0 .. number of classes - 1.
     is_encoded: bool
 
@@ -51,12 +51,15 @@ def encode_eval_labels(
     """
     params = dict(params)
     for name in [*params]:
-        if params[name] is not None and _strip_step_prefix(name) == _PAIRS_PARAMETER:
-            _encode_pairs(estimator, params, name, labelling)
+        if (
+            params[name] is not None
+            and _strip_step_prefix(name) == _EVAL_PAIRS_PARAMETER
+        ):
+            _encode_pairs_in_params(estimator, params, name, labelling)
         elif (
             params[name] is not None and _strip_step_prefix(name) in _FEATURES_BY_LABELS
         ):
-            _encode_separate_arrays(estimator, params, name, labelling)
+            _encode_separate_arrays_in_params(estimator, params, name, labelling)
     return params
 
 
@@ -64,7 +67,7 @@ def _strip_step_prefix(name):
     return name.rpartition("__")[2]
 
 
-def _encode_pairs(estimator, params, name, labelling):
+def _encode_pairs_in_params(estimator, params, name, labelling):
     """Encode the labels of a parameter that holds pairs of features and labels."""
     sets = params[name]
     # (X, y) is one set; [(X, y), ...] are several.
@@ -87,7 +90,7 @@ def _encode_pairs(estimator, params, name, labelling):
             done.append(pair)
             continue
         done.append(
-            _encode_set(
+            _encode_eval_set_and_drop_rows(
                 estimator,
                 pair,
                 params,
@@ -99,7 +102,7 @@ def _encode_pairs(estimator, params, name, labelling):
     params[name] = done if isinstance(params[name], list | tuple) else done[0]
 
 
-def _encode_separate_arrays(estimator, params, name, labelling):
+def _encode_separate_arrays_in_params(estimator, params, name, labelling):
     """Encode the labels of a parameter whose features are another parameter."""
     own_name = _strip_step_prefix(name)
     of_features = name.removesuffix(own_name) + _FEATURES_BY_LABELS[own_name]
@@ -117,7 +120,7 @@ def _encode_separate_arrays(estimator, params, name, labelling):
     for number, pair in enumerate(pairs):
         index = number if several else None
         encoded.append(
-            _encode_set(
+            _encode_eval_set_and_drop_rows(
                 estimator,
                 pair,
                 params,
@@ -140,7 +143,7 @@ def _is_pair(value):
     )
 
 
-def _encode_set(estimator, pair, params, name, number, labelling):
+def _encode_eval_set_and_drop_rows(estimator, pair, params, name, number, labelling):
     """Return features and labels of one set; drop the same rows of what belongs to it."""
     X, y = pair
     own_name = _strip_step_prefix(name)
@@ -149,7 +152,7 @@ def _encode_set(estimator, pair, params, name, number, labelling):
     check_same_length(codes, range(rows))
     # A fold may lack a class that the evaluation set has; its loss would be undefined
     # there.
-    kept = np.flatnonzero(np.isin(codes, labelling.present))
+    kept = np.flatnonzero(np.isin(codes, labelling.present_codes))
     if not len(kept):
         raise invalid_input(
             name,
@@ -162,18 +165,18 @@ def _encode_set(estimator, pair, params, name, number, labelling):
         for other in _ROW_PARAMETERS_BY_SET[own_name]:
             key = name.removesuffix(own_name) + other
             if params.get(key) is not None:
-                params[key] = _drop_rows(params[key], number, kept)
+                params[key] = _keep_set_rows(params[key], number, kept)
     # LightGBM 4.7 takes `eval_y` as codes.
     if labelling.is_encoded or own_name == "eval_y":
-        return X, np.searchsorted(labelling.present, codes)
+        return X, np.searchsorted(labelling.present_codes, codes)
     return X, labelling.classes[codes]
 
 
-def _drop_rows(arrays, number, kept):
+def _keep_set_rows(arrays, set_number, kept):
     """Return the arrays that belong to the sets, that of one set reduced to some rows."""
-    if number is None or not isinstance(arrays, list | tuple | dict):
+    if set_number is None or not isinstance(arrays, list | tuple | dict):
         return np.asarray(arrays)[kept]
     values = dict(arrays) if isinstance(arrays, dict) else dict(enumerate(arrays))
-    if values.get(number) is not None:
-        values[number] = np.asarray(values[number])[kept]
+    if values.get(set_number) is not None:
+        values[set_number] = np.asarray(values[set_number])[kept]
     return values if isinstance(arrays, dict) else type(arrays)(values.values())

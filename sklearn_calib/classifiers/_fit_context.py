@@ -28,7 +28,7 @@ from .._sklearn_compat import (
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
 from .._validation import (
     canonical_weight,
-    check_same_index,
+    check_and_get_common_index,
     check_two_or_more_classes,
     get_category_order,
     order_scale_columns,
@@ -56,8 +56,8 @@ from ._classifier_scores import (
 from ._eval_sets import LabelEncoding, encode_eval_labels
 from ._user_estimators import (
     add_classes_to_frozen,
-    check_clonable,
-    check_early_stopping,
+    check_early_stopping_has_eval_set,
+    check_refittable_classifier,
     clone_or_raise,
     loses_fit_when_cloned,
 )
@@ -104,7 +104,7 @@ class FitContext:
     items: Any = None
 
     @classmethod
-    def from_arguments(
+    def from_fit_and_set_classes(
         cls,
         model: Any,
         X: Features,
@@ -114,12 +114,14 @@ class FitContext:
     ) -> Self:
         """Validate the arguments of ``model.fit``, and set ``model.classes_``."""
         check_model(model)
-        estimator = resolve_estimator(model, lambda: read_labels(y, input_name="y")[0])
+        estimator = get_estimator_with_frozen_classes(
+            model, lambda: read_labels(y, input_name="y")[0]
+        )
         is_frozen = isinstance(estimator, FrozenEstimator)
         # Rows of a frozen estimator may lack some of its classes.
         model_classes = estimator.classes_ if is_frozen else None
         classes, y_encoded = read_labels(y, classes=model_classes, input_name="y")
-        check_same_index(X, y, sample_weight, fit_params.get("groups"))
+        check_and_get_common_index(X, y, sample_weight, fit_params.get("groups"))
         check_two_or_more_classes(
             classes, "There is nothing to classify; check the selection of the rows"
         )
@@ -214,7 +216,7 @@ class FitContext:
             return FastStratifiedGroupKFold(5 if cv is None else int(cv))
         return check_cv(cv, self.y_encoded, classifier=True)
 
-    def get_test_rows_and_labels(
+    def get_learned_test_rows_and_labels(
         self, columns: AnyArray, test: IntArray
     ) -> tuple[IntArray, AnyArray]:
         """Return the test rows of classes that were learned, and their labels."""
@@ -256,10 +258,10 @@ class FitContext:
         params = check_method_params(self.X, params=self.estimator_params, indices=rows)
         # Early stopping without an evaluation set is an error of the learner that only
         # appears after minutes.
-        check_early_stopping(estimator, params)
-        return estimator, self._fit_to_labels(fit, estimator, X, y, params)
+        check_early_stopping_has_eval_set(estimator, params)
+        return estimator, self._fit_and_get_columns(fit, estimator, X, y, params)
 
-    def _fit_to_labels(self, fit, estimator, X, y, params):
+    def _fit_and_get_columns(self, fit, estimator, X, y, params):
         """Fit an estimator to encoded labels; return its columns."""
         # XGBoost needs 0 .. K-1 without gaps, scikit-learn's own classifiers reject
         # bytes, and tensors only hold numbers.
@@ -281,7 +283,7 @@ class FitContext:
             return present
         return read_labels(estimator.classes_, classes=self.classes)[1]
 
-    def read_linear_fits(
+    def read_model_and_linear_fits(
         self, estimator: Estimator, columns: IntArray
     ) -> tuple[Estimator, list[LinearFit], bool]:
         """Return a linear classifier without FrozenEstimator, its fits, and whether it is ours."""
@@ -312,7 +314,7 @@ class FitContext:
         self, estimator: Estimator, columns: AnyArray, train: IntArray, test: IntArray
     ) -> HeldOutScores:
         """Return the scores of the test rows of a fold."""
-        rows, y = self.get_test_rows_and_labels(columns, test)
+        rows, y = self.get_learned_test_rows_and_labels(columns, test)
         X = self.select_features(estimator, train, rows)
         return HeldOutScores(self.compute_scores(estimator, columns, X), rows, y)
 
@@ -379,7 +381,7 @@ class SoftLabelContext(FitContext):
     label_kind = "soft"
 
     @classmethod
-    def from_arguments(
+    def from_fit_and_set_classes(
         cls,
         model: Any,
         X: Features,
@@ -389,7 +391,7 @@ class SoftLabelContext(FitContext):
     ) -> Self:
         """Read soft labels: each row is repeated once for each class with a share."""
         estimator = model.estimator
-        check_same_index(X, y, sample_weight)
+        check_and_get_common_index(X, y, sample_weight)
         (X,) = indexable(X)
         classes = None
         if isinstance(estimator, FrozenEstimator):
@@ -411,7 +413,7 @@ class SoftLabelContext(FitContext):
         )
         params = check_method_params(X, params=fit_params, indices=soft.items)
         X = safe_indexing(X, soft.items)
-        context = super().from_arguments(
+        context = super().from_fit_and_set_classes(
             model,
             X,
             soft.labels,
@@ -474,11 +476,13 @@ def _missing_weight_error(estimator):
 def check_model(model: Any) -> None:
     """Raise ValueError or TypeError if the parameters of a model are not valid."""
     check_not_prefit(model.cv)
-    check_clonable(model.estimator)
+    check_refittable_classifier(model.estimator)
     validate_params(model)
 
 
-def resolve_estimator(model: Any, get_classes: Callable[[], AnyArray]) -> Estimator:
+def get_estimator_with_frozen_classes(
+    model: Any, get_classes: Callable[[], AnyArray]
+) -> Estimator:
     """Return the estimator to be cloned, or the frozen one with its classes."""
     estimator = model.estimator
     if isinstance(estimator, FrozenEstimator):

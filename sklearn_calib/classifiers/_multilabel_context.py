@@ -24,7 +24,7 @@ from .._typing import (
 from .._validation import (
     BINARY_CLASSES,
     LabelScores,
-    check_same_index,
+    check_and_get_common_index,
     read_label_scores,
     read_label_table,
     read_proba,
@@ -42,7 +42,7 @@ from ._fit_context import (
     FitContext,
     HeldOutScores,
     check_model,
-    resolve_estimator,
+    get_estimator_with_frozen_classes,
     route_metadata,
 )
 
@@ -59,7 +59,7 @@ class MultilabelContext(FitContext):
     label_kind = "many"
 
     @classmethod
-    def from_arguments(
+    def from_fit_and_set_classes(
         cls,
         model: Any,
         X: Features,
@@ -71,8 +71,10 @@ class MultilabelContext(FitContext):
         check_model(model)
         n_samples, n_labels = np.shape(y)
         table = read_label_table(y, n_samples, n_labels, input_name="y")
-        estimator = resolve_estimator(model, lambda: np.arange(n_labels))
-        check_same_index(X, y, sample_weight, fit_params.get("groups"))
+        estimator = get_estimator_with_frozen_classes(
+            model, lambda: np.arange(n_labels)
+        )
+        check_and_get_common_index(X, y, sample_weight, fit_params.get("groups"))
         X, table = indexable(X, table)
         model.classes_ = [BINARY_CLASSES.copy() for _ in range(n_labels)]
         return cls(
@@ -80,7 +82,7 @@ class MultilabelContext(FitContext):
             y_encoded=table,
             classes=model.classes_,
             estimator=estimator,
-            recalibrator=_resolve_label_recalibrator(model.recalibrator),
+            recalibrator=_resolve_multilabel_recalibrator(model.recalibrator),
             response_method=model.response_method,
             **route_metadata(model, sample_weight, fit_params, n_samples),
         )
@@ -104,20 +106,20 @@ class MultilabelContext(FitContext):
         check_cv_pairs(folds)
         return folds
 
-    def _fit_to_labels(self, fit, estimator, X, y, params):
+    def _fit_and_get_columns(self, fit, estimator, X, y, params):
         """Fit a model to a table of labels; return which labels it has seen both kinds of."""
         try:
             # Integers, unless unknown labels need NaN: scikit-learn does not accept
             # floats as labels.
             fit(X, y if np.isnan(y).any() else y.astype(np.intp), **params)
         except ValueError as error:
-            _explain_single_label(error, estimator)
+            _raise_if_single_label_estimator(error, estimator)
             raise
         # A model that was trained on one kind of rows has no information about the
         # label.
         return (y == 0).any(axis=0) & (y == 1).any(axis=0)
 
-    def get_test_rows_and_labels(
+    def get_learned_test_rows_and_labels(
         self, columns: AnyArray, test: IntArray
     ) -> tuple[IntArray, AnyArray]:
         rows = self.all_rows[test]
@@ -155,7 +157,7 @@ class MultilabelContext(FitContext):
         )
 
 
-def _resolve_label_recalibrator(recalibrator: RecalibratorLike) -> Estimator:
+def _resolve_multilabel_recalibrator(recalibrator: RecalibratorLike) -> Estimator:
     """Return the recalibrator of many labels for a name, an instance or a single method."""
     if is_scalar_equal(recalibrator, "default"):
         return MultilabelCalibration()
@@ -173,7 +175,7 @@ def compute_label_scores(
         table = np.asarray(estimator.decision_function(X))
         # One column of log-odds per label.
         pairs = [read_proba(column, kind="logits") for column in table.T]
-        pairs = _order_pairs(pairs, estimator)
+        pairs = _put_zero_columns_first(pairs, estimator)
         if len(pairs) == n_labels:
             return LabelScores(pairs, False)
         raise invalid_input(
@@ -191,7 +193,7 @@ def compute_label_scores(
             _add_missing_pair_column(label_proba, label_classes)
             for label_proba, label_classes in zip(proba, classes_by_label, strict=True)
         ]
-        proba = _order_pairs(proba, estimator)
+        proba = _put_zero_columns_first(proba, estimator)
     return read_label_scores(proba, n_labels)
 
 
@@ -212,7 +214,7 @@ def _add_missing_pair_column(label_proba, label_classes):
     )
 
 
-def _order_pairs(pairs, estimator):
+def _put_zero_columns_first(pairs, estimator):
     """Return two columns for each label, that of 0 first, for any order of the estimator."""
     classes_by_label = getattr(estimator, "classes_", ())
     if len(classes_by_label) != len(pairs) or np.ndim(classes_by_label[0]) != 1:
@@ -236,7 +238,7 @@ def predict_label_proba(model: Any, X: Features) -> FloatArray | list[FloatArray
     return scores.match_form(means)
 
 
-def _explain_single_label(error, estimator):
+def _raise_if_single_label_estimator(error, estimator):
     """Raise an error that names a remedy if an estimator takes one label per row only."""
     tags = get_tags(estimator)
     if tags.target_tags.multi_output or tags.classifier_tags.multi_label:

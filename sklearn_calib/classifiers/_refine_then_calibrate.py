@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
-from .._atomic import atomic_fit
+from .._atomic import replace_by_fitted_copy
 from .._callbacks import make_task_contexts, report_fit, report_task, with_callbacks
 from .._random import make_random_state
 from .._simplex_array import stack_rows
@@ -41,7 +41,7 @@ from ._fit_context import HeldOutScores
 from ._search import (
     fit_search_fold,
     iter_scores_and_record_losses,
-    iter_stage_scores,
+    iter_stage_scores_and_own_proba,
     make_results_table,
     refit_candidate,
     run_parallel_lazily,
@@ -277,7 +277,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
         -------
         self : object
         """
-        with atomic_fit(self) as new:
+        with replace_by_fitted_copy(self) as new:
             context = new._make_context(X, y, sample_weight, fit_params)
             if new.error_score != "raise" and not np.isnan(new.error_score):
                 raise invalid_input(
@@ -295,7 +295,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
             else:
                 splits = context.make_folds(new.cv)
             new.n_splits_ = len(splits)
-            wanted = _check_stages(new.stages)
+            wanted = _read_stage_numbers(new.stages)
             n_fits = len(candidates) * len(splits)
             with report_fit(new, n_fits + 1, context.X, context.y_encoded) as progress:
                 tasks = make_task_contexts(progress, n_fits + 1, "fit")
@@ -333,7 +333,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
     @property
     def best_estimator_(self) -> Any:
         """The chosen model before calibration, if there is one."""
-        return self._get_only_pair("best_estimator_").estimator
+        return self._get_only_calibrated_pair("best_estimator_").estimator
 
     def predict_proba(self, X: Features) -> FloatArray:
         """Predict calibrated probabilities.
@@ -469,7 +469,9 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
         }
         # Stages are computed one after the other, so that memory does not grow with
         # their number.
-        stream = iter_stage_scores(context, folds, staging, set(stages.tolist()))
+        stream = iter_stage_scores_and_own_proba(
+            context, folds, staging, set(stages.tolist())
+        )
         risks = []
         curve = refinement_curve(
             context.y_encoded[rows],
@@ -507,14 +509,16 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
         self.cv_results_ = make_results_table(table)
         self.best_index_ = int(
             np.flatnonzero(self.cv_results_["candidate"] == winner.number)[
-                winner.position
+                winner.stage_index
             ]
         )
         self.best_params_ = winner.params
         self.best_score_ = -float(winner.criterion)
         self.refinement_curve_ = winner.curve
         staged = winner.staging is not None
-        self.best_stage_ = int(winner.curve.stage[winner.position]) if staged else None
+        self.best_stage_ = (
+            int(winner.curve.stage[winner.stage_index]) if staged else None
+        )
 
     def _finish_fit(self, context, winner):
         """Recalibrate the chosen model, and refit it."""
@@ -557,13 +561,13 @@ class _BestCandidate(NamedTuple):
     params: dict
     criterion: float
     # The position of the stage in the curve.
-    position: int
+    stage_index: int
     curve: Any
     folds: list
     staging: Any
 
 
-def _check_stages(stages):
+def _read_stage_numbers(stages):
     """Return the stages that are given by their numbers, or None."""
     if stages is None or isinstance(stages, str):
         return None

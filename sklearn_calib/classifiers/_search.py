@@ -81,7 +81,9 @@ def fit_search_fold(
                 0.0,
             )
         try:
-            estimator, staging = _prepare_candidate(context, params, caller.stages)
+            estimator, staging = _make_estimator_and_staging(
+                context, params, caller.stages
+            )
             estimator, columns = context.fit_estimator(
                 train, estimator, staging and staging.fit
             )
@@ -99,12 +101,12 @@ def fit_search_fold(
                 f"{type(error).__name__}: {error}",
             )
         seconds = time.perf_counter() - start
-        rows, _ = context.get_test_rows_and_labels(columns, test)
+        rows, _ = context.get_learned_test_rows_and_labels(columns, test)
         X = context.select_features(estimator, train, rows)
         return SearchFold(estimator, columns, rows, X, seconds)
 
 
-def _prepare_candidate(context, params, stages):
+def _make_estimator_and_staging(context, params, stages):
     """Return an unfitted estimator with these parameters, and its staging."""
     estimator = _clone_with_params(context, params)
     staging = None if stages is None else find_staging(estimator)
@@ -136,7 +138,7 @@ def unwrap_frozen(estimator: Estimator) -> Estimator:
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
-def iter_stage_scores(
+def iter_stage_scores_and_own_proba(
     context: "FitContext",
     folds: list[SearchFold],
     staging: "Staging | None",
@@ -148,12 +150,16 @@ def iter_stage_scores(
     array.
     """
     if staging is None:
-        yield _stack_scores(
-            [_score_fold(context, fold) for fold in folds if len(fold.rows)]
+        yield _stack_scores_and_own_proba(
+            [
+                _compute_fold_scores_and_own_proba(context, fold)
+                for fold in folds
+                if len(fold.rows)
+            ]
         )
         return
     streams = [
-        _iter_fold_stages(context, fold, staging, wanted)
+        _iter_fold_stage_scores(context, fold, staging, wanted)
         for fold in folds
         if len(fold.rows)
     ]
@@ -164,7 +170,9 @@ def iter_stage_scores(
             next(stream, block) for stream, block in zip(streams, blocks, strict=True)
         ]
         if stage in wanted:
-            yield _stack_scores([block for block in blocks if block is not None])
+            yield _stack_scores_and_own_proba(
+                [block for block in blocks if block is not None]
+            )
 
 
 def iter_scores_and_record_losses(
@@ -185,14 +193,14 @@ def iter_scores_and_record_losses(
         yield scores
 
 
-def _stack_scores(blocks):
+def _stack_scores_and_own_proba(blocks):
     stacked = stack_rows([scores for scores, _ in blocks])
     if all(own_scores is scores for scores, own_scores in blocks):
         return stacked, stacked
     return stacked, stack_rows([own_scores for _, own_scores in blocks])
 
 
-def _score_fold(context, fold):
+def _compute_fold_scores_and_own_proba(context, fold):
     scores = fold.compute_scores(context)
     if not (
         hasattr(fold.estimator, "decision_function")
@@ -204,7 +212,7 @@ def _score_fold(context, fold):
     )
 
 
-def _iter_fold_stages(context, fold, staging, wanted):
+def _iter_fold_stage_scores(context, fold, staging, wanted):
     """Iterate over the scores and own probabilities of the test rows at each stage.
 
     Yields None for stages that are not wanted.

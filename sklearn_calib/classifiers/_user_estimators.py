@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._clone import clone_by_value
+from .._clone import clone_comparing_by_value
 from .._typing import AnyArray, Estimator, Features, FloatArray, Self
 from ..exceptions import invalid_input
 from ._classifier_scores import is_boosted
@@ -176,7 +176,7 @@ def check_gives_proba(
     raise invalid_input(expected=rule, got=got, hint=hint, error=TypeError)
 
 
-def check_clonable(estimator: object) -> None:
+def check_refittable_classifier(estimator: object) -> None:
     """Raise TypeError for models without FrozenEstimator that cannot be fitted again here."""
     if isinstance(estimator, type | FrozenEstimator):
         return
@@ -217,7 +217,7 @@ def check_clonable(estimator: object) -> None:
 def clone_or_raise(estimator: Estimator) -> Estimator:
     """Return an unfitted clone, or raise an error with an alternative."""
     try:
-        return clone_by_value(estimator)
+        return clone_comparing_by_value(estimator)
     except RuntimeError as error:
         raise invalid_input(
             expected="an estimator that scikit-learn can clone",
@@ -237,7 +237,9 @@ def _has_classes(model):
     return classes is not None and len(classes) > 0
 
 
-def check_early_stopping(estimator: Estimator, params: Mapping[str, object]) -> None:
+def check_early_stopping_has_eval_set(
+    estimator: Estimator, params: Mapping[str, object]
+) -> None:
     """Raise ValueError if XGBoost or LightGBM is to stop early without rows to be judged on."""
     learner = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not is_boosted(learner) or isinstance(learner, FrozenEstimator):

@@ -7,7 +7,12 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit, ndtr
 
-from .._argument_checks import check_choice, check_count, is_number, unknown_name_error
+from .._argument_checks import (
+    check_choice,
+    is_number,
+    unknown_name_error,
+    validate_count,
+)
 from .._random import make_random_state
 from .._typing import ArrayLike, FloatArray, IntArray, Link, RandomStateLike
 from .._validation import read_numbers
@@ -138,8 +143,8 @@ def make_high_dimensional(
         raise unknown_name_error(
             "a callable, or a link", link, _LINK_FUNCTIONS, "Choose one"
         )
-    n_samples = check_count(n_samples, "n_samples")
-    n_features = check_count(n_features, "n_features")
+    n_samples = validate_count(n_samples, "n_samples")
+    n_features = validate_count(n_features, "n_features")
     for value, lowest, highest, expected in (
         (link_slope, 0, np.inf, "link_slope > 0"),
         (link_intercept, -np.inf, np.inf, "a finite link_intercept"),
@@ -151,7 +156,7 @@ def make_high_dimensional(
                 expected=expected, got=repr(value), hint="Choose a value in the range"
             )
     rng = make_random_state(random_state)
-    matrix, root = _make_covariance(covariance, correlation, n_features)
+    matrix, root = _make_covariance_and_root(covariance, correlation, n_features)
     w = rng.standard_normal(n_features)
     # The scores w'x of the truth have variance 1.
     w /= np.sqrt(w @ matrix @ w)
@@ -169,7 +174,7 @@ def make_high_dimensional(
     return *truth.draw(n_samples, rng), truth
 
 
-def _make_covariance(covariance, correlation, d):
+def _make_covariance_and_root(covariance, correlation, d):
     """Return the covariance, and the root that `_correlate_entries` multiplies entries with."""
     if isinstance(covariance, str) and covariance in ("ar", "identity"):
         root = correlation if covariance == "ar" else 0.0

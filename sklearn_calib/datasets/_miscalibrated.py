@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_between, check_count, is_number
+from .._argument_checks import check_between, is_number, validate_count
 from .._random import make_generator, make_random_state
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike
 from .._validation import canonical_proba
@@ -57,8 +57,8 @@ def make_uniform_shift(
     >>> abs(lower_distance_to_calibration(data.y, data.proba) - data.distance) < 0.01
     True
     """
-    n_samples = check_count(n_samples, "n_samples")
-    _check_arguments(epsilon, 1, "0 <= epsilon <= 1")
+    n_samples = validate_count(n_samples, "n_samples")
+    _check_number_from_zero(epsilon, 1, "0 <= epsilon <= 1")
     rng = make_random_state(random_state)
     proba = rng.uniform(0, 1 - epsilon, n_samples)
     truth = proba + epsilon
@@ -113,9 +113,9 @@ def make_sign_perturbed(
     >>> smooth_calibration_error(data.y, data.proba) < 0.03
     True
     """
-    n_samples = check_count(n_samples, "n_samples")
-    n_values = check_count(n_values, "n_values")
-    _check_arguments(strength, 1 / 3, "0 <= strength <= 1/3")
+    n_samples = validate_count(n_samples, "n_samples")
+    n_values = validate_count(n_values, "n_values")
+    _check_number_from_zero(strength, 1 / 3, "0 <= strength <= 1/3")
     rng = make_random_state(random_state)
     # Scores between 1/3 and 2/3, so that a strength of up to 1/3 stays in [0, 1].
     values = (1 + (np.arange(n_values) + 0.5) / n_values) / 3
@@ -130,7 +130,7 @@ def make_sign_perturbed(
     )
 
 
-def _check_arguments(value, highest, expected):
+def _check_number_from_zero(value, highest, expected):
     if not is_number(value) or not 0 <= value <= highest:
         raise invalid_input(
             expected=expected, got=repr(value), hint="Choose a value in the range"
@@ -172,8 +172,8 @@ def make_overconfident(
     >>> make_overconfident(3)[0].shape
     (158, 3)
     """
-    n_classes = check_count(n_classes, "n_classes", 2)
-    n_samples = check_count(n_samples, "n_samples", 2 * n_classes)
+    n_classes = validate_count(n_classes, "n_classes", 2)
+    n_samples = validate_count(n_samples, "n_samples", 2 * n_classes)
     check_between(
         "sharpness",
         sharpness,

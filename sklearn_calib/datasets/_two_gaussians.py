@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit
 
-from .._argument_checks import check_count
+from .._argument_checks import validate_count
 from .._random import make_random_state
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
 from .._validation import read_numbers
@@ -55,7 +55,7 @@ def make_two_gaussians(
     >>> expected_calibration_error(y, proba) < 0.01
     True
     """
-    n_samples = check_count(n_samples, "n_samples")
+    n_samples = validate_count(n_samples, "n_samples")
     rng = make_random_state(random_state)
     mean = np.full(20, 20**-0.5) if mean is None else read_numbers(mean, "mean")
     if covariance is None:

@@ -6,7 +6,7 @@ Start reading with `decision_curve` in `_decision_curve.py`.
 
 from ..metrics import register_measures as _register
 from ._cost_sensitive import CostSensitiveClassifier
-from ._costs import validate_two_classes
+from ._costs import validate_binary_predictions
 from ._decision_curve import (
     DecisionCurve as DecisionCurve,
     NetBenefitDifference as NetBenefitDifference,

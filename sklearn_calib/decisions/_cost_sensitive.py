@@ -9,7 +9,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from .._base_meta_classifier import BaseMetaClassifier
-from .._clone import clone_by_value
+from .._clone import clone_comparing_by_value
 from .._kernels._expected_metrics import (
     choose_best_actions,
     compute_expected_costs,
@@ -20,7 +20,7 @@ from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
 from .._validation import (
     align_columns,
     canonical_weight,
-    check_same_index,
+    check_and_get_common_index,
     check_two_or_more_classes,
     read_labels,
     read_proba,
@@ -59,7 +59,7 @@ class DecidingClassifier(BaseMetaClassifier):
     def _is_frozen(self):
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _check_estimator(self, y):
+    def _check_estimator_and_encode_labels(self, y):
         """Check the estimator before anything is fitted, and encode the labels."""
         if not hasattr(self.estimator, "predict_proba"):
             inner = type(getattr(self.estimator, "estimator", self.estimator)).__name__
@@ -95,12 +95,12 @@ class DecidingClassifier(BaseMetaClassifier):
     def _fit_estimator(self, X, y, params):
         """Fit a clone of the estimator; a FrozenEstimator stays as it is."""
         # `clone` returns a frozen estimator unchanged, with its fit.
-        estimator = clone_by_value(self.estimator)
+        estimator = clone_comparing_by_value(self.estimator)
         if not self._is_frozen:
             estimator.fit(X, y, **params)
         return estimator
 
-    def _store_classes(self, estimator, classes):
+    def _set_fitted_attributes(self, estimator, classes):
         """Set the fitted attributes; `classes` are those of the labels and costs."""
         self.estimator_ = estimator
         self.classes_ = classes
@@ -237,8 +237,8 @@ default=None
         -------
         self : object
         """
-        check_same_index(X, y, sample_weight)
-        classes, codes = self._check_estimator(y)
+        check_and_get_common_index(X, y, sample_weight)
+        classes, codes = self._check_estimator_and_encode_labels(y)
         if sample_weight is not None:
             canonical_weight(sample_weight, len(codes))
         actions = canonical_actions(self.actions, classes)
@@ -249,7 +249,7 @@ default=None
             rows = len(codes)
             table = canonical_costs(cost_source, classes, n_rows=rows, actions=actions)
         params = self._route_params(sample_weight=sample_weight, **fit_params)
-        self._store_classes(self._fit_estimator(X, y, params), classes)
+        self._set_fitted_attributes(self._fit_estimator(X, y, params), classes)
         # Costs of each row belong to the rows of `fit`; prediction needs those of the
         # new rows.
         self._by_row = table is not None and table.ndim == 3
@@ -272,7 +272,7 @@ default=None
         actions : ndarray of shape (n_samples,)
             Entries of ``actions_``.
         """
-        proba, table = self._predict_with_costs(X, costs)
+        proba, table = self._predict_proba_and_get_costs(X, costs)
         return self.actions_[choose_best_actions(proba, table)]
 
     def expected_cost(self, X: Features, costs: ArrayLike | None = None) -> FloatArray:
@@ -290,7 +290,7 @@ default=None
             probabilities are calibrated. `expected_cost_test` compares it with what was
             paid.
         """
-        proba, table = self._predict_with_costs(X, costs)
+        proba, table = self._predict_proba_and_get_costs(X, costs)
         return compute_expected_costs(proba, table).min(axis=1)
 
     def score(
@@ -315,8 +315,8 @@ default=None
         score : float
             Greater is better. With costs of 1 for each error it is accuracy - 1.
         """
-        check_same_index(X, y, sample_weight)
-        proba, table = self._predict_with_costs(X, costs)
+        check_and_get_common_index(X, y, sample_weight)
+        proba, table = self._predict_proba_and_get_costs(X, costs)
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         weight = canonical_weight(sample_weight, len(codes))
         paid_costs = get_chosen_costs(table, codes, choose_best_actions(proba, table))
@@ -338,7 +338,7 @@ default=None
         false_alarm = table[0, 1] - table[0, 0]
         return float(false_alarm / (false_alarm + table[1, 0] - table[1, 1]))
 
-    def _predict_with_costs(self, X, costs):
+    def _predict_proba_and_get_costs(self, X, costs):
         """Predict probabilities, and select the costs that apply to their rows."""
         check_is_fitted(self)
         if costs is None and self._by_row:

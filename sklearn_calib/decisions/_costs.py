@@ -119,7 +119,7 @@ def make_name_array(names: Sequence[object]) -> AnyArray:
     return array
 
 
-def validate_two_classes(
+def validate_binary_predictions(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     sample_weight: ArrayLike | None = None,

@@ -7,10 +7,10 @@ from scipy.special import ndtri
 
 from .._argument_checks import (
     check_between,
-    check_count,
     check_level,
     import_optional,
     to_float_or_nan,
+    validate_count,
 )
 from .._kernels._net_benefit import NetBenefit, draw_critical_value
 from .._random import make_generator
@@ -24,7 +24,7 @@ from .._typing import (
 )
 from ..exceptions import invalid_input
 from ..metrics import validate_predictions
-from ._costs import canonical_thresholds, validate_two_classes
+from ._costs import canonical_thresholds, validate_binary_predictions
 from ._regret import RegretCurve, regret_curve
 
 _MAX_TABLE_THRESHOLDS = 10
@@ -308,7 +308,7 @@ def decision_curve(
     >>> curve.to_frame().shape
     (3, 18)
     """
-    n_resamples = check_count(n_resamples, "n_resamples")
+    n_resamples = validate_count(n_resamples, "n_resamples")
     table = _check_arguments(thresholds, level, prevalence)
     if not np.isfinite(to_float_or_nan(harms)):
         raise invalid_input(
@@ -316,7 +316,9 @@ def decision_curve(
             got=repr(harms),
             hint="Leave it out if predictions are free",
         )
-    _, problem = validate_two_classes(y_true, y_proba, sample_weight, labels, pos_label)
+    _, problem = validate_binary_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     _check_both_classes(problem.hit, prevalence)
     kernel = NetBenefit([problem.score], problem.hit, problem.weight, table, prevalence)
     rng = make_generator(random_state)
@@ -352,7 +354,7 @@ def decision_curve(
     return DecisionCurve(
         net_benefit=arrays.pop("difference"),
         **arrays,
-        treat_all=kernel.treat_all_rows(),
+        treat_all=kernel.compute_treat_all_net_benefit(),
         over_all=compare("all"),
         acted=kernel.get_acted_fraction(0),
         prevalence=float(kernel.prevalence),
@@ -422,7 +424,7 @@ def decision_difference(
     >>> bool((found.band_low > 0).any())  # recalibration helps someone
     True
     """
-    n_resamples = check_count(n_resamples, "n_resamples")
+    n_resamples = validate_count(n_resamples, "n_resamples")
     table = _check_arguments(thresholds, level, prevalence)
     harm_by_model = np.asarray([to_float_or_nan(harm) for harm in np.ravel(harms)])
     if harm_by_model.shape != (2,) or not np.isfinite(harm_by_model).all():
@@ -431,7 +433,7 @@ def decision_difference(
             got=repr(harms),
             hint="Pass those of the first and the second",
         )
-    _, first_problem = validate_two_classes(
+    _, first_problem = validate_binary_predictions(
         y_true,
         first_proba,
         sample_weight,

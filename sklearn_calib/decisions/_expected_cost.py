@@ -9,7 +9,7 @@ from .._argument_checks import check_level
 from .._kernels._expected_metrics import (
     choose_best_actions,
     compute_expected_costs,
-    compute_mean_moments,
+    compute_expected_mean_and_sd,
     get_chosen_costs,
 )
 from .._typing import ArrayLike
@@ -150,7 +150,7 @@ default=None
         cost_by_class = table[np.arange(len(proba)), :, actions]
     # The test does assume it: the variance of the paid cost then follows from the
     # probabilities.
-    _, deviation = compute_mean_moments(proba, cost_by_class, weight_share)
+    _, deviation = compute_expected_mean_and_sd(proba, cost_by_class, weight_share)
     statistic = _standardise_difference(difference, deviation)
     half_width = float(ndtri((1 + level) / 2)) * error
     return ExpectedCost(

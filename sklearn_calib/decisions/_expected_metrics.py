@@ -12,11 +12,11 @@ from .._show import RenderableMixin, Section, Table
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
 from .._validation import (
-    check_column_owner,
-    check_same_index,
+    assign_single_column_to_class,
+    check_and_get_common_index,
     check_same_length,
+    check_single_column_class,
     find_positive_index,
-    orient_single_column,
     read_labels,
     read_proba,
     read_weight_and_unit,
@@ -217,13 +217,13 @@ def expected_metrics(
     (True, (7, 6))
     """
     proba = np.asarray(read_proba(y_proba))
-    check_same_index(y_true, y_proba, sample_weight)
+    check_and_get_common_index(y_true, y_proba, sample_weight)
     classes, codes = _encode_optional_labels(proba, y_true, labels)
     proba = reorder_columns(proba, y_proba, classes)
     positive = _find_positive_column(classes, pos_label)
     if labels is pos_label is None:
-        check_column_owner(y_proba, classes, "pos_label")
-    proba = np.asarray(orient_single_column(proba, y_proba, positive))
+        check_single_column_class(y_proba, classes, "pos_label")
+    proba = np.asarray(assign_single_column_to_class(proba, y_proba, positive))
     weight = np.ones(len(proba))
     unit = 1.0
     if sample_weight is not None:
@@ -234,13 +234,13 @@ def expected_metrics(
     # The metrics are expectations over labels drawn from the probabilities.
     weight_share = weight / weight.sum()
     predicted = _predict_classes(proba, threshold, positive)
-    values = _compute_row_values(proba, predicted, costs, classes)
+    values = _compute_label_values_by_metric(proba, predicted, costs, classes)
     # Metrics that are means over rows have exact moments: labels of different rows are
     # independent given the scores.
     moments = {}
     realised = {}
     for name, rows in values.items():
-        moments[name] = kernels.compute_mean_moments(proba, rows, weight_share)
+        moments[name] = kernels.compute_expected_mean_and_sd(proba, rows, weight_share)
         if codes is not None:
             # The realised value takes the entry of the true label of each row.
             row_values = rows[np.arange(len(codes)), codes]
@@ -250,12 +250,14 @@ def expected_metrics(
         is_acted = predicted == positive
         # Precision, recall and AUC are ratios, whose moments are those of their linear
         # part.
-        moments |= _compute_event_metrics(score, score, is_acted, weight_share)
+        moments |= _compute_event_metric_moments(score, score, is_acted, weight_share)
         if codes is not None:
             # With labels in the place of probabilities the same formulas give the
             # realised values.
             is_event = (codes == positive).astype(float)
-            events = _compute_event_metrics(score, is_event, is_acted, weight_share)
+            events = _compute_event_metric_moments(
+                score, is_event, is_acted, weight_share
+            )
             realised |= {name: value for name, (value, _) in events.items()}
     confusion = np.zeros((proba.shape[1],) * 2)
     # Each row counts in the column of its prediction, divided among the true classes by
@@ -329,7 +331,7 @@ def _predict_classes(proba, threshold, positive):
     return np.where(proba[:, positive] >= threshold, positive, 1 - positive)
 
 
-def _compute_row_values(proba, predicted, costs, classes):
+def _compute_label_values_by_metric(proba, predicted, costs, classes):
     """Compute, for each metric that is a mean of rows, its value for each row and label."""
     k = proba.shape[1]
     table = canonical_costs(costs, classes)
@@ -341,10 +343,12 @@ def _compute_row_values(proba, predicted, costs, classes):
     }
 
 
-def _compute_event_metrics(score, p, is_acted, weight_share):
+def _compute_event_metric_moments(score, p, is_acted, weight_share):
     """Compute the metrics of the positive class of two, whose probabilities are p."""
     return {
-        "precision": kernels.compute_precision_moments(p, is_acted, weight_share),
-        "recall": kernels.compute_recall_moments(p, is_acted, weight_share),
-        "auc": kernels.compute_auc_moments(score, p, weight_share),
+        "precision": kernels.compute_expected_precision_and_sd(
+            p, is_acted, weight_share
+        ),
+        "recall": kernels.compute_expected_recall_and_sd(p, is_acted, weight_share),
+        "auc": kernels.compute_expected_auc_and_sd(score, p, weight_share),
     }

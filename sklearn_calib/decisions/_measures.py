@@ -6,8 +6,11 @@ import numpy as np
 
 from .._count_weights import are_counts
 from .._kernels._expected_metrics import choose_best_actions, get_chosen_costs
-from .._kernels._net_benefit import compute_regret_pieces, maximise_decision_loss
-from .._kernels._risk_coverage import average_risk
+from .._kernels._net_benefit import (
+    compute_regret_pieces,
+    maximise_regret_over_proper_losses,
+)
+from .._kernels._risk_coverage import average_risk_over_coverages
 from .._sklearn_compat import fit_isotonic_shares
 from .._typing import ArrayLike
 from ..metrics import (
@@ -110,7 +113,7 @@ def area_under_risk_coverage(
     0.1111
     """
     _, mass, errors = pool_prediction_errors(predictions)
-    return average_risk(mass, errors, are_counts(predictions.weight))
+    return average_risk_over_coverages(mass, errors, are_counts(predictions.weight))
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
@@ -179,4 +182,4 @@ def calibration_decision_loss(
     # is at an end of a piece.
     ends = np.append(breaks[:-1], breaks[1:])
     regret = np.tile(intercept, 2) + np.tile(slope, 2) * ends
-    return maximise_decision_loss(ends, regret)[0]
+    return maximise_regret_over_proper_losses(ends, regret)[0]

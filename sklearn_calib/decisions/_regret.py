@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._argument_checks import check_count, check_level, import_optional
+from .._argument_checks import check_level, import_optional, validate_count
 from .._kernels._net_benefit import (
     NetBenefit,
     compute_regret_pieces,
     draw_critical_value,
-    integrate_pieces,
-    maximise_decision_loss,
+    integrate_linear_pieces,
+    maximise_regret_over_proper_losses,
 )
 from .._random import make_generator
 from .._typing import (
@@ -22,8 +22,8 @@ from .._typing import (
     RecalibratorLike,
 )
 from ..metrics import LossLike, brier_loss, get_loss, log_loss, validate_predictions
-from ..recalibrators import compute_recalibrated_proba
-from ._costs import canonical_thresholds, validate_two_classes
+from ..recalibrators import recalibrate_own_rows
+from ._costs import canonical_thresholds, validate_binary_predictions
 
 # The band is computed on both sides of this many predictions.
 _N_BAND_POINTS = 50
@@ -42,7 +42,7 @@ class RegretCurve:
         The regret at t is ``intercept + slope * t`` above a break, up to and with the
         next one.
     brier_part : float
-        By how much recalibration lowers the Brier loss: twice `integrate_pieces`.
+        By how much recalibration lowers the Brier loss: twice `integrate_linear_pieces`.
     log_loss_part : float
         By how much it lowers the log loss: the integral of the regret over t (1 - t).
     maximum_interval, decision_loss_interval : tuple of float
@@ -66,7 +66,7 @@ class RegretCurve:
 
         The result is half of `brier_part`.
         """
-        return integrate_pieces(self.breaks, self.intercept, self.slope)
+        return integrate_linear_pieces(self.breaks, self.intercept, self.slope)
 
     def part(self, loss: LossLike = "log") -> float:
         """Compute how much recalibration lowers a loss: the regret weighted by its thresholds.
@@ -127,7 +127,7 @@ class RegretCurve:
         `decision_loss_interval`. As a measure of the predictions alone it is
         `calibration_decision_loss`, which has the definition.
         """
-        return maximise_decision_loss(self.threshold, self.regret)[0]
+        return maximise_regret_over_proper_losses(self.threshold, self.regret)[0]
 
     @property
     def worst_threshold(self) -> float:
@@ -246,14 +246,14 @@ def regret_curve(
     (True, True)
     """
     check_level(level)
-    n_resamples = check_count(n_resamples, "n_resamples")
-    predictions, problem = validate_two_classes(
+    n_resamples = validate_count(n_resamples, "n_resamples")
+    predictions, problem = validate_binary_predictions(
         y_true, y_proba, sample_weight, labels, pos_label
     )
     # A recalibrator is fitted out of fold, so that its gain on these rows is not the
     # gain of fitting their noise.
     if isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit"):
-        better_proba = compute_recalibrated_proba(
+        better_proba = recalibrate_own_rows(
             recalibrated,
             predictions.proba,
             predictions.codes,
@@ -283,7 +283,7 @@ def regret_curve(
     )
     # The interval of the maximum follows from the band: if the whole curve lies in the
     # band, its maximum lies between the maxima of the edges.
-    edges = _simulate_band(
+    edges = _simulate_regret_band_edges(
         problem, better_problem, level, n_resamples, make_generator(random_state)
     )
     unknown_interval = 0.0, 0.0
@@ -299,7 +299,7 @@ def regret_curve(
     )
     maxima = [max(edge.max(), 0.0) for _, edge in edges]
     maximum = _extend_interval(curve.maximum, *maxima)
-    losses = [maximise_decision_loss(*edge)[0] for edge in edges]
+    losses = [maximise_regret_over_proper_losses(*edge)[0] for edge in edges]
     decision_loss = _extend_interval(curve.decision_loss, *losses)
     return replace(
         curve, maximum_interval=maximum, decision_loss_interval=decision_loss
@@ -314,7 +314,7 @@ def _extend_interval(value, low, high):
     return float(min(value, low)), float(max(value, high))
 
 
-def _simulate_band(problem, better_problem, level, n_resamples, rng):
+def _simulate_regret_band_edges(problem, better_problem, level, n_resamples, rng):
     """Return the lower and the upper edge of the band for the regret.
 
     Each is a pair of arrays, thresholds and edge; the band holds for all thresholds

@@ -8,7 +8,10 @@ import numpy as np
 from .._argument_checks import check_level, import_optional
 from .._count_weights import are_counts
 from .._kernels._proportion import compute_exact_interval
-from .._kernels._risk_coverage import average_risk, merge_confidence_levels
+from .._kernels._risk_coverage import (
+    average_risk_over_coverages,
+    merge_equal_confidences_descending,
+)
 from .._typing import ArrayLike, DataFrame, FloatArray
 from ..metrics import BinaryProblem, Predictions, validate_predictions
 
@@ -173,8 +176,10 @@ def risk_coverage_curve(
         risk=risk,
         rows=rows,
         level=level,
-        area=average_risk(mass, errors, has_counts),
-        perfect_area=average_risk(perfect_mass, perfect_mass * [0, 1], has_counts),
+        area=average_risk_over_coverages(mass, errors, has_counts),
+        perfect_area=average_risk_over_coverages(
+            perfect_mass, perfect_mass * [0, 1], has_counts
+        ),
     )
 
 
@@ -193,4 +198,4 @@ def pool_errors(problem: BinaryProblem) -> tuple[FloatArray, FloatArray, FloatAr
     Return the confidence of each level, the highest first, its mass and its errors.
     """
     cells = problem.cells
-    return merge_confidence_levels(cells.score, cells.mass, cells.hits)
+    return merge_equal_confidences_descending(cells.score, cells.mass, cells.hits)

@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_between, is_number, is_scalar_equal
 from .._kernels._proportion import compute_exact_interval, compute_upper_bound
-from .._kernels._risk_coverage import CONFIDENCE_DIGITS, find_largest_coverage
+from .._kernels._risk_coverage import CONFIDENCE_DIGITS, find_answered_levels_and_bound
 from .._random import make_random_state
 from .._show import make_printable
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
 from .._validation import (
     canonical_weight,
-    check_same_index,
+    check_and_get_common_index,
     check_same_length,
     read_labels,
 )
@@ -238,8 +238,8 @@ class SelectiveClassifier(DecidingClassifier):
         self : object
         """
         self._check_arguments()
-        check_same_index(X, y, groups, fit_params.get("sample_weight"))
-        classes, codes = self._check_estimator(y)
+        check_and_get_common_index(X, y, groups, fit_params.get("sample_weight"))
+        classes, codes = self._check_estimator_and_encode_labels(y)
         for label in classes.tolist():
             if is_scalar_equal(self.abstain_label, label):
                 raise invalid_input(
@@ -247,7 +247,7 @@ class SelectiveClassifier(DecidingClassifier):
                     got=repr(self.abstain_label),
                     hint="Leave it out, or choose another word",
                 )
-        group_names = None if groups is None else _check_row_groups(groups, len(codes))
+        group_names = None if groups is None else _read_row_groups(groups, len(codes))
         weight = canonical_weight(fit_params.get("sample_weight"), len(codes))
         estimator = self.estimator
         rows = slice(None)
@@ -274,10 +274,10 @@ class SelectiveClassifier(DecidingClassifier):
         proba = self._predict_ordered_proba(estimator, held_out, classes)
         check_same_length(codes[rows], proba)
         held_out_groups = None if group_names is None else group_names[rows]
-        self._choose_thresholds(
+        self._set_thresholds_and_estimates(
             np.asarray(proba), codes[rows], weight[rows], held_out_groups
         )
-        self._store_classes(estimator, classes)
+        self._set_fitted_attributes(estimator, classes)
         return self
 
     def predict(self, X: Features, groups: ArrayLike | None = None) -> AnyArray:
@@ -296,8 +296,8 @@ class SelectiveClassifier(DecidingClassifier):
             is of that type, else of dtype object.
         """
         check_is_fitted(self)
-        check_same_index(X, groups)
-        chosen, answered = self._answer_rows(X, groups, "predict")
+        check_and_get_common_index(X, groups)
+        chosen, answered = self._predict_positions_and_answered(X, groups, "predict")
         if answered.all():
             return self.classes_[chosen]
         # The array of predictions must hold the classes and the label without a change
@@ -329,12 +329,12 @@ class SelectiveClassifier(DecidingClassifier):
             In [0, 1].
         """
         check_is_fitted(self)
-        check_same_index(X, y, groups)
+        check_and_get_common_index(X, y, groups)
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
-        chosen, answered = self._answer_rows(X, groups, "score")
+        chosen, answered = self._predict_positions_and_answered(X, groups, "score")
         return float(np.mean(answered & (chosen == codes)))
 
-    def _answer_rows(self, X, groups, method):
+    def _predict_positions_and_answered(self, X, groups, method):
         """Return the position of the largest probability of each row and whether it is answered."""
         proba = np.asarray(self.predict_proba(X))
         threshold = self._look_up_thresholds(groups, len(proba))
@@ -357,7 +357,7 @@ class SelectiveClassifier(DecidingClassifier):
                 got="none",
                 hint="Pass groups",
             )
-        row_groups = _check_row_groups(groups, n_samples)
+        row_groups = _read_row_groups(groups, n_samples)
         names = list(dict.fromkeys(row_groups.tolist()))
         unseen = [name for name in names if name not in threshold_by_group]
         if unseen:
@@ -410,7 +410,7 @@ class SelectiveClassifier(DecidingClassifier):
                 expected="method 'sgr'", got=repr(self.method), hint="Leave the default"
             )
 
-    def _choose_thresholds(self, proba, codes, weight, groups):
+    def _set_thresholds_and_estimates(self, proba, codes, weight, groups):
         """Set the threshold, or that of each group."""
         error = (proba.argmax(axis=1) != codes).astype(float)
         confidence = proba.max(axis=1)
@@ -425,7 +425,7 @@ class SelectiveClassifier(DecidingClassifier):
         delta = self.delta / len(rows_by_group)
         cutoffs = {}
         for name, rows in rows_by_group.items():
-            cutoffs[name] = self._choose_threshold(
+            cutoffs[name] = self._choose_cutoff(
                 confidence[rows], error[rows], weight[rows], delta
             )
         self._warn_no_threshold(cutoffs, len(codes))
@@ -434,7 +434,9 @@ class SelectiveClassifier(DecidingClassifier):
             threshold = cutoffs[name].threshold
             answered[rows] = _reaches_threshold(confidence[rows], threshold)
         counted_weight = weight if self.coverage is not None else np.ones(len(codes))
-        estimates = _measure_answers(answered, error, counted_weight, self.delta)
+        estimates = _estimate_coverage_and_risk(
+            answered, error, counted_weight, self.delta
+        )
         self.coverage_, self.risk_, self.coverage_interval_ = estimates
         # The bounds of the groups hold together, hence so does their maximum.
         self.risk_bound_ = max(cutoff.risk_bound for cutoff in cutoffs.values())
@@ -445,7 +447,7 @@ class SelectiveClassifier(DecidingClassifier):
             values = {name: getattr(cutoff, field) for name, cutoff in cutoffs.items()}
             setattr(self, f"{field}s_", values)
 
-    def _choose_threshold(self, confidence, error, weight, delta):
+    def _choose_cutoff(self, confidence, error, weight, delta):
         """Choose the threshold for some rows, with its coverage, risk and bound."""
         # Weights do not enter the guarantee: the exact binomial bound is one of counts.
         counted_weight = np.ones(len(error))
@@ -464,7 +466,7 @@ class SelectiveClassifier(DecidingClassifier):
             risk = 0.05 if self.max_risk is None else self.max_risk
             # The search of Geifman and El-Yaniv (2017): bisection over the coverage,
             # each step with a bound at a part of delta.
-            count, bound = find_largest_coverage(mass, errors, risk, delta)
+            count, bound = find_answered_levels_and_bound(mass, errors, risk, delta)
         else:
             _, weighted_mass, _ = pool_errors(replace(rows, weight=counted_weight))
             cumulated_coverage = np.cumsum(weighted_mass) / weighted_mass.sum()
@@ -480,7 +482,7 @@ class SelectiveClassifier(DecidingClassifier):
         if count == len(level):
             threshold = 0.0
         answered = _reaches_threshold(confidence, threshold)
-        coverage, risk, interval = _measure_answers(
+        coverage, risk, interval = _estimate_coverage_and_risk(
             answered, error, counted_weight, delta
         )
         return Cutoff(threshold, coverage, risk, bound, interval)
@@ -511,7 +513,7 @@ def _reaches_threshold(confidence, threshold):
     return rounded >= np.round(threshold, CONFIDENCE_DIGITS)
 
 
-def _measure_answers(answered, error, counted_weight, delta):
+def _estimate_coverage_and_risk(answered, error, counted_weight, delta):
     """Compute the share of answered rows, their error rate, and an interval for new rows.
 
     `counted_weight` is the weight with which rows count; see Notes of the class.
@@ -525,7 +527,7 @@ def _measure_answers(answered, error, counted_weight, delta):
     return mass / total, risk, (float(low), float(high))
 
 
-def _check_row_groups(groups, n_samples):
+def _read_row_groups(groups, n_samples):
     """Return the group of each row, none of which is missing."""
     names = np.asarray(groups)
     if names.shape != (n_samples,):

@@ -14,7 +14,7 @@ from ._calibration_index import (
     e90_calibration_index as e90_calibration_index,
     emax_calibration_index as emax_calibration_index,
     integrated_calibration_index as integrated_calibration_index,
-    smooth_frequencies,
+    smooth_cell_frequencies,
 )
 from ._curve import RefinementCurve as RefinementCurve, refinement_curve
 from ._decompose import (

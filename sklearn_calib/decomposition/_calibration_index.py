@@ -47,7 +47,7 @@ class CalibrationIndices(NamedTuple):
     emax: float
 
 
-def smooth_frequencies(
+def smooth_cell_frequencies(
     problem: "BinaryProblem", smoother: RecalibratorLike = "loess"
 ) -> FloatArray:
     """Smooth the calibration curve of a `BinaryProblem` at the distinct scores of its cells.
@@ -95,7 +95,7 @@ def compute_problem_indices(
     summaries: Sequence[str] = _SUMMARY_NAMES,
 ) -> list[float]:
     """Summarise the distances of a `BinaryProblem` from its curve, without validation."""
-    gap = np.abs(smooth_frequencies(problem, smoother) - problem.cells.score)
+    gap = np.abs(smooth_cell_frequencies(problem, smoother) - problem.cells.score)
     return [_summarise_gaps(gap, problem.cells.mass, name) for name in summaries]
 
 

@@ -12,24 +12,24 @@ from .._kernels._temperature import fit_temperature
 from .._simplex_array import log_proba
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, RecalibratorLike
 from .._validation import (
+    assign_single_column_to_class,
     canonical_proba,
     canonical_weight,
-    check_same_index,
+    check_and_get_common_index,
     check_same_length,
-    orient_single_column,
     read_proba,
     reorder_columns,
 )
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
-from ._decompose import _is_plain_temperature, _recalibrate_predictions
+from ._decompose import _is_plain_temperature, _predict_recalibrated_proba
 from ._in_sample import raise_zeros_to_floor
 
 SELECTION_RULES = ("minimum", "one_standard_error")
 # Standard errors are estimated from at most this many rows.
 _STANDARD_ERROR_ROWS = 20_000
 # Compiled code is chosen as for so many fits: a curve has one for each stage.
-_N_FITS_FOR_COMPILED_CODE = 10
+_ASSUMED_N_STAGE_FITS = 10
 
 
 @dataclass(frozen=True)
@@ -192,9 +192,11 @@ def refinement_curve(
         else:
             proba = read_proba(proba, n_classes=len(predictions.classes))
             check_same_length(all_rows.codes, proba)
-            check_same_index(y_true, stage_proba, sample_weight)
+            check_and_get_common_index(y_true, stage_proba, sample_weight)
             proba = reorder_columns(proba, stage_proba, predictions.classes)
-            proba = orient_single_column(proba, stage_proba, predictions.positive)
+            proba = assign_single_column_to_class(
+                proba, stage_proba, predictions.positive
+            )
             # Rows of weight 0 were checked with the others, and count no further.
             if not is_weighted.all():
                 proba = proba[is_weighted]
@@ -209,7 +211,7 @@ def refinement_curve(
                 rows,
             )
         else:
-            recalibrated = _recalibrate_predictions(predictions, recalibrator, cv)
+            recalibrated = _predict_recalibrated_proba(predictions, recalibrator, cv)
             losses = rule.compute_row_losses(recalibrated, predictions.codes)
             criterion = refinement = float(weight @ losses)
             losses = losses[rows]
@@ -247,12 +249,12 @@ def _evaluate_temperature_stage(predictions, loss, start, rows):
         weight,
         1.0 / (weight.sum() + 1.0),
         start,
-        n_fits=_N_FITS_FOR_COMPILED_CODE,
+        n_fits=_ASSUMED_N_STAGE_FITS,
     )
     inner_beta = fit_to_smoothed.beta if fit_to_smoothed.status == "inside" else None
     # The last optimum is near the next one.
     fit_to_labels = fit_temperature(
-        z, codes, weight, start=inner_beta, n_fits=_N_FITS_FOR_COMPILED_CODE
+        z, codes, weight, start=inner_beta, n_fits=_ASSUMED_N_STAGE_FITS
     )
     if loss.is_likelihood:
         proba = canonical_proba(fit_to_smoothed.beta * z[rows], kind="logits")

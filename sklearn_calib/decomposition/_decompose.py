@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_between, check_bool, is_scalar_equal
-from .._kernels._temperature import cross_validate_temperature, fit_temperature
+from .._argument_checks import check_between, is_scalar_equal, validate_bool
+from .._kernels._temperature import compute_temperature_cv_loss, fit_temperature
 from .._simplex_array import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
 from .._validation import canonical_logits, canonical_proba, read_proba
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
-from ..recalibrators import TemperatureScaling, compute_recalibrated_proba, make_folds
+from ..recalibrators import TemperatureScaling, make_folds, recalibrate_own_rows
 from ._grouping import decompose_by_features
 from ._in_sample import (
     compute_isotonic_loss,
@@ -209,7 +209,7 @@ def decompose_predictions(
         predictions = raise_zeros_to_floor(predictions)
         z = log_proba(predictions.proba)
         fit = fit_temperature(z, predictions.codes, predictions.weight)
-    recalibrated = _recalibrate_predictions(predictions, recalibrator, cv, fit)
+    recalibrated = _predict_recalibrated_proba(predictions, recalibrator, cv, fit)
     refined = rule.compute_row_losses(recalibrated, predictions.codes)
     frequencies = np.bincount(
         predictions.codes, weights=w, minlength=len(predictions.classes)
@@ -400,7 +400,7 @@ def _compute_refinement(
         value = None
         if fold is not None:
             # One compiled pass for all folds.
-            value = cross_validate_temperature(
+            value = compute_temperature_cv_loss(
                 log_proba(predictions.proba),
                 predictions.codes,
                 predictions.weight,
@@ -409,7 +409,7 @@ def _compute_refinement(
             )
         if value is not None:
             return value
-    recalibrated = _recalibrate_predictions(predictions, recalibrator, cv)
+    recalibrated = _predict_recalibrated_proba(predictions, recalibrator, cv)
     refined = rule.compute_row_losses(recalibrated, predictions.codes)
     return float(predictions.weight @ refined / predictions.weight.sum())
 
@@ -418,7 +418,7 @@ def _uses_one_temperature_fit(loss, recalibrator, cv, label_smoothing):
     """Return whether one temperature fit gives the value; if not, reject label smoothing."""
     is_single_fit = _is_plain_temperature(recalibrator) and cv is None
     is_single_fit = is_single_fit and loss.is_likelihood
-    if check_bool(label_smoothing, "label_smoothing") and not is_single_fit:
+    if validate_bool(label_smoothing, "label_smoothing") and not is_single_fit:
         raise invalid_input(
             "label_smoothing",
             expected="label_smoothing with temperature scaling, log loss and no folds",
@@ -479,7 +479,7 @@ def _is_plain_temperature(recalibrator):
     return is_scalar_equal(recalibrator, "temperature")
 
 
-def _recalibrate_predictions(predictions, recalibrator, cv, fit=None):
+def _predict_recalibrated_proba(predictions, recalibrator, cv, fit=None):
     """Recalibrate in sample or out of fold; `fit` is the temperature of all rows."""
     if _is_plain_temperature(recalibrator):
         predictions = raise_zeros_to_floor(predictions)
@@ -494,7 +494,7 @@ def _recalibrate_predictions(predictions, recalibrator, cv, fit=None):
 
     # A constant prediction is a result here, not a mistake.
     with ignore_calibration_warnings():
-        return compute_recalibrated_proba(
+        return recalibrate_own_rows(
             recalibrator,
             proba,
             codes,

@@ -21,7 +21,7 @@ from sklearn.model_selection import KFold
 
 from .._simplex_array import apply_softmax, log_proba
 from .._typing import CV, AnyArray, FloatArray, RecalibratorLike
-from .._validation import check_same_index
+from .._validation import check_and_get_common_index
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
 from ..metrics import LogLoss, LossLike, get_loss
@@ -47,18 +47,18 @@ from ._parts import (
 if TYPE_CHECKING:
     from ..metrics import Predictions
 
-MIN_FEATURE_ROWS = 50
+MIN_ROWS_FOR_FEATURES = 50
 MIN_ROWS_PER_CLASS = 5
 _N_FOLDS = 5
 # A feature moves the true log-odds by at most this much.
-MAX_FEATURE_SHIFT = 12.0
+MAX_FEATURE_LOG_ODDS_SHIFT = 12.0
 # `minimum_detectable` is computed from at most this many rows.
 _DETECTABLE_GAIN_ROWS = 4096
 # Smaller differences of a loss are treated as 0.
 LOSS_TOLERANCE = 1e-12
-MAX_VARIANCE_FACTOR = 2.0
+DEPENDENCE_VARIANCE_FACTOR = 2.0
 # The loss, in rows times nats, of trees where one feature is missed, with a reserve.
-_TREE_OVERFITTING_COST = 30.0
+_TREE_OVERFITTING_NATS = 30.0
 
 
 def decompose_by_features(
@@ -73,8 +73,8 @@ def decompose_by_features(
     columns = read_feature_columns(features, predictions)
     if not has_enough_rows_for_features(predictions):
         raise _too_few_rows_error(predictions)
-    folds = make_row_folds(predictions, _N_FOLDS if cv is None else cv)
-    fold, recalibrated, (mapped, corrected), gains = _correct_by_features(
+    folds = make_test_once_folds(predictions, _N_FOLDS if cv is None else cv)
+    fold, recalibrated, (mapped, corrected), gains = _cross_fit_feature_corrections(
         predictions, columns, rule, recalibrator, folds
     )
     w = predictions.weight / predictions.weight.sum()
@@ -139,7 +139,7 @@ def _estimate_fold_sampling_error(losses, fold, w, fading=False):
     # How much the maps of other folds differ on the same row: rows train each other's
     # maps.
     spread = ((losses - held_out) ** 2).sum(axis=0) / (len(losses) - 1)
-    dependence = min(MAX_VARIANCE_FACTOR * float(w**2 @ spread), law.variance)
+    dependence = min(DEPENDENCE_VARIANCE_FACTOR * float(w**2 @ spread), law.variance)
     # Far from 0 the error is that of independent rows to first order.
     if fading and law.estimate:
         quantile = ndtri(1 - GAIN_SIGNIFICANCE_LEVEL)
@@ -151,7 +151,7 @@ def has_enough_rows_for_features(predictions: "Predictions") -> bool:
     """Return whether there are enough rows to measure gains."""
     counts = np.bincount(predictions.codes)
     n_classes = (counts >= MIN_ROWS_PER_CLASS).sum()
-    return counts.sum() >= MIN_FEATURE_ROWS and n_classes >= 2
+    return counts.sum() >= MIN_ROWS_FOR_FEATURES and n_classes >= 2
 
 
 def _too_few_rows_error(predictions):
@@ -159,7 +159,7 @@ def _too_few_rows_error(predictions):
     n_rows = len(predictions.codes)
     counts = np.bincount(predictions.codes)
     expected = (
-        f"at least {MIN_FEATURE_ROWS} rows of positive weight, "
+        f"at least {MIN_ROWS_FOR_FEATURES} rows of positive weight, "
         f"{MIN_ROWS_PER_CLASS} of each of two "
     )
     return invalid_input(
@@ -176,7 +176,7 @@ def read_feature_columns(
 
     Rows of weight 0, which predictions do not have, are left out.
     """
-    check_same_index(features, first=predictions.index)
+    check_and_get_common_index(features, first=predictions.index)
     columns = read_group_columns(features, predictions.n_given, "features")
     if len(columns) > MAX_GROUP_COLUMNS:
         raise invalid_input(
@@ -200,7 +200,7 @@ def read_feature_columns(
     }
 
 
-def make_row_folds(
+def make_test_once_folds(
     predictions: "Predictions", cv: CV
 ) -> list[tuple[AnyArray, AnyArray]]:
     """Return folds that test each row exactly once.
@@ -225,7 +225,7 @@ def make_row_folds(
     return folds
 
 
-def _correct_by_features(predictions, columns, rule, recalibrator, folds):
+def _cross_fit_feature_corrections(predictions, columns, rule, recalibrator, folds):
     """Recalibrate each row, then correct it by its features, with fits to other rows.
 
     Returns
@@ -293,7 +293,7 @@ def compute_detectable_gain(rule: Any, proba: FloatArray, w: AnyArray) -> float 
     The truth is moved, up or down with equal chances, along the log-odds of the class
     with the largest probability, and a feature determines which: the gain is the value
     of this feature beyond the mean of both. The trees lose up to
-    `_TREE_OVERFITTING_COST` over the number of rows of the log loss. Measured with 1000
+    `_TREE_OVERFITTING_NATS` over the number of rows of the log loss. Measured with 1000
     rows in nine laws, each of 25 to 40 draws: 9 to 10 if a step, a line or three or
     eight categories were missed, 14 to 16 for a quarter of the rows and a square, 18 and
     20 with 8 % of positives and with 20 columns, 21 with five categories; the rest is a
@@ -331,17 +331,17 @@ def compute_detectable_gain(rule: Any, proba: FloatArray, w: AnyArray) -> float 
         gain, deviation = compute_gain_moments(shift)
         # Trees find a feature only if its gain exceeds their own overfitting.
         gained_nats = effective_rows * compute_gain_moments(shift, nats)[0]
-        if gained_nats <= _TREE_OVERFITTING_COST:
+        if gained_nats <= _TREE_OVERFITTING_NATS:
             return False
-        fraction_left = 1 - _TREE_OVERFITTING_COST / gained_nats
+        fraction_left = 1 - _TREE_OVERFITTING_NATS / gained_nats
         return (
             fraction_left * gain * np.sqrt(effective_rows) > required_errors * deviation
         )
 
-    if not is_detected(MAX_FEATURE_SHIFT):
+    if not is_detected(MAX_FEATURE_LOG_ODDS_SHIFT):
         return None
     low = 0.0
-    high = MAX_FEATURE_SHIFT
+    high = MAX_FEATURE_LOG_ODDS_SHIFT
     # The gain grows with the size of the move.
     while high - low > 1e-3 * high:
         middle = (low + high) / 2

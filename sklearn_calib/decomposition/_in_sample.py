@@ -76,7 +76,7 @@ def compute_loss_after_temperature(
 
 def compute_isotonic_loss(predictions: "Predictions", loss: "ProperLoss") -> float:
     """Compute the mean loss of isotonic calibration in sample, for two classes."""
-    n, score_index = predictions.derive_from_proba(_rank_scores)
+    n, score_index = predictions.derive_from_proba(_index_distinct_scores)
     mass = np.bincount(score_index, predictions.weight, n)
     events = np.bincount(score_index, predictions.weight * predictions.codes, n)
     # Resamples may lack some scores.
@@ -90,7 +90,7 @@ def compute_isotonic_loss(predictions: "Predictions", loss: "ProperLoss") -> flo
     return float(total / mass.sum())
 
 
-def _rank_scores(proba):
+def _index_distinct_scores(proba):
     """Count the distinct scores, and return the position of each row's score among them."""
     scores, score_index = np.unique(compute_rank_score(proba), return_inverse=True)
     return len(scores), score_index

@@ -75,8 +75,8 @@ class SamplingError:
                 slope = min(slope, self.variance / distance)
             constant = self.variance - slope * distance - 3 * self.origin_variance
             constant = max(self.origin_variance, constant)
-            low = self.origin - _solve_largest_root(-x, z**2, constant, slope)
-            high = self.origin + _solve_largest_root(x, z**2, constant, slope)
+            low = self.origin - _solve_interval_end(-x, z**2, constant, slope)
+            high = self.origin + _solve_interval_end(x, z**2, constant, slope)
         low, high = np.clip([low, high], self.lowest, self.highest).tolist()
         return low, high
 
@@ -89,7 +89,7 @@ def _invert_hall(x, g):
     return 3 / g * (cube_root - 1)
 
 
-def _solve_largest_root(x, z2, constant, slope):
+def _solve_interval_end(x, z2, constant, slope):
     """Return the largest q around x with (x - q)^2 <= z2 (constant + slope |q|)."""
     # The side of 0 on which q lies.
     side = 1 if x >= 0 or x**2 <= z2 * constant else -1

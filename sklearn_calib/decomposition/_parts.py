@@ -104,8 +104,8 @@ class LossDecomposition:
         """
         if self.grouping is None or not self._sampling_errors:
             return None
-        is_miscalibrated = self._is_significant("calibration")
-        misses_features = self._is_significant("grouping")
+        is_miscalibrated = self._is_significantly_positive("calibration")
+        misses_features = self._is_significantly_positive("grouping")
         if is_miscalibrated and misses_features:
             return "both"
         if is_miscalibrated:
@@ -222,7 +222,7 @@ class LossDecomposition:
             }
         return content
 
-    def _is_significant(self, term):
+    def _is_significantly_positive(self, term):
         # The lower end of a two-sided interval is the bound of a one-sided test.
         level = 1 - 2 * GAIN_SIGNIFICANCE_LEVEL
         low, _ = self._sampling_errors[term].compute_interval(level)

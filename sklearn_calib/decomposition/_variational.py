@@ -6,11 +6,11 @@ import numpy as np
 
 from .._argument_checks import (
     check_choice,
-    check_count,
     check_level,
     is_number,
     is_scalar_equal,
     unknown_name_error,
+    validate_count,
 )
 from .._typing import (
     CV,
@@ -202,7 +202,7 @@ def _make_folds(problem, cv):
         )
     if isinstance(cv, int | np.integer):
         distinct = int(prediction_number.max()) + 1
-        k = min(check_count(cv, "cv", 2, hint="Pass cv=5"), distinct)
+        k = min(validate_count(cv, "cv", 2, hint="Pass cv=5"), distinct)
         if k == 1:
             return []
         # Each k neighbouring predictions are assigned to the k folds in random order.
@@ -243,7 +243,7 @@ def _number_distinct_rows(proba):
     return np.unique(mixed, return_inverse=True)[1].ravel()
 
 
-def _check_options(norm, recalibrator, direction):
+def _check_options_and_read_norm(norm, recalibrator, direction):
     """Check the options, and return the norm as a float."""
     if not is_number(norm) or not norm >= 1:
         raise invalid_input(
@@ -267,7 +267,7 @@ def _compute_canonical_error(
     predictions: "Predictions", *, norm=1.0, recalibrator=None, cv=5, direction=None
 ) -> float:
     """Compute the error of whole vectors."""
-    norm = _check_options(norm, recalibrator, direction)
+    norm = _check_options_and_read_norm(norm, recalibrator, direction)
     problem = _make_vector_input(predictions)
     return _estimate_error(problem, norm, recalibrator, cv, direction)
 
@@ -361,7 +361,7 @@ def variational_calibration_error(
     >>> variational_calibration_error(y, proba, multiclass="canonical", norm=2) > 0.1
     True
     """
-    norm = _check_options(norm, recalibrator, direction)
+    norm = _check_options_and_read_norm(norm, recalibrator, direction)
     return _estimate_error(
         _make_binary_input(problem), norm, recalibrator, cv, direction
     )
@@ -435,7 +435,7 @@ def variational_calibration_interval(
     """
     check_level(level)
     check_choice("multiclass", multiclass, ("auto", *_MULTICLASS_MODES))
-    norm = _check_options(norm, recalibrator, direction)
+    norm = _check_options_and_read_norm(norm, recalibrator, direction)
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label
     )
@@ -447,7 +447,7 @@ def variational_calibration_interval(
         cv=cv,
         direction=direction,
     )
-    t, weight = _compute_progressive_terms(
+    t, weight = _compute_terms_by_earlier_folds(
         predictions,
         multiclass,
         norm,
@@ -474,7 +474,7 @@ def variational_calibration_interval(
     return VariationalInterval(value, low, high, max(bound, 0.0), error, float(level))
 
 
-def _compute_progressive_terms(
+def _compute_terms_by_earlier_folds(
     predictions, multiclass, norm, recalibrator, cv, direction
 ):
     """Compute terms by fits to earlier folds, and their weights.
@@ -503,7 +503,7 @@ def _compute_progressive_terms(
             # A splitter may stratify by the labels: those of all classes.
             if not isinstance(cv, int | np.integer):
                 fold_source = fold_source._replace(codes=predictions.codes)
-        terms_by_fold = _iter_progressive_terms(
+        terms_by_fold = _iter_terms_by_earlier_folds(
             problem, _make_folds(fold_source, cv), recalibrator, norm, direction
         )
         terms, weights = zip(*terms_by_fold, strict=True)
@@ -514,7 +514,7 @@ def _compute_progressive_terms(
     return np.concatenate(all_terms), np.concatenate(all_weights)
 
 
-def _iter_progressive_terms(problem, pairs, recalibrator, norm, direction):
+def _iter_terms_by_earlier_folds(problem, pairs, recalibrator, norm, direction):
     """Iterate over the terms and weights of each fold except the first."""
     n = len(problem.codes)
     # With one prediction for all rows, the folds are every fifth row.

@@ -21,7 +21,7 @@ from .._typing import (
     FloatArray,
     Self,
 )
-from .._validation import align_columns, check_same_index
+from .._validation import align_columns, check_and_get_common_index
 from ..classifiers import check_gives_proba
 from ..exceptions import invalid_input
 
@@ -265,12 +265,12 @@ class Display:
         """Make the axes of a new figure; by default those of `_get_subplot_options`."""
         return plt.subplots(layout="constrained", **self._get_subplot_options())[1]
 
-    def _make_grid(self, plt, width, height):
+    def _make_panel_axes(self, plt, panel_width, panel_height):
         """Make the axes of a new figure in rows of at most four panels."""
         count = len(self.get_plotted_data())
         columns = min(count, 4)
         rows = -(-count // columns)
-        figure_size = width * columns, height * rows
+        figure_size = panel_width * columns, panel_height * rows
         axes = plt.subplots(
             rows, columns, figsize=figure_size, squeeze=False, layout="constrained"
         )[1]
@@ -329,7 +329,7 @@ def predict_models(
 ) -> tuple[dict[str, Any], Any]:
     """Return the probabilities of fitted classifiers, and the labels of their columns."""
     models = name_models(models, name, type(models).__name__)
-    check_same_index(X, y)
+    check_and_get_common_index(X, y)
     for model in models.values():
         check_gives_proba(model, f"{display.__name__}.from_predictions(y, {{}})")
     if labels is None and multilabel is None:
@@ -355,7 +355,14 @@ def predict_model(
 
 def draw_unit_square(ax: Axes, **labels: Any) -> None:
     """Draw axes from 0 to 1 with the diagonal of perfect calibration."""
-    ax.plot([0, 1], [0, 1], color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1.5)
+    ax.plot(
+        [0, 1],
+        [0, 1],
+        color=blend_text_with_background(ax, 0.35),
+        lw=1,
+        ls="--",
+        zorder=1.5,
+    )
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), **labels)
 
 
@@ -414,10 +421,10 @@ def _fit_texts_into_axes(ax):
             child.xaxis.labelpad = child.yaxis.labelpad = 1
         for text in texts:
             text.set_size("x-small")
-    _keep_texts_in_slot(ax)
+    _shrink_axes_to_slot(ax)
 
 
-def _keep_texts_in_slot(ax):
+def _shrink_axes_to_slot(ax):
     """Shrink axes if their texts would cover other panels, since the figure has no layout."""
     from matplotlib.transforms import Bbox
 
@@ -444,7 +451,7 @@ def name_rows(ax: Axes, names: Iterable[object]) -> None:
     ax.set_ylim(len(texts) - 0.5, -0.5)
 
 
-def blend_color(ax: Axes, fraction: float) -> tuple[float, ...]:
+def blend_text_with_background(ax: Axes, fraction: float) -> tuple[float, ...]:
     """Return a colour between that of text, 0, and that of the background, 1.
 
     Parameters

@@ -23,7 +23,7 @@ from ._base import (
     Display,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     draw_unit_square,
 )
 
@@ -230,7 +230,7 @@ class CalibratingFunctionDisplay(Display):
         return [[*shared, (self.scores, values)] for values in self.functions.values()]
 
     def _make_axes(self, plt):
-        return self._make_grid(plt, 3.0, 3.0)
+        return self._make_panel_axes(plt, 3.0, 3.0)
 
     def _get_default_styles(self):
         return {
@@ -261,7 +261,7 @@ class CalibratingFunctionDisplay(Display):
                     self.curve.predicted,
                     self.curve.observed,
                     s=dot_sizes,
-                    color=blend_color(ax, 0.45),
+                    color=blend_text_with_background(ax, 0.45),
                     lw=0,
                     label="observed",
                     zorder=2,

@@ -14,7 +14,7 @@ from ._base import (
     Display,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     predict_model,
 )
 
@@ -223,8 +223,14 @@ class CumulativeDifferenceDisplay(Display):
         # calibrated.
         height = 2 * differences.sigma
         label = "two standard deviations of all rows"
-        ax.axhspan(-height, height, color=blend_color(ax, 0.85), lw=0, label=label)
-        ax.axhline(0, color=blend_color(ax, 0.35), lw=1, ls="--")
+        ax.axhspan(
+            -height,
+            height,
+            color=blend_text_with_background(ax, 0.85),
+            lw=0,
+            label=label,
+        )
+        ax.axhline(0, color=blend_text_with_background(ax, 0.35), lw=1, ls="--")
         for values, style in zip((below, above), self.styles_.values(), strict=True):
             ax.step(*values, **style)
         error = differences.averaged_two_bin
@@ -238,11 +244,13 @@ class CumulativeDifferenceDisplay(Display):
         differences = self.differences
         [[path]] = self.get_plotted_data()
         height = 2 * differences.sigma
-        ax.axhline(0, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1.5)
+        ax.axhline(
+            0, color=blend_text_with_background(ax, 0.35), lw=1, ls="--", zorder=1.5
+        )
         ax.fill(
             [0, _TRIANGLE_WIDTH, 0],
             [height, 0, -height],
-            color=blend_color(ax, 0.7),
+            color=blend_text_with_background(ax, 0.7),
             lw=0,
             zorder=1,
             label="two standard deviations",

@@ -19,7 +19,7 @@ from ._base import (
     ModelsDisplay,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     draw_bands,
     name_models,
     omit_repeated_label,
@@ -190,7 +190,9 @@ class DecisionCurveDisplay(ModelsDisplay):
             the regrets, if there are any.
         """
         curves = self.curves.values()
-        panels = [[(curve.threshold, _get_benefit(curve)) for curve in curves]]
+        panels = [
+            [(curve.threshold, _get_benefit_or_difference(curve)) for curve in curves]
+        ]
         regrets = self._list_regrets()
         if regrets:
             panels.append([(regret.threshold, regret.regret) for regret in regrets])
@@ -216,7 +218,9 @@ class DecisionCurveDisplay(ModelsDisplay):
         limits_before = ax.get_ylim() if ax.lines else ()
         styled_curves = [*self._iter_styled_curves(ax)]
         for curve, style in styled_curves:
-            ax.plot(curve.threshold, _get_benefit(curve), zorder=3, **style)
+            ax.plot(
+                curve.threshold, _get_benefit_or_difference(curve), zorder=3, **style
+            )
         first_curve = next(iter(self.curves.values()))
         bottom = min(*limits, *limits_before)
         top = max(*limits, *limits_before)
@@ -227,12 +231,18 @@ class DecisionCurveDisplay(ModelsDisplay):
             ax.plot(
                 first_curve.threshold,
                 first_curve.treat_all,
-                color=blend_color(ax, 0.5),
+                color=blend_text_with_background(ax, 0.5),
                 lw=1.2,
                 label=omit_repeated_label(ax, "act on all"),
             )
         none_label = omit_repeated_label(ax, None if is_difference else "act on none")
-        ax.axhline(0, color=blend_color(ax, 0.2), lw=1.2, ls="--", label=none_label)
+        ax.axhline(
+            0,
+            color=blend_text_with_background(ax, 0.2),
+            lw=1.2,
+            ls="--",
+            label=none_label,
+        )
         # Bands of several models would hide each other.
         if len(self.curves) == 1:
             interval = (first_curve.low, first_curve.high)
@@ -264,7 +274,7 @@ class DecisionCurveDisplay(ModelsDisplay):
         for curve in curves:
             # Near 0 and 1 few rows decide, and the intervals become wide.
             inner = (curve.threshold >= 0.05) & (curve.threshold <= 0.95)
-            lines.append(_get_benefit(curve)[inner])
+            lines.append(_get_benefit_or_difference(curve)[inner])
             if len(curves) == 1:
                 lines += [curve.low[inner], curve.high[inner]]
         values = np.concatenate([*lines, [0.0]])
@@ -279,5 +289,5 @@ class DecisionCurveDisplay(ModelsDisplay):
         return bottom - margin, top + margin
 
 
-def _get_benefit(curve):
+def _get_benefit_or_difference(curve):
     return curve.net_benefit if isinstance(curve, DecisionCurve) else curve.difference

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_choice
-from .._kernels._picture_axes import LossPlane, place_labels
+from .._kernels._picture_axes import LossPlane, place_label_corners
 from .._show import escape_mathtext
 from .._typing import (
     CV,
@@ -25,7 +25,7 @@ from ._base import (
     ModelsDisplay,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     get_next_color,
     name_models,
     name_rows,
@@ -218,15 +218,15 @@ class DecompositionDisplay(ModelsDisplay):
         if self.kind == "plane":
             return [[self._compute_plane_points()]]
         positions = np.arange(len(self.parts))
-        refinement, calibration = self._stack_terms()
+        refinement, calibration = self._get_refinement_and_calibration()
         return [[(refinement, positions), (refinement + calibration, positions)]]
 
-    def _stack_terms(self):
+    def _get_refinement_and_calibration(self):
         parts = self.parts.values()
         return np.array([(part.refinement, part.calibration) for part in parts]).T
 
     def _compute_plane_points(self):
-        refinement, calibration = self._stack_terms()
+        refinement, calibration = self._get_refinement_and_calibration()
         parts = self.parts.values()
         return calibration, np.array([part.uncertainty for part in parts]) - refinement
 
@@ -240,11 +240,11 @@ class DecompositionDisplay(ModelsDisplay):
         if self.kind == "plane":
             return {name: {"label": escape_mathtext(name, 24)} for name in self.parts}
         terms = ["refinement", "calibration"]
-        if self._is_split():
+        if self._is_refinement_split():
             terms = ["irreducible", "grouping", "calibration"]
         return {name: {"alpha": 0.75} | _BAR_STYLE_BY_TERM[name] for name in terms}
 
-    def _is_split(self):
+    def _is_refinement_split(self):
         return all(part.grouping is not None for part in self.parts.values())
 
     def _draw(self, ax):
@@ -255,7 +255,7 @@ class DecompositionDisplay(ModelsDisplay):
             return
         positions = np.arange(len(self.parts))
         parts = list(self.parts.values())
-        refinement, calibration = self._stack_terms()
+        refinement, calibration = self._get_refinement_and_calibration()
         loss = get_loss(parts[0].loss)
         # The bars start at the best possible loss, so that their lengths can be
         # compared.
@@ -263,7 +263,7 @@ class DecompositionDisplay(ModelsDisplay):
         unit = escape_mathtext(loss.label)
         bars = [("refinement", refinement - lowest_loss, lowest_loss, 0.12)]
         # With features the refinement is split: what remains, and what they gain.
-        if self._is_split():
+        if self._is_refinement_split():
             irreducible = np.array([part.irreducible for part in parts])
             grouping = np.array([part.grouping for part in parts])
             bars = [
@@ -280,7 +280,7 @@ class DecompositionDisplay(ModelsDisplay):
             _draw_whiskers(ax, ends, positions + offset, 0.0 if is_loss else left)
         ax.axvline(
             parts[0].uncertainty,
-            color=blend_color(ax, 0.35),
+            color=blend_text_with_background(ax, 0.35),
             ls="--",
             lw=1,
             label="class frequencies alone",
@@ -296,12 +296,19 @@ class DecompositionDisplay(ModelsDisplay):
         x, y = self._compute_plane_points()
         plane = LossPlane.from_points(x, y, parts[0].uncertainty)
         ax.set(xlim=plane.x_limits, ylim=plane.y_limits)
-        ax.axvline(0, color=blend_color(ax, 0.5), lw=0.8, zorder=1)
+        ax.axvline(0, color=blend_text_with_background(ax, 0.5), lw=0.8, zorder=1)
         for value, (across, up) in plane.iter_loss_lines():
-            ax.plot(across, up, color=blend_color(ax, 0.55), lw=0.9, ls=":", zorder=1)
+            ax.plot(
+                across,
+                up,
+                color=blend_text_with_background(ax, 0.55),
+                lw=0.9,
+                ls=":",
+                zorder=1,
+            )
             text_options = {
                 "fontsize": 8,
-                "color": blend_color(ax, 0.35),
+                "color": blend_text_with_background(ax, 0.35),
                 "textcoords": "offset points",
             }
             if up[1] < plane.y_limits[1]:
@@ -318,7 +325,9 @@ class DecompositionDisplay(ModelsDisplay):
             (0.085 * max(len(text), 1) / inches[0], 0.17 / inches[1]) for text in texts
         ]
         points = [*zip(*plane.locate_fraction(x, y), strict=True)]
-        positions = place_labels(points, sizes, (0.06 / inches[0], 0.06 / inches[1]))
+        positions = place_label_corners(
+            points, sizes, (0.06 / inches[0], 0.06 / inches[1])
+        )
         for number, (style, position) in enumerate(zip(styles, positions, strict=True)):
             style = {"color": get_next_color(ax)} | style
             ax.plot(x[number], y[number], "o", ms=7, zorder=3, **style)
@@ -351,7 +360,7 @@ def _draw_whiskers(ax, intervals, positions, left):
             ax.plot(
                 x + np.array(ends),
                 [y, y],
-                color=blend_color(ax, 0.2),
+                color=blend_text_with_background(ax, 0.2),
                 lw=1,
                 marker="|",
                 ms=7,

@@ -14,7 +14,7 @@ from ._base import (
     Display,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     predict_model,
 )
 
@@ -174,12 +174,12 @@ class GradeDisplay(Display):
         -------
         panels : list of list of tuple of ndarray
         """
-        positions, rows = self._select_filled_grades()
+        positions, rows = self._list_positions_and_filled_grades()
         names = "observed", "predicted"
         rates = (np.array([getattr(row, name) for row in rows]) for name in names)
         return [[(positions, rate) for rate in rates]]
 
-    def _select_filled_grades(self):
+    def _list_positions_and_filled_grades(self):
         """Return the grades that have rows, with their positions."""
         # Grades without rows keep their place on the axis.
         all_rows = self.found.rows
@@ -197,7 +197,7 @@ class GradeDisplay(Display):
     }
 
     def _draw(self, ax):
-        positions, rows = self._select_filled_grades()
+        positions, rows = self._list_positions_and_filled_grades()
         colors = [_COLOR_BY_LIGHT[row.light] for row in rows]
         bar_style = {"color": colors} | self.styles_["observed"]
         bar_label = bar_style.pop("label")
@@ -214,7 +214,7 @@ class GradeDisplay(Display):
             positions,
             [row.observed_low for row in rows],
             [row.observed_high for row in rows],
-            color=blend_color(ax, 0.2),
+            color=blend_text_with_background(ax, 0.2),
             lw=1.4,
             zorder=2,
             label=interval_label,
@@ -240,5 +240,5 @@ class GradeDisplay(Display):
         ax.set(ylabel="rate of events")
         ax.set_xlabel(f"grade (all together: p = {self.found.p_value:.2g})")
         add_legend(ax, ncols=2, markerscale=0.6)
-        ax.grid(axis="y", color=blend_color(ax, 0.93), zorder=0)
+        ax.grid(axis="y", color=blend_text_with_background(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)

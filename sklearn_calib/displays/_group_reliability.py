@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._argument_checks import check_count
+from .._argument_checks import validate_count
 from .._show import escape_mathtext, make_printable
 from .._typing import (
     ArrayLike,
@@ -27,7 +27,7 @@ from ._base import (
     Display,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     draw_unit_square,
     predict_model,
 )
@@ -136,8 +136,8 @@ default="isotonic"
         -------
         display : GroupReliabilityDisplay
         """
-        n_curves = check_count(n_curves, "n_curves", 0)
-        n_dots = check_count(n_dots, "n_dots", 0)
+        n_curves = validate_count(n_curves, "n_curves", 0)
+        n_dots = validate_count(n_dots, "n_dots", 0)
         if not n_curves + n_dots:
             raise invalid_input(
                 expected="n_curves or n_dots above 0",
@@ -169,7 +169,7 @@ default="isotonic"
         if weighted_rows is None:
             weighted_rows = np.arange(len(predictions.codes))
         curves = []
-        for row, members in _select_worst_groups(calibration, n_curves):
+        for row, members in _select_worst_rows_with_members(calibration, n_curves):
             # Members are numbers of the rows that the caller passed; the predictions do
             # not have those of weight 0.
             rows = np.searchsorted(weighted_rows, members)
@@ -341,7 +341,9 @@ default="isotonic"
         # A group without an interval is shown as a dot.
         low, high = (np.where(np.isnan(end), ratios, end) for end in (low, high))
         styles = [self._choose_style(row) for row in rows]
-        ax.axvline(1, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1)
+        ax.axvline(
+            1, color=blend_text_with_background(ax, 0.35), lw=1, ls="--", zorder=1
+        )
         for style in self.styles_.values():
             has_style = np.array([row_style is style for row_style in styles])
             if has_style.any():
@@ -371,7 +373,7 @@ default="isotonic"
         add_legend(ax, ncols=2)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
-        ax.grid(axis="y", color=blend_color(ax, 0.93), zorder=0)
+        ax.grid(axis="y", color=blend_text_with_background(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)
 
     def _draw_curve(self, ax, row, curve):
@@ -389,7 +391,7 @@ default="isotonic"
             transform=ax.transAxes,
             va="top",
             fontsize=8,
-            color=blend_color(ax, 0.25),
+            color=blend_text_with_background(ax, 0.25),
         )
         ax.tick_params(labelsize=8)
 
@@ -410,7 +412,7 @@ def _name_row(calibration, row):
     return f"{row.group} | {row.event}" if len(events) > 1 else row.group
 
 
-def _select_worst_groups(calibration, n):
+def _select_worst_rows_with_members(calibration, n):
     """Return the rows of the largest sigma with their members."""
     order = np.argsort([-row.sigma for row in calibration.rows], kind="stable")
     return [

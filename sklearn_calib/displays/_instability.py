@@ -12,7 +12,7 @@ from ._base import (
     Display,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     draw_unit_square,
     is_small,
 )
@@ -245,7 +245,7 @@ class InstabilityDisplay(Display):
         decisions.scatter(*panels[2][0], **dot_style)
         decisions.axvline(
             instability.threshold,
-            color=blend_color(decisions, 0.35),
+            color=blend_text_with_background(decisions, 0.35),
             lw=1,
             ls="--",
             label=f"threshold {instability.threshold:.3g}",

@@ -8,7 +8,13 @@ import numpy as np
 
 from .._typing import AxesLike, Self
 from ..monitoring import Alarm, CalibrationMonitor, MonitorHistory
-from ._base import CurveKwargs, Display, PlottedData, add_legend, blend_color
+from ._base import (
+    CurveKwargs,
+    Display,
+    PlottedData,
+    add_legend,
+    blend_text_with_background,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -151,7 +157,11 @@ class MonitorDisplay(Display):
         # Shift 0 and slope 1: calibrated.
         for level in (0, 1):
             lower.axhline(
-                level, color=blend_color(lower, 0.6), lw=0.8, ls="--", zorder=0.5
+                level,
+                color=blend_text_with_background(lower, 0.6),
+                lw=0.8,
+                ls="--",
+                zorder=0.5,
             )
         lower.set_ylabel("posterior mean")
         by_time = self.history.time is not None
@@ -161,11 +171,11 @@ class MonitorDisplay(Display):
             position = self._locate_alarm(alarm)
             upper.axvline(
                 position,
-                color=blend_color(upper, 0.3),
+                color=blend_text_with_background(upper, 0.3),
                 lw=1,
                 label=None if number else "alarm",
             )
-            lower.axvline(position, color=blend_color(lower, 0.3), lw=1)
+            lower.axvline(position, color=blend_text_with_background(lower, 0.3), lw=1)
         for ax in (upper, lower):
             ax.margins(x=0.01)
             add_legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5))

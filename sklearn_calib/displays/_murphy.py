@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from scipy.special import expit
 
-from .._argument_checks import check_bool, check_choice
+from .._argument_checks import check_choice, validate_bool
 from .._kernels._picture_axes import MAX_RARE_EVENT_MEDIAN, LogitAxis
 from .._show import escape_legend_label
 from .._typing import (
@@ -19,14 +19,18 @@ from .._typing import (
     RandomStateLike,
     Self,
 )
-from ..decisions import NetBenefitDifference, decision_difference, validate_two_classes
+from ..decisions import (
+    NetBenefitDifference,
+    decision_difference,
+    validate_binary_predictions,
+)
 from ..exceptions import invalid_input
 from ._base import (
     CurveKwargs,
     ModelsDisplay,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     draw_bands,
     name_models,
     predict_models,
@@ -149,7 +153,7 @@ class MurphyDisplay(ModelsDisplay):
         """
         models = name_models(y_proba, name)
         check_choice("scale", scale, get_args(PictureScale))
-        if check_bool(difference, "difference") and len(models) < 2:
+        if validate_bool(difference, "difference") and len(models) < 2:
             raise invalid_input(
                 expected="at least two models for difference=True",
                 got=f"{len(models)}",
@@ -157,7 +161,7 @@ class MurphyDisplay(ModelsDisplay):
             )
         scores: dict[str, FloatArray] = {}
         for key, proba in models.items():
-            _, problem = validate_two_classes(
+            _, problem = validate_binary_predictions(
                 y_true, proba, sample_weight, labels, pos_label
             )
             scores[key] = problem.score
@@ -263,7 +267,7 @@ class MurphyDisplay(ModelsDisplay):
             One panel: mean elementary scores, or differences, against the thresholds.
         """
         panel = [
-            (curve.threshold, _compute_elementary_score(curve, "difference"))
+            (curve.threshold, _scale_to_elementary_score(curve, "difference"))
             for curve in self.curves.values()
         ]
         return [panel]
@@ -280,7 +284,7 @@ class MurphyDisplay(ModelsDisplay):
         for curve, style in self._iter_styled_curves(ax):
             ax.plot(
                 curve.threshold,
-                _compute_elementary_score(curve, "difference"),
+                _scale_to_elementary_score(curve, "difference"),
                 zorder=3,
                 **style,
             )
@@ -290,15 +294,15 @@ class MurphyDisplay(ModelsDisplay):
                 ends = []
                 for prefix in ("", "band_"):
                     low = np.maximum(
-                        _compute_elementary_score(curve, f"{prefix}low"), lowest
+                        _scale_to_elementary_score(curve, f"{prefix}low"), lowest
                     )
                     ends.append(
-                        (low, _compute_elementary_score(curve, f"{prefix}high"))
+                        (low, _scale_to_elementary_score(curve, f"{prefix}high"))
                     )
                 draw_bands(ax, curve.threshold, curve.level, style["color"], *ends)
         y_label = "mean elementary score"
         if self.difference:
-            ax.axhline(0, color=blend_color(ax, 0.2), lw=1.2, ls="--")
+            ax.axhline(0, color=blend_text_with_background(ax, 0.2), lw=1.2, ls="--")
             subject = "they are"
             if len(self.curves) == 1:
                 subject = f"{escape_legend_label(next(iter(self.curves)), 24)} is"
@@ -309,7 +313,7 @@ class MurphyDisplay(ModelsDisplay):
         add_legend(ax, ncols=2)
 
 
-def _compute_elementary_score(curve, name):
+def _scale_to_elementary_score(curve, name):
     """Scale a column of a difference of net benefits to elementary scores."""
     return (1 - curve.threshold) * getattr(curve, name)
 

@@ -10,7 +10,13 @@ from .._show import escape_mathtext
 from .._typing import CV, ArrayLike, AxesLike, Estimator, RecalibratorLike, Self
 from ..decomposition import RefinementCurve, refinement_curve
 from ..metrics import LossLike, get_loss
-from ._base import CurveKwargs, Display, PlottedData, add_legend, blend_color
+from ._base import (
+    CurveKwargs,
+    Display,
+    PlottedData,
+    add_legend,
+    blend_text_with_background,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -187,5 +193,5 @@ class RefinementCurveDisplay(Display):
         by_risk = curve.stage[lowest_risk_stage]
         by_refinement = curve.stage[chosen_stage]
         label = f"stop at {by_risk}, or at {by_refinement} by refinement"
-        ax.plot([], [], "o", color=blend_color(ax, 0.3), label=label)
+        ax.plot([], [], "o", color=blend_text_with_background(ax, 0.3), label=label)
         add_legend(ax, ncols=2)

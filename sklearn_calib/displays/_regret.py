@@ -19,7 +19,7 @@ from ._base import (
     ModelsDisplay,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     name_models,
     predict_models,
 )
@@ -217,6 +217,6 @@ def draw_regret(ax: Axes, curves: list[tuple[RegretCurve, dict[str, Any]]]) -> N
         worst = curve.worst_threshold
         ax.plot(worst, curve.maximum, "o", color=color, ms=4)
         ax.plot([worst, worst], [low, high], color=color, lw=1, marker="_")
-    ax.axhline(0, color=blend_color(ax, 0.2), lw=0.8)
+    ax.axhline(0, color=blend_text_with_background(ax, 0.2), lw=0.8)
     ax.set_ylabel("regret")
     add_legend(ax)

@@ -26,7 +26,7 @@ from .._typing import (
     RandomStateLike,
     Self,
 )
-from .._validation import align_columns, check_same_index
+from .._validation import align_columns, check_and_get_common_index
 from ..exceptions import invalid_input
 from ..metrics import ReliabilityCurve, reliability_curve
 from ._base import (
@@ -34,7 +34,7 @@ from ._base import (
     ModelsDisplay,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     draw_unit_square,
     name_models,
     omit_repeated_label,
@@ -294,8 +294,8 @@ class ReliabilityDisplay(ModelsDisplay):
             The results hold no estimators or no indices, or a fold's model missed a
             class.
         """
-        check_same_index(X, y, sample_weight)
-        proba, classes, rows = _predict_folds(
+        check_and_get_common_index(X, y, sample_weight)
+        proba, classes, rows = _pool_held_out_predictions(
             cv_results, X, has_one_label=multilabel is None
         )
         if sample_weight is not None:
@@ -415,7 +415,7 @@ class ReliabilityDisplay(ModelsDisplay):
         return panels
 
     def _make_axes(self, plt):
-        return self._make_grid(plt, 4.2, 5.3)
+        return self._make_panel_axes(plt, 4.2, 5.3)
 
     def _draw(self, *axes, bands, logit, histogram):
         self.histogram_axes_ = []
@@ -445,7 +445,7 @@ def _find_curve(curves, title, panel):
     return next((curve for curve in curves if curve.title == title), None)
 
 
-def _predict_folds(cv_results, X, has_one_label):
+def _pool_held_out_predictions(cv_results, X, has_one_label):
     """Return the predictions of all folds, the classes, and the rows that are predicted."""
     if missing := {"estimator", "indices"} - set(cv_results):
         raise invalid_input(
@@ -502,7 +502,8 @@ def find_histogram(ax: Axes) -> Axes | None:
     """Return the histogram below a panel of a display; None for other axes."""
     children = getattr(ax, "child_axes", ())
     return next(
-        (child for child in children if child.get_label() == _HISTOGRAM_LABEL), None
+        (child for child in children if child.get_label() == _HISTOGRAM_LABEL),
+        None,
     )
 
 
@@ -572,7 +573,7 @@ class Panel:
         self.ax = ax
         self.logit = logit
         is_new = find_scale(ax) is None
-        self.alone = is_new and len(curves) == 1
+        self.is_only_curve = is_new and len(curves) == 1
         if is_new:
             # The locator of a histogram chooses the aspect.
             draw_unit_square(ax, aspect="auto" if with_histogram else "equal")
@@ -622,7 +623,7 @@ class Panel:
             if line.get_label() == _MARGIN_LABEL:
                 line.remove()
         style: dict[str, Any] = {
-            "color": blend_color(ax, 0.55),
+            "color": blend_text_with_background(ax, 0.55),
             "lw": 0.8,
             "ls": ":",
             "zorder": 1.4,
@@ -656,7 +657,9 @@ class Panel:
             fractions = curve.log_odds_histogram[1:-1]
             edges = expit(HISTOGRAM_EDGES)
             self._draw_end_bars(curve, color)
-        self.histogram.stairs(fractions, edges, color=color, fill=self.alone, alpha=0.8)
+        self.histogram.stairs(
+            fractions, edges, color=color, fill=self.is_only_curve, alpha=0.8
+        )
 
     def _mark_exact_values(self, curve, color, is_binned):
         """Open markers if a prediction or a frequency is exactly 0 or 1."""
@@ -684,7 +687,7 @@ class Panel:
                     [0, fraction],
                     solid_capstyle="butt",
                     color=color,
-                    lw=5 if self.alone else 2,
+                    lw=5 if self.is_only_curve else 2,
                     alpha=0.8,
                 )
 
@@ -727,7 +730,7 @@ def draw_curve(
     if bands in ("both", "consistency") and curve.consistency_low is not None:
         label = omit_repeated_label(ax, f"if calibrated ({100 * curve.level:.0f} %)")
         ends: Any = (curve.consistency_low, curve.consistency_high)
-        band_color = blend_color(ax, 0.85)
+        band_color = blend_text_with_background(ax, 0.85)
         ax.fill_between(
             curve.predicted,
             *ends,

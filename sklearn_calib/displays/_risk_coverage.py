@@ -11,7 +11,7 @@ from ._base import (
     ModelsDisplay,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     name_models,
     omit_repeated_label,
     predict_models,
@@ -178,7 +178,7 @@ class RiskCoverageDisplay(ModelsDisplay):
                 ax.plot(
                     coverage,
                     curve.perfect_risk_at(coverage),
-                    color=blend_color(ax, 0.4),
+                    color=blend_text_with_background(ax, 0.4),
                     lw=1,
                     ls="--",
                     label=label,

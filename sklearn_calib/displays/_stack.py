@@ -93,10 +93,10 @@ class StackDisplay(Display):
         panels: list[Any] = [[(weights, np.arange(len(weights)))]]
         if self.losses:
             means, _ = np.array([*self.losses.values()]).T
-            panels.append([(means, self._compute_positions())])
+            panels.append([(means, self._compute_loss_positions())])
         return panels
 
-    def _compute_positions(self):
+    def _compute_loss_positions(self):
         names = list(self.weights)
         return np.array([names.index(name) for name in self.losses])
 
@@ -124,10 +124,16 @@ class StackDisplay(Display):
         if losses is None:
             return
         means, errors = np.array([*self.losses.values()]).T
-        losses.plot(means, self._compute_positions(), "o", **self.styles_["losses"])
+        losses.plot(
+            means, self._compute_loss_positions(), "o", **self.styles_["losses"]
+        )
         style = self.styles_["losses"]
         losses.hlines(
-            self._compute_positions(), means - errors, means + errors, lw=1, **style
+            self._compute_loss_positions(),
+            means - errors,
+            means + errors,
+            lw=1,
+            **style,
         )
         # A candidate that is far worse must not compress all others.
         lowest_mean = means.min()

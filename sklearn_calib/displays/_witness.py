@@ -22,7 +22,7 @@ from ._base import (
     Display,
     PlottedData,
     add_legend,
-    blend_color,
+    blend_text_with_background,
     draw_unit_square,
     predict_model,
 )
@@ -297,7 +297,9 @@ class NullDistributionDisplay(Display):
 
     def _draw(self, ax, bins):
         result = self.result
-        style = {"color": blend_color(ax, 0.75)} | self.styles_["replicates"]
+        style = {"color": blend_text_with_background(ax, 0.75)} | self.styles_[
+            "replicates"
+        ]
         ax.hist(result.null_distribution, bins=bins, **style)
         line_options = {
             "label": f"found: {result.statistic:.4g}, p = {result.pvalue:.3g}"

@@ -12,7 +12,7 @@ def make_name_quoter(first: str, last: str) -> Callable[[str], str]:
     return lambda name: f"{first}{name.replace(last, 2 * last)}{last}"
 
 
-def escape_quotes(name: str) -> str:
+def quote_with_backticks(name: str) -> str:
     """Quote a name with backticks; backticks and backslashes inside it get a backslash."""
     name = name.replace("\\", "\\\\").replace("`", "\\`")
     return f"`{name}`"
@@ -33,7 +33,7 @@ def write_double(value: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def write_array_search(x: str, edges: list[str], values: list[str]) -> str:
+def write_postgres_search(x: str, edges: list[str], values: list[str]) -> str:
     """Search a constant array by bisection (PostgreSQL)."""
     places, results = (
         f"'{{{','.join(table)}}}'::float8[]" for table in (edges, values)
@@ -41,7 +41,7 @@ def write_array_search(x: str, edges: list[str], values: list[str]) -> str:
     return f"({results})[WIDTH_BUCKET({x}, {places}) + 1]"
 
 
-def write_interval_search(x: str, edges: list[str], values: list[str]) -> str:
+def write_mysql_search(x: str, edges: list[str], values: list[str]) -> str:
     """Search constants by bisection with INTERVAL; ELT returns text (MySQL)."""
     # INTERVAL counts from 0, but the constant -1e308 in front makes the positions start
     # at 1.
@@ -49,7 +49,7 @@ def write_interval_search(x: str, edges: list[str], values: list[str]) -> str:
     return f"CAST(ELT({place}, {', '.join(values)}) AS DOUBLE)"
 
 
-def write_transform_search(x: str, edges: list[str], values: list[str]) -> str:
+def write_clickhouse_search(x: str, edges: list[str], values: list[str]) -> str:
     """Search the edges with roundDown, and look the edge up with transform (ClickHouse)."""
     table = f"[-1e308, {', '.join(edges)}]"
     # NULL has been handled before.
@@ -57,7 +57,7 @@ def write_transform_search(x: str, edges: list[str], values: list[str]) -> str:
     return f"transform({edge}, {table}, [{', '.join(values)}], 0e0)"
 
 
-def write_bisection(x: str, edges: list[str], values: list[str]) -> str:
+def write_duckdb_search(x: str, edges: list[str], values: list[str]) -> str:
     """Halve the range by one query without a table each.
 
     Beyond its end a list has NULL (DuckDB).
@@ -182,7 +182,7 @@ DIALECTS = {
         materialized_keyword="MATERIALIZED ",
         key_clause=_PRIMARY_KEY_CLAUSE,
         join_template=_KEY_JOIN_TEMPLATE,
-        write_step_search=write_array_search,
+        write_step_search=write_postgres_search,
     ),
     # SQLite reads a name in double quotes as a text if no column has that name, hence
     # the backticks.
@@ -200,7 +200,7 @@ DIALECTS = {
     # would visit every piece.
     "duckdb": Dialect(
         double_type="DOUBLE",
-        write_step_search=write_bisection,
+        write_step_search=write_duckdb_search,
         max_case_edges=300,
         join_template="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}",
     ),
@@ -211,10 +211,12 @@ DIALECTS = {
         double_type="DOUBLE",
         quote_literal=quote_with_backslashes,
         subquery_limit=" LIMIT 18446744073709551615",
-        write_step_search=write_interval_search,
+        write_step_search=write_mysql_search,
     ),
     "bigquery": Dialect(
-        quote=escape_quotes, double_type="FLOAT64", quote_literal=quote_with_backslashes
+        quote=quote_with_backticks,
+        double_type="FLOAT64",
+        quote_literal=quote_with_backslashes,
     ),
     "snowflake": Dialect(
         number_template="{}::FLOAT",
@@ -233,11 +235,11 @@ DIALECTS = {
     ),
     # Numbers are not NULL unless their type allows it.
     "clickhouse": Dialect(
-        quote=escape_quotes,
+        quote=quote_with_backticks,
         double_type="Nullable(Float64)",
         stored_double_type="Float64",
         quote_literal=quote_with_backslashes,
-        write_step_search=write_transform_search,
+        write_step_search=write_clickhouse_search,
         key_clause=_PRIMARY_KEY_CLAUSE,
     ),
     "spark": _SPARK_DIALECT,

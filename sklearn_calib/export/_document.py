@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_bool, is_number
+from .._argument_checks import is_number, validate_bool
 from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._validation import canonical_proba
@@ -140,7 +140,7 @@ class MapDocument:
             lambda match: f"\\u{ord(match.group()):04x}", text
         )
 
-    def check_scale(self) -> None:
+    def check_has_no_scale(self) -> None:
         """Reject a map of numbers on another scale, for programs that take probabilities."""
         if "scale" not in self.notes:
             return
@@ -266,7 +266,7 @@ def make_check_scores(k: int, kind: str) -> FloatArray:
 def parse_document(document: Any, *, edited: bool = False) -> MapDocument:
     """Read and check the document in a dict; see `from_dict`."""
     parsed = _parse_document_parts(document)
-    if check_bool(edited, "edited"):
+    if validate_bool(edited, "edited"):
         _check_class_order(document, parsed.root.to_tree())
         return replace(
             parsed, estimator=parsed.estimator | {"edited": True}
@@ -548,14 +548,14 @@ def json_schema() -> dict[str, Any]:
     """
     file = files(__package__).joinpath(f"schema-{SCHEMA_VERSION}.json")
     definitions = {
-        name: _node_schema(name, cls) for name, cls in sorted(MAP_KINDS.items())
+        name: _make_node_schema(name, cls) for name, cls in sorted(MAP_KINDS.items())
     }
     choice = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in definitions]}
     around_nodes = json.loads(file.read_text(encoding="utf-8"))
     return around_nodes | {"$defs": {"node": choice} | definitions}
 
 
-def _node_schema(name, cls):
+def _make_node_schema(name, cls):
     """Return the JSON schema of a kind of node."""
     fields = get_schema_fields(cls)
     described = {field: kind.describe_field() for field, (kind, _) in fields.items()}

@@ -15,7 +15,7 @@ from .._files.input_files import get_path_text
 from .._show import make_printable, quote_text
 from .._typing import ArrayLike, Self
 from .._validation import (
-    check_same_index,
+    check_and_get_common_index,
     check_same_length,
     read_labels,
     validate_soft_labels,
@@ -167,7 +167,7 @@ class ExportedMap(Recalibrator):
                     got=f"{names.tolist()}",
                     hint="Pass labels and columns in the order of classes_",
                 )
-        check_same_index(X, y, sample_weight)
+        check_and_get_common_index(X, y, sample_weight)
         proba = self._align_proba_columns(X)
         if soft_labels:
             validate_soft_labels(
@@ -193,9 +193,9 @@ class ExportedMap(Recalibrator):
         # The class has a `fit` of its own.
         raise NotImplementedError
 
-    def _check_absent(self, proba):
+    def _check_absent_classes_allowed(self, proba):
         if not self._root.keeps_absent():
-            super()._check_absent(proba)
+            super()._check_absent_classes_allowed(proba)
 
     @property
     def map_(self) -> CalibrationMap:
@@ -204,11 +204,11 @@ class ExportedMap(Recalibrator):
     def _make_map(self) -> CalibrationMap:
         return self._root
 
-    def _get_score_kind(self) -> Any:
+    def _get_default_score_kind(self) -> Any:
         return self.document["input"]
 
 
-def _list_module_types(cls):
+def _list_module_type_names(cls):
     """Return the names of the types that the file of a class defines."""
     module = cls.__module__
     return [
@@ -234,7 +234,7 @@ _EXPORTABLE_CLASSES = (
 #: and what they are made of. Classifiers inside that are not scikit-learn's have types
 #: of their own.
 skops_trusted: list[str] = sorted(
-    set().union(*map(_list_module_types, _EXPORTABLE_CLASSES))
+    set().union(*map(_list_module_type_names, _EXPORTABLE_CLASSES))
 )
 
 

@@ -39,13 +39,13 @@ Transformation: TypeAlias = Callable[[FloatArray], FloatArray]
 class ScoreOrigin:
     """A number from which rows of two classes come, such that P_1 never falls as it grows.
 
-    `rows` computes them as the reference does; `ends` are the least and the largest
+    `compute_rows` computes them as the reference does; `ends` are the least and the largest
     number.
     """
 
     number: Any
     ends: tuple[float, float]
-    rows: Transformation
+    compute_rows: Transformation
 
 
 def make_probability_origin(p: Any) -> ScoreOrigin:
@@ -82,7 +82,7 @@ class RowExpression:
     is_program: ClassVar[bool] = False
 
     @property
-    def lowest_number(self) -> float:
+    def number_below_all_logs(self) -> float:
         """Return a number below all logarithms."""
         return -1e300
 
@@ -102,7 +102,7 @@ class RowExpression:
     @classmethod
     def from_logits(cls, z: Any, k: int) -> Self:
         """Return rows from one logit for each class."""
-        parts = z.compute_exponentials()
+        parts = z.compute_shifted_exponentials()
         # Exact logarithms of the softmax: the difference from the largest logit, less
         # the logarithm of the sum.
         total = parts.sum()
@@ -151,7 +151,7 @@ class RowExpression:
 
     def iter_one_vs_rest(self) -> Iterator[Self]:
         """Iterate over each class against the rest, as `iter_one_vs_rest` does."""
-        others, log_others = self.sum_others()
+        others, log_others = self.sum_other_classes()
         for c in range(self.k):
             exact = None
             if self.exact is not None:
@@ -180,10 +180,10 @@ class RowExpression:
         x = self.score(function.input)
         if not (self.is_double and function.rounds_scores):
             return x
-        return round_expression(x, 0.0 if function.input == "proba" else 1.0)
+        return round_expression_to_36_bits(x, 0.0 if function.input == "proba" else 1.0)
 
     def count_reached_targets(
-        self, function: FunctionOfScore, targets: FloatArray, moved: Transformation
+        self, function: FunctionOfScore, targets: FloatArray, transform: Transformation
     ) -> Any:
         """Count the targets that moved(x) reaches, without a logarithm of other precision."""
         if function.input == "proba" and self.origin is None:
@@ -193,8 +193,8 @@ class RowExpression:
         # The edges are moved to the number from which the row is made, so that the
         # program needs no logarithm, whose last digits differ between languages.
         edges = find_smallest_reaching(
-            lambda number: moved(
-                compute_map_input(origin.rows(number), function.input)
+            lambda number: transform(
+                compute_map_input(origin.compute_rows(number), function.input)
             ),
             targets,
             *origin.ends,
@@ -227,12 +227,12 @@ class RowExpression:
         beyond = (scaled < 1.0).where(2.0 - scaled, 1.0 / np.maximum(scaled, 1.0))
         order = (second <= zero).where(second, beyond * _MIN_NORMAL_RECIPROCAL)
         return ScoreOrigin(
-            order, (0.0, 2.0 * _MIN_NORMAL_RECIPROCAL), _make_rows_in_pair_order
+            order, (0.0, 2.0 * _MIN_NORMAL_RECIPROCAL), _convert_pair_order_to_proba
         )
 
     # -- what programs and graphs do in ways of their own ------------------------------------------
 
-    def sum_others(self) -> tuple[Any, Any]:
+    def sum_other_classes(self) -> tuple[Any, Any]:
         """Sum all other probabilities for each class, with logarithms if they are exact."""
         raise NotImplementedError
 
@@ -240,7 +240,7 @@ class RowExpression:
         """Return, for each class, whether it is the first of the largest."""
         raise NotImplementedError
 
-    def compute_thresholds(self) -> Any:
+    def compute_exceedance_log_odds(self) -> Any:
         """Return thresholds of ordered classes: log-odds of being above each class but the last."""
         raise NotImplementedError
 
@@ -249,7 +249,7 @@ class RowExpression:
         raise NotImplementedError
 
 
-def _make_rows_in_pair_order(order):
+def _convert_pair_order_to_proba(order):
     """Return the probabilities (p_0, p_1) of numbers that `make_pair_origin` orders them by."""
     second = np.minimum(order, 0.5)
     zero = 1.0 / np.maximum(order, 2.0)
@@ -263,7 +263,7 @@ def _make_rows_in_pair_order(order):
     )
 
 
-def round_expression(x: Any, min_power: float) -> Any:
+def round_expression_to_36_bits(x: Any, min_power: float) -> Any:
     """Round to 36 significant bits, as `round_to_36_bits` does.
 
     `power` is the power of two above |x| [Rump, Ogita, Oishi (2008), NextPowerTwo], or
@@ -307,7 +307,7 @@ def make_program(document: MapDocument, *, second_only: bool = False) -> ops.Pro
         For two classes: the scores are one number, the probability of the second class
         or its log-odds, and so is the result.
     """
-    document.check_scale()
+    document.check_has_no_scale()
     k = 1 if second_only else len(document.classes)
     x: Any = Columns([Expr("input", data=c) for c in range(k)])
     if document.input == "logits":
@@ -326,9 +326,11 @@ def make_program(document: MapDocument, *, second_only: bool = False) -> ops.Pro
         )
     else:
         valid, rows = ProgramExpression.from_probabilities(x, k)
-    outputs = rows.apply_map(document.root).p.every
+    outputs = rows.apply_map(document.root).p.expressions
     return ops.merge_equal_expressions(
-        ops.Program(k, valid.every[0], tuple(outputs[1:] if second_only else outputs))
+        ops.Program(
+            k, valid.expressions[0], tuple(outputs[1:] if second_only else outputs)
+        )
     )
 
 
@@ -341,7 +343,9 @@ class ProgramExpression(RowExpression):
         mapped = node.lower(self)
         if self.k == 2 and mapped is not self and node.direction() in (0, 1):
             before = self.make_pair_origin()
-            origin = replace(before, rows=lambda number: node(before.rows(number)))
+            origin = replace(
+                before, compute_rows=lambda number: node(before.compute_rows(number))
+            )
             return replace(mapped, origin=origin)
         return mapped
 
@@ -352,9 +356,9 @@ class ProgramExpression(RowExpression):
 
     def chebyshev(self, z: Columns, coef: FloatArray) -> Columns:
         """Return a sum of Chebyshev polynomials of numbers in [-1, 1]."""
-        return ops.apply_search("chebyshev", z, coef)
+        return ops.apply_table_operation("chebyshev", z, coef)
 
-    def sum_others(self) -> tuple[Any, Any]:
+    def sum_other_classes(self) -> tuple[Any, Any]:
         log = (
             None
             if self.exact is None
@@ -377,7 +381,7 @@ class ProgramExpression(RowExpression):
             [is_largest[0], *(same & (top < column) for same, top, column in later)]
         )
 
-    def compute_thresholds(self) -> Any:
+    def compute_exceedance_log_odds(self) -> Any:
         """Return the log-odds of being above each class but the last."""
         # One logarithm for each sum is enough.
         if self.exact is None:
@@ -401,7 +405,7 @@ class ProgramExpression(RowExpression):
         is_used = (cells.keys <= cells.n_levels).all(axis=1)
         if not is_used.any():
             return other
-        is_cell, place, number_of_key = _search_keys(
+        is_cell, place, number_of_key = _search_levels_among_keys(
             levels.split_columns(), cells.keys[is_used], cells.n_levels + 1
         )
         tables = np.empty((number_of_key.max() + 2, self.k))
@@ -412,7 +416,7 @@ class ProgramExpression(RowExpression):
         )
 
 
-def _search_keys(levels: list[Any], keys: IntArray, base: int):
+def _search_levels_among_keys(levels: list[Any], keys: IntArray, base: int):
     """Search levels among keys: return whether they are a key, and the index of each key.
 
     As many columns as fit join into one whole number, which is looked up; its place

@@ -147,7 +147,7 @@ def to_onnx(
             )
         return convert_model(fitted, X, opset, tabulate)
     document = to_document(fitted, input=input, tabulate=tabulate)
-    document.check_scale()
+    document.check_has_no_scale()
     nodes = []
     make_node = onnx.helper.make_node
     graph = Graph(
@@ -161,7 +161,7 @@ def to_onnx(
     # Surrogates are escaped in JSON, because ONNX cannot hold them.
     metadata = {METADATA_KEY: json.dumps(to_dict(document), allow_nan=False)}
     if dtype == "float32":
-        metadata[FLOAT32_ERROR_KEY] = _measure_error(model, document)
+        metadata[FLOAT32_ERROR_KEY] = _measure_float32_error_text(model, document)
     onnx.helper.set_model_props(model, metadata)
     return model
 
@@ -204,7 +204,7 @@ def _build_model(onnx, graph, nodes, document):
 # -- what float32 costs -----------------------------------------------------------------------
 
 
-def _measure_error(model, document):
+def _measure_float32_error_text(model, document):
     """Measure twice the largest error by float32, at knots, on a grid and elsewhere, as text.
 
     The rounding of the scores to float32 counts.
@@ -227,7 +227,9 @@ def _make_rows_at_knots(document):
     Any rows.
     """
     k = len(document.classes)
-    margin = np.unique(np.concatenate([_LOG_ODDS_GRID, *_collect_knots(document.root)]))
+    margin = np.unique(
+        np.concatenate([_LOG_ODDS_GRID, *_iter_knot_log_odds(document.root)])
+    )
     max_margins = _MAX_MEASURED_ROWS // k
     if len(margin) > max_margins:
         margin = margin[np.linspace(0, len(margin) - 1, max_margins).astype(int)]
@@ -245,7 +247,7 @@ def _make_rows_at_knots(document):
     return np.asarray(log_proba(rows)) if document.input == "logits" else rows
 
 
-def _collect_knots(node):
+def _iter_knot_log_odds(node):
     """Return the knots of all tables of a map, as log-odds."""
     for name in ("knots", "edges", "domain"):
         x = getattr(node, name, None)
@@ -254,4 +256,4 @@ def _collect_knots(node):
                 x = logit(x) if node.input == "proba" else x
             yield x[np.isfinite(x)]
     for child in node.children():
-        yield from _collect_knots(child)
+        yield from _iter_knot_log_odds(child)

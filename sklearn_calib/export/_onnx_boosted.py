@@ -45,7 +45,7 @@ class BoostedMargins(BaseEstimator):
         return self.estimator.classes_
 
 
-def has_margins(estimator: Estimator) -> bool:
+def has_tree_margins(estimator: Estimator) -> bool:
     """Return whether probabilities of a classifier come from logits that are sums of trees.
 
     Raises TypeError for other learners that have logits behind their probabilities.
@@ -105,7 +105,7 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
 
     estimator = operator.raw_operator.estimator
     package = find_package(estimator)
-    trees = _convert_trees(scope, operator, container, estimator, package)
+    trees = _read_tree_attributes(scope, operator, container, estimator, package)
     name = operator.inputs[0].full_name
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
     if package != "xgboost":
@@ -142,7 +142,7 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
         container.add_node("Mul", [summed, constant], [out])
 
 
-def _convert_trees(scope, operator, container, estimator, package):
+def _read_tree_attributes(scope, operator, container, estimator, package):
     """Return the attributes of a TreeEnsembleRegressor."""
     from skl2onnx.common.data_types import DoubleTensorType
 
@@ -176,7 +176,7 @@ def _convert_trees(scope, operator, container, estimator, package):
     for name, value in attributes_of_node.items():
         if name.startswith(("nodes_", "class_", "base_")):
             # The operator for regression has the same attributes with "target_".
-            trees[name.replace("class_", "target_")] = _unwrap_estimator(value)
+            trees[name.replace("class_", "target_")] = _convert_to_plain_list(value)
     k = len(estimator.classes_)
     return trees | {"n_targets": 1 if k == 2 else k, "post_transform": "NONE"}
 
@@ -190,7 +190,7 @@ def _remove_feature_names(estimator):
     return unnamed
 
 
-def _unwrap_estimator(values):
+def _convert_to_plain_list(values):
     values = np.asarray(values)
     return (values.astype(int) if values.dtype.kind == "b" else values).tolist()
 

@@ -145,7 +145,7 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     ]
     text = json.dumps(documents, allow_nan=False)
     onnx_model.metadata_props.add(key=METADATA_KEY, value=text)
-    _compare_rows(onnx_model, fitted, X, tabulate)
+    _check_onnx_against_model(onnx_model, fitted, X, tabulate)
     return onnx_model
 
 
@@ -238,7 +238,7 @@ def _compute_scores(model, pair, scope, operator, container, graph):
     from skl2onnx.common.data_types import DoubleTensorType
 
     estimator, last = _unwrap_steps(pair.estimator)
-    kind = _get_score_kind(last, model.response_method)
+    kind = _get_default_score_kind(last, model.response_method)
     _check_converter(container, last, kind)
     # ONNX adds up the leaves of trees in float32.
     adds_in_float32 = (
@@ -311,11 +311,11 @@ def _add_missing_classes(rows, places, k):
     )
 
 
-def _unwrap_steps(estimator, around=lambda last: last):
-    """Unwrap the classifier, and return its last step, with `around` applied to it."""
+def _unwrap_steps(estimator, wrap_last=lambda last: last):
+    """Unwrap the classifier, and return its last step, with `wrap_last` applied to it."""
     if isinstance(estimator, Pipeline):
         *steps, (name, inner) = estimator.steps
-        inner, last = _unwrap_steps(inner, around)
+        inner, last = _unwrap_steps(inner, wrap_last)
         steps = [
             (key, _unwrap_once(step))
             for key, step in steps
@@ -324,8 +324,8 @@ def _unwrap_steps(estimator, around=lambda last: last):
         return Pipeline([*steps, (name, inner)]), last
     inner = _unwrap_once(estimator)
     if inner is not estimator:
-        return _unwrap_steps(inner, around)
-    last = around(inner)
+        return _unwrap_steps(inner, wrap_last)
+    last = wrap_last(inner)
     return last, last
 
 
@@ -348,9 +348,9 @@ def _reads_columns(estimator):
     return isinstance(estimator, ColumnTransformer)
 
 
-def _get_score_kind(last, response_method):
+def _get_default_score_kind(last, response_method):
     """Return the kind of scores that `compute_classifier_scores` uses."""
-    if boosted.has_margins(last):
+    if boosted.has_tree_margins(last):
         return "margins"
     if response_method != "predict_proba" and hasattr(last, "decision_function"):
         return "raw"
@@ -397,7 +397,7 @@ def _check_converter(container, last, kind):
 # -- the result against Python ----------------------------------------------------------------
 
 
-def _compare_rows(onnx_model, fitted, X, tabulate):
+def _check_onnx_against_model(onnx_model, fitted, X, tabulate):
     """Reject a conversion that does not give what the model predicts for each row of X."""
     rule = "a conversion that gives what the model predicts for X"
     alone = "export the map alone, to_onnx(model.recalibrator_)"

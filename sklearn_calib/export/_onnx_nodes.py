@@ -174,7 +174,7 @@ class Tensor(NDArrayOperatorsMixin):
         """Return the logarithm of the sum of the exponentials of a row, of shape (n, 1)."""
         return self.reduce_axis("LogSumExp")
 
-    def compute_exponentials(self) -> "Tensor":
+    def compute_shifted_exponentials(self) -> "Tensor":
         """Return e to the power of each number of a row, less the largest."""
         return np.exp(self - self.max())
 
@@ -249,7 +249,7 @@ class GraphExpression(RowExpression):
     """Rows inside a graph."""
 
     @property
-    def lowest_number(self) -> float:
+    def number_below_all_logs(self) -> float:
         return float(np.finfo(self.p.graph.dtype).min)
 
     @property
@@ -291,7 +291,7 @@ class GraphExpression(RowExpression):
         filled = (values.sum() > 0.0).where(values, self.p)
         return self.make_rows(filled / filled.sum())
 
-    def sum_others(self) -> tuple[list[Tensor], list[Tensor] | None]:
+    def sum_other_classes(self) -> tuple[list[Tensor], list[Tensor] | None]:
         """Return the sum of the other classes for each class, and its logarithm if it is exact."""
         before, after = (
             self.p.graph.add(
@@ -316,7 +316,7 @@ class GraphExpression(RowExpression):
     def mark_top_classes(self) -> Tensor:
         return self.p.find_top_column() == np.arange(self.k)
 
-    def compute_thresholds(self) -> Tensor:
+    def compute_exceedance_log_odds(self) -> Tensor:
         def stack_log_sums(columns):
             sums = [self.log.columns(which).log_sum_exp() for which in columns]
             return np.column_stack(sums)

@@ -55,7 +55,7 @@ class Columns(NDArrayOperatorsMixin):
     """
 
     def __init__(self, every: Sequence[Expr]) -> None:
-        self.every = list(every)
+        self.expressions = list(every)
 
     def __array_ufunc__(self, ufunc: Any, _: str, *operands: Any) -> "Columns":
         """Apply an operator, or a function of numpy or SciPy."""
@@ -73,11 +73,11 @@ class Columns(NDArrayOperatorsMixin):
         return apply_to_columns(_make_operation("where"), self, yes, no)
 
     def column(self, c: int) -> "Columns":
-        return Columns([self.every[c]])
+        return Columns([self.expressions[c]])
 
     def split_columns(self) -> "list[Columns]":
         """Return each column alone."""
-        return [Columns([column]) for column in self.every]
+        return [Columns([column]) for column in self.expressions]
 
     def sum(self, axis: int = 1, keepdims: bool = True) -> "Columns":
         return combine_pairwise(np.add, self.split_columns())
@@ -96,16 +96,16 @@ class Columns(NDArrayOperatorsMixin):
         """Return the logarithm of the sum of the exponentials."""
         return combine_pairwise(add_logarithms, self.split_columns())
 
-    def compute_exponentials(self) -> "Columns":
+    def compute_shifted_exponentials(self) -> "Columns":
         """Return e to the power of each, less the largest."""
         return compute_nonpositive_exp(self - self.max())
 
     def softmax(self) -> "Columns":
         """Return the probabilities of logits."""
         # The sigmoid of a difference needs one exponential instead of two.
-        if len(self.every) == 2:
-            return expit(self - Columns(self.every[::-1]))
-        parts = self.compute_exponentials()
+        if len(self.expressions) == 2:
+            return expit(self - Columns(self.expressions[::-1]))
+        parts = self.compute_shifted_exponentials()
         return parts / parts.sum()
 
     def select_from(self, table: FloatArray) -> "Columns":
@@ -116,7 +116,7 @@ class Columns(NDArrayOperatorsMixin):
         # A table of equal values needs no search.
         if (values == values[0]).all():
             return Columns([make_number(values[0])])
-        return Columns([Expr("lookup", *self.every, data=values)])
+        return Columns([Expr("lookup", *self.expressions, data=values)])
 
 
 def make_number(value: float) -> Expr:
@@ -136,7 +136,7 @@ def apply_to_columns(operation: Callable[..., Expr], *operands: Any) -> Columns:
 def _list_expressions(operand):
     """Return the expressions of the columns; numbers become constants."""
     if isinstance(operand, Columns):
-        return operand.every
+        return operand.expressions
     return [make_number(x) for x in np.ravel(operand)]
 
 
@@ -168,7 +168,7 @@ def _negate_expression(a):
     return make_number(-a.data) if a.op == "number" else Expr("neg", a)
 
 
-def _absolute_value(a):
+def _make_absolute_value(a):
     return Expr("abs", a.args[0] if a.op == "neg" else a)
 
 
@@ -177,22 +177,22 @@ def compute_nonpositive_exp(a: Any) -> Columns:
     return apply_to_columns(_make_operation("exp"), np.maximum(a, -MAX_EXPONENT))
 
 
-def _log_one_plus_exp(a):
+def _compute_log1p_exp_neg_abs(a):
     """Compute log(1 + e^-|a|)."""
     return np.log(1.0 + compute_nonpositive_exp(-abs(a)))
 
 
 def add_logarithms(a: Any, b: Any) -> Any:
     """Compute log(e^a + e^b)."""
-    return np.maximum(a, b) + _log_one_plus_exp(a - b)
+    return np.maximum(a, b) + _compute_log1p_exp_neg_abs(a - b)
 
 
-def _multiply_all(numbers, matrix):
+def _multiply_by_matrix(numbers, matrix):
     return np.column_stack([(numbers * row).sum() for row in matrix.T])
 
 
 _EXPRESSION_BY_UFUNC: dict[Any, Callable[..., Expr]] = {
-    np.absolute: _absolute_value,
+    np.absolute: _make_absolute_value,
     np.add: _add_expressions,
     np.bitwise_and: _make_operation("and"),
     np.divide: _divide_expressions,
@@ -217,20 +217,20 @@ _COLUMNS_BY_UFUNC: dict[Any, Callable[..., Columns]] = {
     np.expm1: lambda a: apply_to_columns(
         _make_operation("expm1"), np.maximum(a, -MAX_EXPONENT)
     ),
-    np.matmul: _multiply_all,
+    np.matmul: _multiply_by_matrix,
     expit: lambda a: 1.0 / (1.0 + np.exp(-a)),
-    log_expit: lambda a: np.minimum(a, 0.0) - _log_one_plus_exp(a),
+    log_expit: lambda a: np.minimum(a, 0.0) - _compute_log1p_exp_neg_abs(a),
 }
 _COLUMNS_BY_FUNCTION: dict[Any, Callable[..., Columns]] = {
     np.clip: lambda a, low, high: np.minimum(np.maximum(a, low), high),
     np.column_stack: lambda tables: Columns([*chain(*map(_list_expressions, tables))]),
-    np.searchsorted: lambda edges, x, side: apply_search("search", x, edges),
+    np.searchsorted: lambda edges, x, side: apply_table_operation("search", x, edges),
 }
 
 
-def apply_search(op: str, x: Columns, table: FloatArray) -> Columns:
+def apply_table_operation(op: str, x: Columns, table: FloatArray) -> Columns:
     """Apply an operation with a table, such as a search, to a number."""
-    return Columns([Expr(op, *x.every, data=np.asarray(table, dtype=float))])
+    return Columns([Expr(op, *x.expressions, data=np.asarray(table, dtype=float))])
 
 
 @dataclass(frozen=True, eq=False)

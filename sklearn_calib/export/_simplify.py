@@ -9,7 +9,14 @@ from .._argument_checks import is_number
 from .._kernels._log_odds import subtract_sigmoids
 from .._simplex_array import SMALLEST_PROBABILITY
 from ..exceptions import invalid_input
-from ..maps import CalibrationMap, Curve, Mixture, PiecewiseLinear, SoftmaxAffine, Steps
+from ..maps import (
+    CalibrationMap,
+    CallableMap,
+    Mixture,
+    PiecewiseLinear,
+    SoftmaxAffine,
+    Steps,
+)
 from ._document import to_document
 from ._exported import ExportedMap
 from ._tabulate import tabulate_curve
@@ -108,7 +115,7 @@ def _tabulate_map(node, tolerance):
 
     ends = [-child.least for child in node.parts if child.least is not None]
     points = np.unique([*(-end for end in ends), *ends])
-    curve = Curve(
+    curve = CallableMap(
         input="logit", name="a mixture", predict=predict_floored, points=points
     )
     return replace(tabulate_curve(curve, tolerance), ties=False)

@@ -28,7 +28,7 @@ from ._program import (
 
 MAX_EXPRESSION_CHARACTERS = 8_000_000
 # SQLite's parser allows about 15 CASE expressions inside each other.
-_CASE_BRANCHES = 4
+_BRANCHES_PER_CASE = 4
 # Edges from here on are never reached.
 UNREACHED_EDGE = 1e308
 
@@ -50,7 +50,7 @@ class Printer:
             texts[id(expr)] = self._write_operation(
                 expr, [texts[id(arg)] for arg in expr.args]
             )
-            depth[id(expr)] = _count_symbols(
+            depth[id(expr)] = _count_parser_symbols(
                 expr, [depth[id(arg)] for arg in expr.args]
             )
         # Parsers have a limit on nesting, which decides between an expression and a
@@ -96,8 +96,8 @@ class Printer:
             # pieces.
             starts = sorted(
                 {
-                    first + (last + 1 - first) * i // _CASE_BRANCHES
-                    for i in range(_CASE_BRANCHES)
+                    first + (last + 1 - first) * i // _BRANCHES_PER_CASE
+                    for i in range(_BRANCHES_PER_CASE)
                 }
             )
             ends = [start - 1 for start in starts[1:]]
@@ -149,10 +149,12 @@ _PARSER_DEPTH_BY_OPERATION = {
 }
 
 
-def _count_symbols(expr, depths):
+def _count_parser_symbols(expr, depths):
     """Count the symbols that a parser keeps at most while it reads an expression."""
     if expr.op == "lookup":
-        levels = max(1, math.ceil(math.log(len(expr.data)) / math.log(_CASE_BRANCHES)))
+        levels = max(
+            1, math.ceil(math.log(len(expr.data)) / math.log(_BRANCHES_PER_CASE))
+        )
         return 6 * (levels - 1) + 4 + max(4, *depths)
     before = _PARSER_DEPTH_BY_OPERATION.get(expr.op, (1, 3))
     return max(
@@ -196,7 +198,9 @@ def require_unique_names(names: Any, what: str) -> list[str]:
     return columns
 
 
-def name_input_columns(program: Program, columns: Sequence[str]) -> dict[int, str]:
+def make_column_name_by_input_id(
+    program: Program, columns: Sequence[str]
+) -> dict[int, str]:
     """Return the names of the numbers of the row, by id."""
     every = iter_expressions([program.valid, *program.outputs])
     return {id(expr): columns[expr.data] for expr in every if expr.op == "input"}
@@ -247,13 +251,13 @@ class SqlQuery(SqlStatement):
         kept = [quote(name, "keep") for name in self.kept]
         stages = _make_stages(every, count_uses(roots))
         last_use = _find_last_uses(every, roots, stages)
-        names = name_input_columns(
+        names = make_column_name_by_input_id(
             self.program, [self.dialect.write_column(name) for name in self.columns]
         )
         parts = []
         before = self.table
         source = [self.source] if isinstance(self.source, str) else self.source
-        prefix = _find_unused_name([*self.kept, *source])
+        prefix = _find_unused_prefix([*self.kept, *source])
         for number, stage in enumerate(stages):
             # The columns that this stage makes, and those before it that are still read.
             made = {
@@ -299,12 +303,14 @@ class SqlQuery(SqlStatement):
         return [self.dialect.quote_name(name, "into") for name in into]
 
 
-def _make_stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr]]:
+def _make_stages(
+    expressions: Sequence[Expr], count: dict[int, int]
+) -> list[list[Expr]]:
     """Sort what is used twice, or searched, into stages by when it can be computed."""
-    searched = {id(expr.args[0]) for expr in every if expr.op == "search"}
+    searched = {id(expr.args[0]) for expr in expressions if expr.op == "search"}
     stage_of: dict[int, int] = {}
-    stages: list[list[Expr]] = [[expr for expr in every if expr.op == "input"]]
-    for expr in every:
+    stages: list[list[Expr]] = [[expr for expr in expressions if expr.op == "input"]]
+    for expr in expressions:
         needs = max((stage_of[id(arg)] for arg in expr.args), default=0)
         # Expressions that are used twice become columns of a stage, otherwise their
         # text would be repeated.
@@ -321,14 +327,14 @@ def _make_stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr
     return stages
 
 
-def _find_last_uses(every, roots, stages) -> dict[int, int]:
+def _find_last_uses(expressions, roots, stages) -> dict[int, int]:
     """Return the last stage that reads each expression; the final SELECT comes last."""
     stage_of: dict[int, int] = {}
     for number, stage in enumerate(stages):
         stage_of |= dict.fromkeys(map(id, stage), number)
     last = dict.fromkeys(map(id, roots), len(stages))
     # An expression is visited after all that use it.
-    for expr in reversed(every):
+    for expr in reversed(expressions):
         number = stage_of.get(id(expr), last[id(expr)])
         for arg in expr.args:
             last[id(arg)] = max(last.get(id(arg), 0), number)
@@ -345,7 +351,7 @@ def _guard_results(printer, program, results):
     ]
 
 
-def _find_unused_name(names):
+def _find_unused_prefix(names):
     prefix = "step_"
     while any(
         isinstance(name, str) and name.lower().startswith(prefix) for name in names
@@ -412,7 +418,7 @@ class SqlJoin(SqlStatement):
         score = self.dialect.cast_template.format(
             f"s.{column}", self.dialect.double_type
         )
-        names = names | name_input_columns(self.program, [score])
+        names = names | make_column_name_by_input_id(self.program, [score])
         printer = Printer(self.dialect, names)
         kept = [
             f"s.{self.dialect.quote_name(kept_column, 'keep')}"
@@ -594,7 +600,7 @@ def to_sql(
     if bands is None and is_scalar_equal(into, "table"):
         return f"{head}\n{SqlJoin(rules, program, columns, source, keep).write_statements(table)}"
     score = rules.write_column(columns)
-    printer = Printer(rules, name_input_columns(program, [score]))
+    printer = Printer(rules, make_column_name_by_input_id(program, [score]))
     valid = printer.write_expression(program.valid)
     if bands is None:
         result = printer.write_expression(program.outputs[0])
@@ -606,10 +612,10 @@ def to_sql(
         query = (
             f"({SqlQuery(rules, program, [columns], '', ()).write_query('calibrated')})"
         )
-    return f"{head} {_write_result_name(rules, query, into)}"
+    return f"{head} {_write_aliased_expression(rules, query, into)}"
 
 
-def _write_result_name(
+def _write_aliased_expression(
     dialect: Dialect, text: str, into: str | Sequence[str] | None
 ) -> str:
     if into is None:

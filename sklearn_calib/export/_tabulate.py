@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from .._kernels._log_odds import round_to_36_bits
 from ..exceptions import invalid_input
-from ..maps import CalibrationMap, Curve, PiecewiseLinear
+from ..maps import CalibrationMap, CallableMap, PiecewiseLinear
 
 # Log-odds beyond this, in units of the largest point, get the value at this limit.
 MAX_TABULATED_LOG_ODDS = 1e6
@@ -53,7 +53,7 @@ def tabulate_curves(
     to half the bound at five places of each; at jumps until the ends are neighbours
     among numbers of 36 bits.
     """
-    if isinstance(root, Curve):
+    if isinstance(root, CallableMap):
         return tabulate_curve(root, _check_tolerance(bound, root.name)), float(
             bound or 0
         )
@@ -86,7 +86,7 @@ def _check_tolerance(bound, name):
     return bound
 
 
-def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
+def tabulate_curve(curve: CallableMap, bound: float) -> PiecewiseLinear:
     """Return the table of a curve."""
     value = curve.compute_log_odds
     piece = curve.find_pieces
@@ -108,7 +108,7 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
         low = begin[0]
         high = end[0]
         good = (begin[2] == end[2]) & (
-            _measure_error(value, begin, end) <= _PROBE_ERROR_FRACTION * bound
+            _measure_probe_error(value, begin, end) <= _PROBE_ERROR_FRACTION * bound
         )
         middle = round_to_36_bits(low + (high - low) / 2, 0)
         # Neighbouring floats cannot be divided: a jump of the map stays between them.
@@ -136,7 +136,7 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
     )
 
 
-def _measure_error(value, begin, end):
+def _measure_probe_error(value, begin, end):
     """Measure the largest error of probabilities at the probes of pieces."""
     low, left = begin[:2]
     high, right = end[:2]

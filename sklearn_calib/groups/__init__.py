@@ -15,7 +15,7 @@ from ._grade_calibration import (
 )
 from ._grades import Grades as Grades, to_grades
 from ._group_calibration import (
-    audit_pairs,
+    audit_pair_sums,
     audit_predictions,
     audit_summaries,
     group_calibration as group_calibration,

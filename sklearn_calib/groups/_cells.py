@@ -14,7 +14,7 @@ from .._kernels._cells import (
     MAX_BIT_SHIFT,
     encode_cells,
     encode_float_keys,
-    find_cell_starts,
+    find_cell_start_keys,
     find_smallest_bit_shift,
     split_distance_and_side,
 )
@@ -32,14 +32,14 @@ _MAX_POOLED_CELLS_MANY_GROUPS = 2**18
 class GroupCells(NamedTuple):
     """Cells of one score and one combination of groups, in increasing order of the score.
 
-    `PooledPredictions` pool the rows of all groups; an audit draws those of each
+    `ScorePooledRows` pool the rows of all groups; an audit draws those of each
     combination.
 
     Parameters
     ----------
     pattern : ndarray of shape (n_cells,)
         The combination of groups that the rows are in.
-    step : ndarray of shape (n_cells,), int64
+    score_index : ndarray of shape (n_cells,), int64
         The rank of the score; equal for cells that are one step of a path.
     proba : ndarray of shape (n_cells, 2)
         Probabilities of both labels.
@@ -52,7 +52,7 @@ class GroupCells(NamedTuple):
     """
 
     pattern: IntArray
-    step: IntArray
+    score_index: IntArray
     proba: FloatArray
     z: FloatArray
     counts: AnyArray
@@ -98,7 +98,7 @@ def pool_rows(
     counts = np.column_stack([counts - n_events, n_events])
     label_weight = counts * weight[first_rows, None]
     squares = label_weight * weight[first_rows, None]
-    # `_number_distinct_scores` replaces the second column.
+    # `_set_distinct_score_index` replaces the second column.
     cells = GroupCells(
         pattern[first_rows],
         first_rows,
@@ -108,7 +108,7 @@ def pool_rows(
         label_weight,
         squares,
     )
-    cells = _number_distinct_scores(cells)
+    cells = _set_distinct_score_index(cells)
     return _coarsen_cells(cells) if pool else cells
 
 
@@ -117,10 +117,10 @@ def _round_pair_to_summary_digits(pair):
     array = np.asarray(pair)
     # The smaller of p and 1 - p has the more digits.
     distance, is_high = split_distance_and_side(array[:, 1], array[:, 0])
-    return _join_distance_and_side(distance, is_high)
+    return _make_proba_from_distance_and_side(distance, is_high)
 
 
-def _join_distance_and_side(distance, is_high):
+def _make_proba_from_distance_and_side(distance, is_high):
     """Return both columns from the smaller one, which is the first if `is_high`."""
     complement = 1.0 - distance
     first = np.where(is_high, distance, complement)
@@ -158,7 +158,7 @@ def pool_cells(
     keys = (z, pattern, proba[:, 1])
     order = np.lexsort(keys)
     starts = np.flatnonzero(_mark_run_starts(*(key[order] for key in keys)))
-    # `_number_distinct_scores` replaces the second column.
+    # `_set_distinct_score_index` replaces the second column.
     cells = GroupCells(
         pattern,
         order,
@@ -169,7 +169,7 @@ def pool_cells(
         squares,
     )
     cells = _merge_cell_runs(cells, order, starts)
-    return _coarsen_cells(_number_distinct_scores(cells))
+    return _coarsen_cells(_set_distinct_score_index(cells))
 
 
 def _merge_cell_runs(cells, order, starts):
@@ -179,10 +179,10 @@ def _merge_cell_runs(cells, order, starts):
     return GroupCells(*(column[first_cells] for column in cells[:4]), *sums)
 
 
-def _number_distinct_scores(cells):
+def _set_distinct_score_index(cells):
     """Return sorted cells with numbers of their distinct scores as steps."""
     is_start = _mark_run_starts(cells.proba[:, 1])
-    return cells._replace(step=np.cumsum(is_start) - 1)
+    return cells._replace(score_index=np.cumsum(is_start) - 1)
 
 
 def _coarsen_cells(cells):
@@ -194,7 +194,7 @@ def _coarsen_cells(cells):
 
     def encode_coarse_cells(shift):
         """Return the id of the cell of each score if `shift` of its bits are dropped."""
-        cell_starts = find_cell_starts(keys, is_high, shift)
+        cell_starts = find_cell_start_keys(keys, is_high, shift)
         return encode_cells(cell_starts, is_high).view(np.uint64)
 
     def count_cells(shift):
@@ -224,10 +224,10 @@ def _coarsen_cells(cells):
     # The weighted mean keeps the expected number of events of each cell.
     mean_distance = np.add.reduceat((mass * distance)[order], starts)
     mean_distance /= np.add.reduceat(mass[order], starts)
-    proba = _join_distance_and_side(mean_distance, is_high[order][starts])
+    proba = _make_proba_from_distance_and_side(mean_distance, is_high[order][starts])
     log = log_proba(proba)
     z = log[:, 1] - log[:, 0]
-    return merged._replace(step=step[starts], proba=proba, z=z)
+    return merged._replace(score_index=step[starts], proba=proba, z=z)
 
 
 def select_group_cells(

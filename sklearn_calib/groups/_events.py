@@ -7,7 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._random import compute_weight_moments, draw_partial_weight, make_generator
+from .._random import (
+    compute_weight_mean_and_variance,
+    draw_partial_row_weight,
+    make_generator,
+)
 from .._typing import FloatArray, IntArray, RandomStateLike
 from ._cells import GroupCells, select_group_cells
 from ._result import GroupRow
@@ -46,20 +50,22 @@ class GroupedEvent:
         # float64.
         unit_power = np.exp2(np.frexp(weight.max())[1])
         self.title = title
-        self.row = cells.pattern
-        self.step = cells.step
+        self.pattern = cells.pattern
+        self.score_index = cells.score_index
         self.score = np.ascontiguousarray(cells.proba[:, 1])
         self.z = cells.z
         self.unit = unit * unit_power
         self.hits = cells.weight[:, 1] / unit_power
         self.weight = weight / unit_power
         self.squares = cells.squares.sum(axis=1) / unit_power / unit_power
-        self._weight_moments = compute_weight_moments(
+        self._weight_moments = compute_weight_mean_and_variance(
             self.counts, self.weight, self.squares
         )
         self.bounds = None
         if bounds is not None:
-            self.bounds = [np.ascontiguousarray(bound[self.row]) for bound in bounds]
+            self.bounds = [
+                np.ascontiguousarray(bound[self.pattern]) for bound in bounds
+            ]
         # Cells of one row draw their label from the shared uniform numbers; cells of
         # several rows draw binomial numbers.
         self.multi_row_cells = np.flatnonzero(self.counts > 1)
@@ -85,14 +91,19 @@ class GroupedEvent:
         self.scales[1] = self.moments[4]
         np.divide(1.0, np.sqrt(tilt), out=self.scales[2], where=tilt > 0)
 
-    def standardise_paths(self, residual: FloatArray, buffer: FloatArray) -> FloatArray:
+    def compute_path_statistics(
+        self, residual: FloatArray, buffer: FloatArray
+    ) -> FloatArray:
         """Compute the range, end and tilt of each path, of shape (3, n_groups, DRAWS)."""
-        from .._kernels._group_paths import DRAWS_PER_BLOCK, fill_standardised_paths
+        from .._kernels._group_paths import (
+            DRAWS_PER_BLOCK,
+            fill_path_ranges_ends_and_tilts,
+        )
 
         out = np.empty((3, len(self.starts) - 1, DRAWS_PER_BLOCK))
-        fill_standardised_paths(
+        fill_path_ranges_ends_and_tilts(
             residual,
-            self.step,
+            self.score_index,
             self.z,
             self.cells,
             self.starts,
@@ -106,17 +117,17 @@ class GroupedEvent:
         """Compute the range of the observed path of each group."""
         residual = np.zeros((len(self.score), buffer.shape[1]))
         residual[:, 0] = self.hits - self.weight * self.score
-        sigma = self.standardise_paths(residual, buffer)[0, :, 0]
+        sigma = self.compute_path_statistics(residual, buffer)[0, :, 0]
         # Certain predictions are never wrong in a draw, so one wrong label is
         # infinitely rare.
         is_certain = self.moments[3] <= 0
         certain_sigma = np.where(self.moments[6] > 0, np.inf, 0.0)
         return np.where(is_certain, certain_sigma, sigma)
 
-    def draw_standardised_paths(
+    def draw_path_statistics(
         self, uniform: FloatArray, rng: np.random.Generator, buffer: FloatArray
     ) -> FloatArray:
-        """Compute `standardise_paths` for drawn labels.
+        """Compute `compute_path_statistics` for drawn labels.
 
         Parameters
         ----------
@@ -130,7 +141,7 @@ class GroupedEvent:
             has_event = uniform < self.score[:, None]
         else:
             low, high = self.bounds
-            uniform = uniform[self.row]
+            uniform = uniform[self.pattern]
             # One uniform number per row decides its class among all: it lies between
             # the cumulated probabilities of exactly one class.
             has_event = (uniform >= low[:, None]) & (uniform < high[:, None])
@@ -140,10 +151,12 @@ class GroupedEvent:
             (-self.weight * self.score)[:, None],
         )
         if len(self.multi_row_cells):
-            residual[self.multi_row_cells] = self._draw_residuals(rng, uniform.shape[1])
-        return self.standardise_paths(residual, buffer)
+            residual[self.multi_row_cells] = self._draw_multi_row_residuals(
+                rng, uniform.shape[1]
+            )
+        return self.compute_path_statistics(residual, buffer)
 
-    def _draw_residuals(self, rng, n_draws):
+    def _draw_multi_row_residuals(self, rng, n_draws):
         """Draw labels for the cells of several rows; return residuals (n_cells, n_draws)."""
         cells = self.multi_row_cells
         counts = self.counts[cells, None]
@@ -163,7 +176,7 @@ class GroupedEvent:
             np.broadcast_to(variance[cells, None], shape),
             False,
         )
-        weight_of_ones = draw_partial_weight(
+        weight_of_ones = draw_partial_row_weight(
             ones,
             np.broadcast_to(counts, shape),
             np.broadcast_to(weight, shape),
@@ -173,7 +186,7 @@ class GroupedEvent:
         return weight_of_ones - expected
 
 
-class GroupDraws(NamedTuple):
+class GroupDrawSummary(NamedTuple):
     """The statistics of n_resamples sets of labels, for the groups of all events.
 
     Parameters
@@ -191,9 +204,9 @@ class GroupDraws(NamedTuple):
     maxima: FloatArray
 
 
-def draw_events(
+def draw_event_statistics(
     events: Sequence[GroupedEvent], n_resamples: int, random_state: RandomStateLike
-) -> GroupDraws:
+) -> GroupDrawSummary:
     """Draw sets of labels for all events and groups at once."""
     from .._kernels._group_paths import DRAWS_PER_BLOCK
 
@@ -206,7 +219,7 @@ def draw_events(
     seeds = make_generator(random_state).integers(0, 2**63, size=(len(starts), 2))
     n = len(events[0].score)
 
-    def draw_batch(start, seed):
+    def draw_block_statistics(start, seed):
         """Return the largest statistics of each draw, and how often each group is as large."""
         n_used = min(DRAWS_PER_BLOCK, n_resamples - start)
         rng = np.random.default_rng(seed)
@@ -215,7 +228,7 @@ def draw_events(
         uniform = rng.random((n, DRAWS_PER_BLOCK))
         buffer = np.empty((4, DRAWS_PER_BLOCK))
         statistics_by_event = [
-            event.draw_standardised_paths(uniform, rng, buffer)[:, :, :n_used]
+            event.draw_path_statistics(uniform, rng, buffer)[:, :, :n_used]
             for event in events
         ]
         statistics = (
@@ -231,8 +244,12 @@ def draw_events(
         # together (Westfall and Young, 1993).
         return statistics.max(axis=1), np.count_nonzero(is_as_large, axis=1)
 
-    maxima, counts = zip(*_map_in_threads(draw_batch, starts, seeds), strict=True)
-    return GroupDraws(sigma, np.sum(counts, axis=0), np.concatenate(maxima, axis=1))
+    maxima, counts = zip(
+        *_map_in_threads(draw_block_statistics, starts, seeds), strict=True
+    )
+    return GroupDrawSummary(
+        sigma, np.sum(counts, axis=0), np.concatenate(maxima, axis=1)
+    )
 
 
 def _lower_by_rounding(sigma):
@@ -259,7 +276,7 @@ def find_upper_quantile(draws: FloatArray, level: float) -> float:
 
 
 def build_event_rows(
-    event: GroupedEvent, names: Sequence[str], draws: GroupDraws, level: float
+    event: GroupedEvent, names: Sequence[str], draws: GroupDrawSummary, level: float
 ) -> list[GroupRow]:
     """Build the result row of each group.
 
@@ -272,14 +289,14 @@ def build_event_rows(
         The draws of this event; `sorted_maxima` is that of all events.
     level : float
     """
-    from .._kernels._group_paths import fit_groups
+    from .._kernels._group_paths import fill_group_logistic_fits
 
     n_resamples = draws.maxima.shape[1]
     # Critical values of the largest end and tilt, for intervals that hold together.
     shift = find_upper_quantile(draws.maxima[1], level)
     tilt = find_upper_quantile(draws.maxima[2], level)
     fits = np.empty((8, len(names)))
-    fit_groups(
+    fill_group_logistic_fits(
         event.z,
         event.hits,
         event.weight,

@@ -6,20 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_between, check_count, check_level, is_number
+from .._argument_checks import check_between, check_level, is_number, validate_count
 from .._kernels._grades import (
-    compute_binomial_p,
     compute_jeffreys_p,
-    compute_joint_p,
     compute_order_p,
-    compute_portfolio_p,
-    compute_prudent_rates,
+    compute_pluto_tasche_upper_rates,
+    compute_smallest_p_chance,
+    compute_total_events_p,
+    compute_upper_binomial_p,
 )
 from .._kernels._proportion import compute_exact_interval
 from .._random import check_seed, make_generator
-from .._show import Cell, RenderableMixin, Section, Table, make_printable
+from .._show import MarkedCell, RenderableMixin, Section, Table, make_printable
 from .._typing import ArrayLike, RandomStateLike
-from .._validation import check_same_index, read_labels
+from .._validation import check_and_get_common_index, read_labels
 from ..exceptions import invalid_input
 from ..metrics import validate_predictions
 from ._grades import check_two_classes, to_grades
@@ -160,7 +160,7 @@ class GradeCalibration(RenderableMixin):
 
     def section(self) -> Section:
         """Build the section of a report: the summary and the table."""
-        cells = [*map(self._format_row, self.rows), self._make_portfolio_cells()]
+        cells = [*map(self._format_row, self.rows), self._format_portfolio_row()]
         table = Table(_TABLE_HEADER, cells, "", "names unbroken", hidden_if_narrow=(6,))
         amber, red = self.lights
         note = (
@@ -186,7 +186,7 @@ class GradeCalibration(RenderableMixin):
                 *("-",) * 5,
                 _format_fraction(row.prudent),
             )
-        light = row.light if row.light == "green" else Cell(row.light)
+        light = row.light if row.light == "green" else MarkedCell(row.light)
         return (
             make_printable(row.grade, 40),
             str(row.n_rows),
@@ -199,7 +199,7 @@ class GradeCalibration(RenderableMixin):
             _format_fraction(row.prudent),
         )
 
-    def _make_portfolio_cells(self):
+    def _format_portfolio_row(self):
         """Return the cells of the line for all grades together."""
         # A grade without rows has no predicted rate.
         rows = [row for row in self.rows if row.n_rows]
@@ -338,8 +338,8 @@ def grade_calibration(
         expected="prudent_level between 0 and 1",
         hint="Pass 0.75",
     )
-    n_resamples = check_count(n_resamples, "n_resamples", hint="Pass 999")
-    amber, red = _check_lights(lights)
+    n_resamples = validate_count(n_resamples, "n_resamples", hint="Pass 999")
+    amber, red = _validate_light_levels(lights)
     bands = to_grades(grades)
     # Portfolios with few defaults often have a year without any, or with nothing else:
     # the other class is added then.
@@ -349,8 +349,8 @@ def grade_calibration(
             labels = np.array([0, 1], dtype=classes.dtype)
     predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
     check_two_classes(predictions)
-    check_same_index(counts, first=predictions.index)
-    row_counts = _check_counts(counts, len(predictions.codes))
+    check_and_get_common_index(counts, first=predictions.index)
+    row_counts = _validate_row_counts(counts, len(predictions.codes))
     score = np.asarray(predictions.proba)[:, predictions.positive]
     has_event = predictions.codes == predictions.positive
     # A score on an edge belongs to the worse grade.
@@ -376,7 +376,7 @@ def grade_calibration(
     jeffreys_p[is_filled] = compute_jeffreys_p(
         filled_events, filled_rows, filled_predicted
     )
-    binomial_p[is_filled] = compute_binomial_p(
+    binomial_p[is_filled] = compute_upper_binomial_p(
         filled_events, filled_rows, filled_predicted
     )
     low, high = compute_exact_interval(events, rows, level)
@@ -398,16 +398,16 @@ def grade_calibration(
         jeffreys_p.tolist(),
         binomial_p.tolist(),
         light_names,
-        compute_prudent_rates(events, rows, prudent_level).tolist(),
+        compute_pluto_tasche_upper_rates(events, rows, prudent_level).tolist(),
         strict=True,
     )
     return GradeCalibration(
         [GradeRow(*row) for row in columns],
-        compute_joint_p(filled_events, filled_rows, filled_predicted),
+        compute_smallest_p_chance(filled_events, filled_rows, filled_predicted),
         compute_order_p(
             filled_events, filled_rows, n_resamples, make_generator(random_state)
         ),
-        compute_portfolio_p(filled_events, filled_rows, filled_predicted),
+        compute_total_events_p(filled_events, filled_rows, filled_predicted),
         level,
         prudent_level,
         (amber, red),
@@ -415,7 +415,7 @@ def grade_calibration(
     )
 
 
-def _check_lights(lights):
+def _validate_light_levels(lights):
     """Return the levels of the amber and the red light, validated."""
     is_pair = isinstance(lights, tuple | list) and len(lights) == 2
     is_pair = is_pair and all(map(is_number, lights))
@@ -428,7 +428,7 @@ def _check_lights(lights):
     return float(lights[0]), float(lights[1])
 
 
-def _check_counts(counts, n):
+def _validate_row_counts(counts, n):
     """Return the number of rows that each row stands for, validated."""
     if counts is None:
         return np.ones(n)

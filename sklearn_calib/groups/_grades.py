@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._argument_checks import check_count, is_number
+from .._argument_checks import is_number, validate_count
 from .._show import RenderableMixin, Section, Table, make_printable
 from .._sklearn_compat import fit_isotonic_shares
 from .._typing import AnyArray, ArrayLike, FloatArray
@@ -60,7 +60,7 @@ class Grades(RenderableMixin):
     names: Any = None
 
     def __post_init__(self) -> None:
-        edges = self._check_edges()
+        edges = self._validate_edges()
         names = _convert_to_list(self.names)
         if names is None:
             names = [str(number + 1) for number in range(len(edges) + 1)]
@@ -76,7 +76,7 @@ class Grades(RenderableMixin):
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "names", tuple(str(name) for name in names))
 
-    def _check_edges(self):
+    def _validate_edges(self):
         edges = _convert_to_list(self.edges)
         is_valid = isinstance(edges, Sequence) and not isinstance(edges, str)
         is_valid = is_valid and len(edges) > 0 and all(map(is_number, edges))
@@ -120,8 +120,8 @@ class Grades(RenderableMixin):
         ValueError
             Fewer than two different probabilities, and what `Grades` rejects.
         """
-        n_grades = check_count(n_grades, "n_grades", 2)
-        values, counts = np.unique(_validate_scores(y_proba), return_counts=True)
+        n_grades = validate_count(n_grades, "n_grades", 2)
+        values, counts = np.unique(_read_event_proba(y_proba), return_counts=True)
         # A cut can only be between distinct values: ties stay in one grade.
         rows_below = np.cumsum(counts)[:-1]
         # An edge must be below 1.
@@ -200,7 +200,7 @@ class Grades(RenderableMixin):
         >>> len(grades.names)
         4
         """
-        max_grades = check_count(max_grades, "max_grades", 2)
+        max_grades = validate_count(max_grades, "max_grades", 2)
         if not is_number(min_events) or not min_events >= 1:
             raise invalid_input(
                 "min_events",
@@ -268,7 +268,7 @@ class Grades(RenderableMixin):
         -------
         numbers : ndarray of int of shape (n_samples,)
         """
-        return np.searchsorted(self.edges, _validate_scores(y_proba), side="right")
+        return np.searchsorted(self.edges, _read_event_proba(y_proba), side="right")
 
     @property
     def bands(self) -> dict[str, float]:
@@ -327,7 +327,7 @@ def check_two_classes(predictions: Any) -> None:
         )
 
 
-def _validate_scores(y_proba):
+def _read_event_proba(y_proba):
     proba = read_proba(y_proba, n_classes=2)
     return np.asarray(proba)[:, 1]
 

@@ -9,15 +9,20 @@ from .._kernels._two_class_problems import iter_two_class_pairs, name_problem
 from .._random import cumulate_proba
 from .._typing import ArrayLike, IntArray, RandomStateLike
 from .._validation import (
-    check_same_index,
-    orient_single_column,
+    assign_single_column_to_class,
+    check_and_get_common_index,
     read_proba,
     reorder_columns,
 )
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._cells import pool_cells, pool_rows, pool_samples
-from ._events import GroupedEvent, build_event_rows, draw_events, find_upper_quantile
+from ._events import (
+    GroupedEvent,
+    build_event_rows,
+    draw_event_statistics,
+    find_upper_quantile,
+)
 from ._grades import Grades
 from ._grouping import (
     AuditOptions,
@@ -185,7 +190,7 @@ def group_calibration(
     if isinstance(groups, Grades):
         proba = read_proba(y_proba, n_classes=2)  # type: ignore[arg-type]
         proba = reorder_columns(proba, y_proba, predictions.classes)
-        proba = orient_single_column(proba, y_proba, predictions.positive)
+        proba = assign_single_column_to_class(proba, y_proba, predictions.positive)
         groups = {"grade": groups.assign(proba[:, predictions.positive])}
     return audit_predictions(predictions, groups, **options)
 
@@ -205,7 +210,7 @@ def audit_predictions(
         `group_calibration`.
     """
     audit = AuditOptions(**options)
-    check_same_index(groups, first=predictions.index)
+    check_and_get_common_index(groups, first=predictions.index)
     partitions = make_partitions(groups, predictions.n_given, audit, predictions.kept)
     grouping = make_groups(partitions, len(predictions.codes), audit)
     problems = [
@@ -298,7 +303,7 @@ def partition_values(
     return make_partitions({name: values}, len(values), audit, counts=counts)[0]
 
 
-def audit_pairs(
+def audit_pair_sums(
     pairs: Any,
     partitions: Sequence[Partition],
     counts: IntArray,
@@ -309,7 +314,7 @@ def audit_pairs(
 
     Parameters
     ----------
-    pairs : PairSums
+    pairs : ScoreGroupSums
     partitions : list of Partition
         The groups of the combinations.
     counts : ndarray
@@ -352,7 +357,7 @@ def _list_group_combinations(grouping, pattern):
 
 def _build_calibration(events, grouping, audit, members):
     """Draw labels for all events, and build the result; `members` are the rows of groups."""
-    draws = draw_events(events, int(audit.n_resamples), audit.random_state)
+    draws = draw_event_statistics(events, int(audit.n_resamples), audit.random_state)
     rows: list[GroupRow] = []
     start = 0
     for event in events:

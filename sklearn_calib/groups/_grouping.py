@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_choice, check_count, check_level, is_number
-from .._kernels._float_order import keep_largest_per_key
+from .._argument_checks import check_choice, check_level, is_number, validate_count
+from .._kernels._float_order import keep_largest_value_per_cell
 from .._random import check_seed
 from .._show import make_printable
 from .._typing import AnyArray, IntArray, Multiclass, RandomStateLike
 from .._validation import (
+    convert_list_to_object_array,
     iter_named_columns,
     read_array,
     to_numpy_dates,
-    to_object_array,
 )
 from .._warnings import warn_calibration
 from ..exceptions import add_error_context, invalid_input
@@ -148,7 +148,7 @@ class AuditOptions(NamedTuple):
         """Reject options that are out of range."""
         check_seed(self.random_state)
         check_level(self.level)
-        check_count(
+        validate_count(
             self.n_resamples, "n_resamples", hint="Pass 999 for p-values down to 0.001"
         )
         check_choice(
@@ -157,8 +157,8 @@ class AuditOptions(NamedTuple):
             ("auto", "confidence", "classwise"),
             "See the user guide, Groups and fairness",
         )
-        check_count(self.n_bins, "n_bins", 2)
-        if check_count(self.depth, "depth") > 2:
+        validate_count(self.n_bins, "n_bins", 2)
+        if validate_count(self.depth, "depth") > 2:
             raise invalid_input(
                 expected="depth as 1 or 2",
                 got=repr(self.depth),
@@ -215,7 +215,7 @@ def make_groups(
     n = n if counts is None else int(counts.sum())
     sizes = [_count_group_sizes(partition, counts) for partition in partitions]
     for partition, group_sizes in zip(partitions, sizes, strict=True):
-        n_small += _collect_groups(
+        n_small += _append_groups_and_count_small(
             partition,
             group_sizes,
             n,
@@ -224,8 +224,8 @@ def make_groups(
             rows,
         )
     if options.depth == 2:
-        for partition, limit in _iter_intersections(partitions, sizes):
-            n_small += _collect_groups(
+        for partition, limit in _iter_intersections_and_limits(partitions, sizes):
+            n_small += _append_groups_and_count_small(
                 partition,
                 _count_group_sizes(partition, counts),
                 limit,
@@ -258,7 +258,9 @@ def _count_group_sizes(partition, counts=None):
     return sizes if counts is None else sizes.astype(np.int64)
 
 
-def _collect_groups(partition, group_sizes, limit, min_rows, names, rows):
+def _append_groups_and_count_small(
+    partition, group_sizes, limit, min_rows, names, rows
+):
     """Append groups to `names` and `rows`, and return the number of those that are too small.
 
     A group whose size is at the limit is left out: it has the same rows as a group that
@@ -277,7 +279,7 @@ def _collect_groups(partition, group_sizes, limit, min_rows, names, rows):
     return int(np.count_nonzero(is_proper_subset & (group_sizes < min_rows)))
 
 
-def _iter_intersections(partitions, sizes):
+def _iter_intersections_and_limits(partitions, sizes):
     """Iterate over the intersections of any two partitions, with the smaller of the two sizes."""
     for j, second in enumerate(partitions):
         for i, first in enumerate(partitions[:j]):
@@ -320,7 +322,7 @@ def _iter_partitions(groups, n_samples, options, selected, counts):
             yield _partition_mask(mask, number, n_samples, selected)
         return
     for name, column in iter_named_columns(groups):
-        values = read_array(to_object_array(column), "group values")
+        values = read_array(convert_list_to_object_array(column), "group values")
         if values.ndim != 1 or len(values) != n_samples:
             raise invalid_input(
                 expected=f"groups with one value for each of the {n_samples} rows",
@@ -368,7 +370,7 @@ def partition_column(
     name: str, values: AnyArray, options: AuditOptions, counts: IntArray | None = None
 ) -> Partition:
     """Return the groups of one column; each value stands for one row, or for `counts` rows."""
-    values, is_missing = _find_missing_values(values)
+    values, is_missing = _simplify_values_and_mark_missing(values)
     if values.dtype.kind == "V":
         raise invalid_input(
             expected="one value for each row",
@@ -391,18 +393,18 @@ def partition_column(
         group_by_value = slice(None)
         texts = [f"{name} = {_format_value(value)}" for value in distinct]
     elif is_ordered:
-        group_by_value, texts = _bin_values(
+        group_by_value, texts = _bin_values_and_name_bins(
             name, distinct, n_rows, options.n_bins, are_integers
         )
     else:
-        group_by_value, texts = _group_frequent_values(name, distinct, n_rows)
+        group_by_value, texts = _group_and_name_frequent_values(name, distinct, n_rows)
     # Rows without a value make a group of their own, the last one.
     groups = np.full(len(values), len(texts))
     groups[~is_missing] = np.arange(len(distinct))[group_by_value][codes]
     return Partition(groups, [*texts, f"{name} missing"])
 
 
-def _find_missing_values(values):
+def _simplify_values_and_mark_missing(values):
     """Return the values in the simplest dtype that holds them, and a mask of missing ones."""
     if values.dtype.kind in "fmM":
         # NaN, or NaT of times.
@@ -430,9 +432,9 @@ def _format_value(value):
     return text if text.strip() else repr(text)
 
 
-def _bin_values(name, distinct, n_rows, n_bins, are_integers):
+def _bin_values_and_name_bins(name, distinct, n_rows, n_bins, are_integers):
     """Assign values to quantile bins that end at values; equal values share a bin."""
-    values, n_rows, _ = keep_largest_per_key(distinct, n_rows)
+    values, n_rows, _ = keep_largest_value_per_cell(distinct, n_rows)
     cumulated_rows = np.cumsum(n_rows)
     quantiles = np.arange(1, n_bins) * cumulated_rows[-1] / n_bins
     ends = np.unique(np.searchsorted(cumulated_rows, quantiles))
@@ -459,7 +461,7 @@ def _format_short(value):
     return make_printable(value)
 
 
-def _group_frequent_values(name, distinct, n_rows):
+def _group_and_name_frequent_values(name, distinct, n_rows):
     """Make one group for each of the most frequent values, and one for all others."""
     frequent = np.sort(np.argsort(-n_rows, kind="stable")[:MAX_GROUPS_PER_COLUMN])
     group_by_value = np.full(len(distinct), MAX_GROUPS_PER_COLUMN)

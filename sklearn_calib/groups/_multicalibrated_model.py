@@ -11,7 +11,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._atomic import atomic_fit
+from .._atomic import replace_by_fitted_copy
 from .._show import make_printable, quote_text
 from .._simplex_array import stack_rows
 from .._sklearn_compat import safe_indexing
@@ -23,14 +23,14 @@ from ..classifiers import (
 )
 from ..exceptions import invalid_input
 from ..recalibrators import (
-    BoosterOptions,
+    BoosterOptionsMixin,
     MulticalibratedScores,
     check_cv_pairs,
     read_group_columns,
 )
 
 
-class MulticalibratedModel(BoosterOptions, BaseCalibratedClassifier):
+class MulticalibratedModel(BoosterOptionsMixin, BaseCalibratedClassifier):
     """A classifier whose probabilities are corrected to be right in many groups at once.
 
     `MulticalibratedScores` on rows that the classifier was not trained on, with the
@@ -117,7 +117,7 @@ class MulticalibratedModel(BoosterOptions, BaseCalibratedClassifier):
     # The correction is the only recalibration.
     recalibrator = "identity"
     _parameter_constraints: ClassVar = {
-        **BoosterOptions._parameter_constraints,
+        **BoosterOptionsMixin._parameter_constraints,
         "estimator": ESTIMATOR_CONSTRAINTS,
         "groups": [str, "array-like", Integral, callable],
         "response_method": [StrOptions({"auto", "decision_function", "predict_proba"})],
@@ -186,17 +186,19 @@ class MulticalibratedModel(BoosterOptions, BaseCalibratedClassifier):
         -------
         self : object
         """
-        with atomic_fit(self) as new:
+        with replace_by_fitted_copy(self) as new:
             context = new._make_context(X, y, sample_weight, fit_params)
             if isinstance(new.estimator, FrozenEstimator):
                 estimator = context.estimator
                 columns = context.all_columns
                 rows = context.all_rows
                 cv = new.cv
-                features = _choose_features(estimator, context.X, new.groups)
+                features = _drop_unfitted_group_columns(
+                    estimator, context.X, new.groups
+                )
                 scores = context.compute_scores(estimator, columns, features)
             else:
-                scores, rows, cv = new._predict_out_of_fold(context)
+                scores, rows, cv = new._get_held_out_scores_and_folds(context)
                 estimator, columns = context.fit_estimator(context.all_rows)
             table = select_group_columns(X, new.groups, len(context.y_encoded))
             correction = new._make_correction(cv)._fit_validated_groups(
@@ -224,15 +226,15 @@ class MulticalibratedModel(BoosterOptions, BaseCalibratedClassifier):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
-        features = _choose_features(self.estimator_, X, self.groups)
-        [(correction, scores)] = self._iter_scores(features)
+        features = _drop_unfitted_group_columns(self.estimator_, X, self.groups)
+        [(correction, scores)] = self._iter_recalibrators_and_scores(features)
         table = select_group_columns(X, self.groups, len(scores))
         return correction.predict_proba(scores, groups=table)
 
     @property
     def correction_(self) -> MulticalibratedScores:
         """Return the fitted correction."""
-        return self._get_only_pair("correction_").recalibrator
+        return self._get_only_calibrated_pair("correction_").recalibrator
 
     @property
     def n_rounds_(self) -> int:
@@ -260,7 +262,7 @@ class MulticalibratedModel(BoosterOptions, BaseCalibratedClassifier):
         params = {name: getattr(self, name) for name in names}
         return MulticalibratedScores(cv=cv, **params)
 
-    def _predict_out_of_fold(self, context):
+    def _get_held_out_scores_and_folds(self, context):
         """Return out-of-fold scores, their rows, and the folds of these."""
         cv = check_cv(self.cv, context.y_encoded, classifier=True)
         scores = []
@@ -286,7 +288,7 @@ class MulticalibratedModel(BoosterOptions, BaseCalibratedClassifier):
         return tags
 
 
-def _choose_features(estimator, X, groups):
+def _drop_unfitted_group_columns(estimator, X, groups):
     """Return X without columns of groups that a frozen estimator was fitted without."""
     if not isinstance(estimator, FrozenEstimator):
         return X

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._argument_checks import import_optional
-from .._show import Cell, RenderableMixin, Section, Table, make_printable
+from .._show import MarkedCell, RenderableMixin, Section, Table, make_printable
 from .._typing import AnyArray, DataFrame, FloatArray
 
 _MAX_SHOWN_GROUPS = 10
@@ -238,7 +238,7 @@ class GroupCalibration(RenderableMixin):
             ),
             _format_estimate(row.slope, row.slope_low, row.slope_high),
             f"{row.sigma:.2f}",
-            Cell(adjusted) if row.adjusted_p_value <= self.alpha else adjusted,
+            MarkedCell(adjusted) if row.adjusted_p_value <= self.alpha else adjusted,
         )
 
 

@@ -18,13 +18,13 @@ from ._classical import (
 from ._clusters import (
     ClusterSample as ClusterSample,
     add_cluster_ids,
+    compute_clustered_loss_interval,
     compute_clustered_sum_error,
-    compute_few_event_interval,
-    compute_loss_interval,
     compute_mean_loss_interval,
+    compute_rare_class_loss_interval,
     compute_small_sample_inflation,
-    depends_on_residuals,
-    warn_few_events,
+    depends_only_on_residuals,
+    warn_few_event_clusters,
 )
 from ._internal_result import (
     Instability as Instability,

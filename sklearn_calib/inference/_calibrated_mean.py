@@ -7,17 +7,17 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
-from .._argument_checks import check_count, check_level, is_number, is_scalar_equal
+from .._argument_checks import check_level, is_number, is_scalar_equal, validate_count
 from .._kernels._prediction_powered_mean import count_effective_clusters, sum_clusters
 from .._show import quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, RecalibratorLike
 from .._validation import (
     canonical_proba,
     canonical_weight,
-    check_column_owner,
-    check_same_index,
+    check_and_get_common_index,
     check_same_length,
-    is_missing,
+    check_single_column_class,
+    is_missing_or_infinite,
     read_array,
     read_labels,
     read_numbers,
@@ -35,7 +35,7 @@ from ._calibrated_mean_result import CalibratedMean, RowErrors, build_calibrated
 #: The default: a line, logistic if the outcome is a share.
 LINE_METHOD = "line"
 # More distinct labels are rejected if they exceed the number of labelled rows.
-_MAX_LABEL_VALUES = 20
+_MAX_DISTINCT_VERDICTS = 20
 
 
 class _MeanInput(NamedTuple):
@@ -82,10 +82,10 @@ _ONE_LABEL_HINT = "pass labels that are equal to it or not, y == label"
 def _encode_judge_scores(score, score_unlabelled, scale):
     """Read scores as numbers, or as codes of verdicts if they are text or booleans."""
     columns = [*map(_check_one_column, (score, score_unlabelled), _SCORE_ARGUMENTS)]
-    if any(_is_text(values) for values in columns if len(values)):
+    if any(_is_text_or_bool(values) for values in columns if len(values)):
         return _encode_verdicts(columns)
-    labelled = _check_finite(score, "score")
-    unlabelled = _check_finite(score_unlabelled, "score_unlabelled")
+    labelled = _read_finite_numbers(score, "score")
+    unlabelled = _read_finite_numbers(score_unlabelled, "score_unlabelled")
     number = np.concatenate([labelled, unlabelled])
     if scale is not None:
         low, high = _check_low_and_high(
@@ -110,7 +110,7 @@ def _check_one_column(values, name):
     return values
 
 
-def _check_finite(values, name):
+def _read_finite_numbers(values, name):
     """Return a column of scores as numbers; reject missing and infinite ones."""
     numbers = np.asarray(read_numbers(values, name), dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(numbers))
@@ -142,7 +142,7 @@ def _check_score_range(numbers, name, low, high):
         )
 
 
-def _is_text(values):
+def _is_text_or_bool(values):
     if values.dtype.kind == "O":
         return any(isinstance(value, str | bool | np.bool_) for value in values)
     return values.dtype.kind in "bUST"
@@ -155,7 +155,7 @@ def _encode_verdicts(columns):
     """
     for values, name in zip(columns, _SCORE_ARGUMENTS, strict=True):
         for row, value in enumerate(values.tolist()):
-            if is_missing(value):
+            if is_missing_or_infinite(value):
                 raise invalid_input(
                     expected=f"a verdict in every row of {name}",
                     got="none",
@@ -176,7 +176,7 @@ def _encode_verdicts(columns):
     names, codes = np.unique([str(value) for value in verdicts], return_inverse=True)
     n = len(labelled_scores)
     # More different texts than labels are free text or identifiers, not verdicts.
-    if len(names) > max(_MAX_LABEL_VALUES, n):
+    if len(names) > max(_MAX_DISTINCT_VERDICTS, n):
         raise invalid_input(
             expected="verdicts of some classes",
             got=f"{len(names)} different texts",
@@ -367,7 +367,7 @@ def calibrated_mean(
     (True, True)
     """
     check_level(level)
-    n_folds = check_count(cv, "cv", 2)
+    n_folds = validate_count(cv, "cv", 2)
     is_tuned = isinstance(power, str)
     is_valid = power == "auto" if is_tuned else is_number(power) and 0 <= power <= 1
     if not is_valid:
@@ -376,11 +376,11 @@ def calibrated_mean(
             got=repr(power),
             hint="0 is the labels alone",
         )
-    outcome, positive, is_share = _encode_outcome_labels(y, pos_label)
+    outcome, positive, is_share = _read_outcome_numbers(y, pos_label)
     scores = _encode_judge_scores(score, score_unlabelled, scale)
     check_same_length(outcome, scores.labelled_scores)
-    check_same_index(y, score, sample_weight, groups)
-    check_same_index(score_unlabelled, groups_unlabelled)
+    check_and_get_common_index(y, score, sample_weight, groups)
+    check_and_get_common_index(score_unlabelled, groups_unlabelled)
     if bounds is not None and positive is not None:
         raise invalid_combination(
             "bounds",
@@ -395,13 +395,13 @@ def calibrated_mean(
     _check_options(rows, limits, recalibrator)
     _warn_copied_scores(rows, y)
     pvalue = _test_random_labelling(rows)
-    if is_tuned and _is_map_useless(rows):
+    if is_tuned and _warn_if_map_useless(rows):
         is_tuned = False
         power = 0.0
     fixed_power = None if is_tuned else float(power)
     raw_mean = float("nan") if scores.number is None else float(scores.number.mean())
     return build_calibrated_mean(
-        _compute_errors(rows, recalibrator, n_folds, fixed_power),
+        _cross_fit_row_errors(rows, recalibrator, n_folds, fixed_power),
         float(np.average(outcome, weights=rows.weight)),
         level,
         "share" if is_share else "mean",
@@ -413,7 +413,7 @@ def calibrated_mean(
     )
 
 
-def _encode_outcome_labels(y, pos_label):
+def _read_outcome_numbers(y, pos_label):
     """Read labels as numbers, with the positive class, and whether the mean is a share."""
     with add_error_context("y"):
         labels = read_array(y, "labels")
@@ -456,7 +456,7 @@ def _encode_outcome_labels(y, pos_label):
                 got=f"one, {names[0]!r}",
                 hint="Name the class whose share it is with pos_label=",
             )
-        check_column_owner(codes, classes, "pos_label")
+        check_single_column_class(codes, classes, "pos_label")
         return codes.astype(np.float64), names[1], True
     if len(names) == 2 and pos_label not in names:
         raise invalid_input(
@@ -550,7 +550,7 @@ def _check_options(rows, limits, recalibrator):
         )
 
 
-def _is_map_useless(rows):
+def _warn_if_map_useless(rows):
     """Return whether scores cannot help, with a warning that gives the reason."""
     n = len(rows.outcome)
     units = rows.n_units
@@ -663,7 +663,7 @@ def _warn_copied_scores(rows, y):
         )
 
 
-def _compute_errors(rows, recalibrator, n_folds, power):
+def _cross_fit_row_errors(rows, recalibrator, n_folds, power):
     """Compute the errors of labels by row or cluster, and what the scores remove from them."""
     n = len(rows.outcome)
     total = rows.n_rows
@@ -707,7 +707,7 @@ def _cross_fit_map(rows, recalibrator, n_folds, weight_share):
     if recalibrator is None:
         centred = rows.number - rows.number.mean()
         return centred[:n], centred
-    fit_map = _make_map_function(rows, recalibrator)
+    fit_map = _make_score_mapper(rows, recalibrator)
     labelled_map = np.zeros(n)
     mean_map = np.zeros(total)
     folds = _assign_folds(rows, n_folds)
@@ -752,23 +752,23 @@ def _assign_folds(rows, n_folds):
 # -- maps from scores to expected labels, fitted to the labelled rows `train` --------------------
 
 
-def _make_map_function(rows, method):
+def _make_score_mapper(rows, method):
     """Return the function of labelled rows that fits the map of a method."""
     if rows.verdict is not None:
-        return partial(_average_verdicts, rows)
+        return partial(_average_labels_by_verdict, rows)
     are_binary = bool(np.isin(rows.outcome, (0, 1)).all())
     is_line = is_scalar_equal(method, LINE_METHOD)
     if is_line and not are_binary:
-        return partial(_fit_unless_constant, rows, _fit_line)
+        return partial(_map_scores_unless_constant, rows, _predict_by_least_squares)
     method = resolve_recalibrator("platt" if is_line else method)
     proba = _scores_to_proba(rows)
     fit = partial(
         _recalibrate_scores, method=method, proba=proba, are_binary=are_binary
     )
-    return partial(_fit_unless_constant, rows, fit)
+    return partial(_map_scores_unless_constant, rows, fit)
 
 
-def _average_verdicts(rows, train):
+def _average_labels_by_verdict(rows, train):
     """Compute the mean label of each verdict, shrunk by one row of the mean of all."""
     outcome = rows.outcome[train]
     weight = rows.weight[train]
@@ -781,7 +781,7 @@ def _average_verdicts(rows, train):
     return ((total + mean_label) / (mass + 1))[verdict]
 
 
-def _fit_unless_constant(rows, fit, train):
+def _map_scores_unless_constant(rows, fit, train):
     """Fit a map, or return the mean label if all labels or all scores are equal."""
     number = rows.number
     outcome = rows.outcome[train]
@@ -791,7 +791,7 @@ def _fit_unless_constant(rows, fit, train):
     return fit(number, train, outcome, weight)
 
 
-def _fit_line(number, train, outcome, weight):
+def _predict_by_least_squares(number, train, outcome, weight):
     """Fit a line by least squares."""
     x = number[train]
     mean_score = np.average(x, weights=weight)

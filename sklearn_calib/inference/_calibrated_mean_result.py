@@ -11,9 +11,9 @@ from .._kernels._prediction_powered_mean import (
     bound_unseen_square,
     choose_power_tuning,
     compute_error_sum_variance,
-    compute_fraction_intervals,
+    compute_plain_and_corrected_ends,
     count_equivalent_labels,
-    get_student_quantile,
+    get_two_sided_student_quantile,
     limit_width,
 )
 from .._show import RenderableMixin, Section, Table
@@ -251,7 +251,7 @@ class CalibratedMean(RenderableMixin):
             )
         rows = total
         half_width = (self.high - self.low) / 2
-        t = get_student_quantile(self._errors.n_effective, self.level)
+        t = get_two_sided_student_quantile(self._errors.n_effective, self.level)
         se = self.se
         if alone:
             half_width = (self.labels_high - self.labels_low) / 2
@@ -260,7 +260,7 @@ class CalibratedMean(RenderableMixin):
         excess = max(half_width - t * se, 0.0) * n
         # Student's quantile depends on the number of rows, so it is iterated.
         for _ in range(100):
-            quantile = get_student_quantile(rows * ratio, self.level)
+            quantile = get_two_sided_student_quantile(rows * ratio, self.level)
             se_allowed = max(width / 2 - excess / rows, 0.0) / quantile
             variance_left = se_allowed**2 - (
                 0 if alone else (label_variance - residual) / total
@@ -416,7 +416,7 @@ def _subtract_errors(first, second):
 
 def build_calibrated_mean(
     errors: RowErrors,
-    labels: float,
+    labels_estimate: float,
     level: float,
     outcome: str,
     *,
@@ -446,14 +446,14 @@ def build_calibrated_mean(
     if errors.is_tuned and not variance < label_variance:
         power = np.zeros_like(power)
         variance = label_variance
-    estimate = labels - float(errors.shifts @ power)
+    estimate = labels_estimate - float(errors.shifts @ power)
     if bounds is not None:
-        labels = min(max(labels, bounds[0]), bounds[1])
+        labels_estimate = min(max(labels_estimate, bounds[0]), bounds[1])
         estimate = min(max(estimate, bounds[0]), bounds[1])
-    t = get_student_quantile(n_effective, level)
+    t = get_two_sided_student_quantile(n_effective, level)
     if outcome == "share" or (bounds is not None and label_variance == 0):
         label_ends, ends = _compute_fraction_intervals(
-            labels,
+            labels_estimate,
             estimate,
             (label_variance, variance),
             errors,
@@ -469,7 +469,9 @@ def build_calibrated_mean(
             unseen_square = bound_unseen_square(label_errors, n_effective, n_rows)
             extra = t**2 / 2 * unseen_square
         limits = bounds or (-inf, inf)
-        label_ends = _bound_interval(labels, t * sqrt(label_variance + extra), limits)
+        label_ends = _bound_interval(
+            labels_estimate, t * sqrt(label_variance + extra), limits
+        )
         ends = _bound_interval(estimate, t * sqrt(variance + extra), limits)
         ends = limit_width(estimate, ends, label_ends[1] - label_ends[0])
     return CalibratedMean(
@@ -479,7 +481,7 @@ def build_calibrated_mean(
         se=sqrt(variance),
         low=float(ends[0]),
         high=float(ends[1]),
-        labels_estimate=labels,
+        labels_estimate=labels_estimate,
         labels_se=sqrt(label_variance),
         labels_low=float(label_ends[0]),
         labels_high=float(label_ends[1]),
@@ -499,11 +501,13 @@ def _bound_interval(middle, half_width, limits):
     return max(middle - half_width, limits[0]), min(middle + half_width, limits[1])
 
 
-def _compute_fraction_intervals(labels, estimate, variances, errors, level, bounds):
+def _compute_fraction_intervals(
+    labels_estimate, estimate, variances, errors, level, bounds
+):
     """Compute both intervals of a share, or of numbers scaled to their bounds."""
     low = bounds[0]
     span = bounds[1] - bounds[0]
-    label_share = (labels - low) / span
+    label_share = (labels_estimate - low) / span
     share = (estimate - low) / span
     label_variance, variance = (value / span**2 for value in variances)
     n_effective = errors.n_effective
@@ -513,12 +517,12 @@ def _compute_fraction_intervals(labels, estimate, variances, errors, level, boun
         n_effective,
         errors.n_labelled,
     )
-    intervals = compute_fraction_intervals(
+    intervals = compute_plain_and_corrected_ends(
         label_share,
         share,
         (label_variance, variance),
         rows,
         level,
-        get_student_quantile(n_effective, level),
+        get_two_sided_student_quantile(n_effective, level),
     )
     return tuple((low + span * ends[0], low + span * ends[1]) for ends in intervals)

@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_bool, check_choice, check_count, check_level
+from .._argument_checks import check_choice, check_level, validate_bool, validate_count
 from .._kernels import _classical_tests
-from .._kernels._binning import pool_equal_scores
+from .._kernels._binning import pool_equal_scores_to_rates
 from .._kernels._cluster_sums import run_score_test
 from .._kernels._log_odds import compute_finite_log_odds
 from .._kernels._polynomial_test import LogisticPolynomial, fit_polynomial
@@ -20,7 +20,7 @@ from ._clusters import (
     ClusteredLine,
     ClusterSample,
     validate_clustered_predictions,
-    warn_few_events,
+    warn_few_event_clusters,
 )
 from ._monte_carlo import MonteCarloResult
 
@@ -204,14 +204,14 @@ def hosmer_lemeshow_test(
     >>> hosmer_lemeshow_test(y, proba).pvalue < 0.001
     True
     """
-    n_resamples = check_count(n_resamples, "n_resamples")
+    n_resamples = validate_count(n_resamples, "n_resamples")
     check_seed(random_state)
     problem, predictions = _make_single_problem(
         (y_true, y_proba, None, labels, pos_label), groups, soft_labels
     )
-    n_parameters = check_count(n_parameters, "n_parameters", 0)
+    n_parameters = validate_count(n_parameters, "n_parameters", 0)
     lost_freedom = 0 if held_out else n_parameters
-    n_bins = check_count(n_bins, "n_bins", lost_freedom + 1, "Use more bins")
+    n_bins = validate_count(n_bins, "n_bins", lost_freedom + 1, "Use more bins")
     if predictions.clusters is not None:
         if lost_freedom:
             raise invalid_input(
@@ -221,7 +221,7 @@ def hosmer_lemeshow_test(
             )
 
         def compute_statistic(score, mass, hits, _):
-            return _classical_tests.compute_binned_chi_square(
+            return _classical_tests.compute_chi_square_and_bins(
                 score, mass, hits, n_bins
             )[0]
 
@@ -236,7 +236,7 @@ def hosmer_lemeshow_test(
             random_state,
             "hosmer_lemeshow_test",
         )
-    values, _, rows, event_rate = pool_equal_scores(
+    values, _, rows, event_rate = pool_equal_scores_to_rates(
         problem.score, problem.hit, np.ones(len(problem.hit))
     )
     statistics = _classical_tests.run_hosmer_lemeshow_test(
@@ -399,14 +399,14 @@ def cumulative_test(
     """
     laws = _classical_tests.SURVIVAL_FUNCTIONS
     check_choice("statistic", statistic, laws)
-    n_resamples = check_count(n_resamples, "n_resamples")
+    n_resamples = validate_count(n_resamples, "n_resamples")
     check_seed(random_state)
     problem, predictions = _make_single_problem(
         (y_true, y_proba, sample_weight, labels, pos_label), groups, soft_labels
     )
     if predictions.clusters is not None:
 
-        def measure_size(score, mass, hits, variance):
+        def compute_cumulative_statistic(score, mass, hits, variance):
             return _classical_tests.compute_path_statistic(
                 score, hits - mass * score, variance, statistic
             )
@@ -414,7 +414,7 @@ def cumulative_test(
         return _rank_among_draws(
             problem,
             predictions,
-            measure_size,
+            compute_cumulative_statistic,
             ClusterSample.draw_event_weights,
             n_resamples,
             random_state,
@@ -439,7 +439,7 @@ def _make_single_problem(arguments, groups, soft_labels, warn=True):
     )
     (problem,) = predictions.problems()
     if warn:
-        warn_few_events(predictions, problem)
+        warn_few_event_clusters(predictions, problem)
     return problem, predictions
 
 
@@ -449,7 +449,7 @@ def _draw_event_weights(sample, n_draws, rng):
     Residuals that only change sign are too coarse: a bin of few clusters would keep the
     size of its deviation.
     """
-    return [sample.draw_labels_by_votes(rng).weight[1::2] for _ in range(n_draws)]
+    return [sample.draw_dependent_labels(rng).weight[1::2] for _ in range(n_draws)]
 
 
 def _rank_among_draws(
@@ -619,7 +619,7 @@ def polynomial_test(
     >>> result.degree, result.pvalue < 0.001
     (1, True)
     """
-    held_out = check_bool(held_out, "held_out")
+    held_out = validate_bool(held_out, "held_out")
     predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
     (problem,) = predictions.problems()
     p = problem.score

@@ -19,25 +19,25 @@ from scipy.special import expit, gammaincinv, stdtrit
 
 from .._kernels._cells import find_cell_runs
 from .._kernels._cluster_sums import (
-    EventTotal,
-    average_clusters,
+    EventTotalTest,
     bound_within_cluster_covariance,
+    compute_cluster_mean_error_and_df,
     compute_expected_over_observed_squares,
-    compute_jackknife,
-    estimate_degrees_of_freedom,
+    compute_jackknife_errors_and_df,
+    estimate_df_and_variance_ratio,
     run_score_test,
 )
 from .._kernels._proportion import compute_exact_interval
-from .._random import draw_cluster_counts
+from .._random import draw_rescaled_cluster_counts
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from .._validation import check_same_index
+from .._validation import check_and_get_common_index
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..metrics import (
     BinaryProblem,
-    PooledPredictions,
     Predictions,
     ProperLoss,
+    ScorePooledRows,
     all_metrics,
     validate_predictions,
 )
@@ -45,7 +45,7 @@ from ..recalibrators import encode_groups
 
 MAX_CLUSTER_CELLS = 4096
 # Rows, or clusters, of the rarest class from which no gamma law is needed.
-MIN_RARE_CLASS_ROWS = 50
+MIN_COMMON_CLASS_ROWS = 50
 # A gamma law of a smaller skewness has the digits of a normal one.
 _MIN_SKEWNESS = 1e-4
 # The largest loss of this many rows states little about those of other rows.
@@ -81,7 +81,7 @@ def add_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predi
     """
     if groups is None and predictions.items is None:
         return predictions
-    check_same_index(groups, first=predictions.index)
+    check_and_get_common_index(groups, first=predictions.index)
     n = predictions.n_given
     # Soft labels repeat a row for each of its classes; these copies are one cluster.
     cluster_names = np.arange(n) if groups is None else encode_groups(groups, n)
@@ -104,7 +104,7 @@ def validate_clustered_predictions(
     return add_cluster_ids(predictions, groups)
 
 
-def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
+def warn_few_event_clusters(predictions: Predictions, problem: BinaryProblem) -> None:
     """Warn if too few clusters are expected to have an event, or to have none.
 
     The expectation is that of the predictions: the labels are what a test is about.
@@ -139,7 +139,7 @@ def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
         )
 
 
-def depends_on_residuals(name: str) -> bool:
+def depends_only_on_residuals(name: str) -> bool:
     """Return whether a measure is a calibration error or a proper loss.
 
     The lower distance is excluded: it moves predictions to frequencies between 0 and 1,
@@ -161,9 +161,9 @@ def compute_small_sample_inflation(
     """Return the factor by which an interval exceeds percentiles of few resampled clusters.
 
     It is Student's quantile over the normal one, times the factor by which the
-    jackknife's error is larger if sizes differ; see `estimate_degrees_of_freedom`.
+    jackknife's error is larger if sizes differ; see `estimate_df_and_variance_ratio`.
     """
-    degrees, ratio = estimate_degrees_of_freedom(np.bincount(groups, weight))
+    degrees, ratio = estimate_df_and_variance_ratio(np.bincount(groups, weight))
     tail = (1 + level) / 2
     # The bootstrap underestimates the variance of few clusters, and its percentiles are
     # those of a normal distribution; both are corrected.
@@ -172,7 +172,7 @@ def compute_small_sample_inflation(
 
 
 class _VotingItems(NamedTuple):
-    """Rows, or soft labels, that vote for their labels in `draw_labels_by_votes`."""
+    """Rows, or soft labels, that vote for their labels in `draw_dependent_labels`."""
 
     cell: IntArray
     weight: FloatArray
@@ -182,7 +182,7 @@ class _VotingItems(NamedTuple):
     follow_proba: float
 
 
-class ClusterSample(PooledPredictions):
+class ClusterSample(ScorePooledRows):
     """Rows of a two-class problem in clusters, which are resampled as a whole.
 
     Has the attributes and draws of `sklearn_calib.summary.CellSample`.
@@ -195,7 +195,7 @@ class ClusterSample(PooledPredictions):
     max_cells : int, default=4096
         Equal scores share a cell; of more different ones the narrowest intervals.
     items : ndarray of shape (n_samples,), intp, default=None
-        The soft label that each row is a part of, for `draw_labels_by_votes`.
+        The soft label that each row is a part of, for `draw_dependent_labels`.
 
     Attributes
     ----------
@@ -272,9 +272,9 @@ class ClusterSample(PooledPredictions):
     def draw_bootstrap_sample(self, rng: np.random.Generator) -> Predictions:
         """Draw clusters with replacement, which gives the cells other weights.
 
-        See `draw_cluster_counts`.
+        See `draw_rescaled_cluster_counts`.
         """
-        counts = draw_cluster_counts(self.n_clusters, rng)
+        counts = draw_rescaled_cluster_counts(self.n_clusters, rng)
         # Rounding can leave a sum of weights just below 0.
         weight = np.maximum(self.table.T @ counts, 0.0)
         return self.predictions.with_weight(weight)
@@ -301,7 +301,7 @@ class ClusterSample(PooledPredictions):
             Single ones may be below 0: they are for what is a function of the residuals
             of cells.
         """
-        (event_weight,) = self._flip_residual_signs(1, rng, law)
+        (event_weight,) = self._draw_sign_flipped_event_weights(1, rng, law)
         return self._replace_event_weight(event_weight)
 
     def _replace_event_weight(self, event_weight):
@@ -312,9 +312,9 @@ class ClusterSample(PooledPredictions):
 
     def draw_event_weights(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
-        return self._flip_residual_signs(n_draws, rng, None)
+        return self._draw_sign_flipped_event_weights(n_draws, rng, None)
 
-    def _flip_residual_signs(self, n_draws, rng, law):
+    def _draw_sign_flipped_event_weights(self, n_draws, rng, law):
         """Return the weight of label 1, (n_draws, n_cells), with a random sign per cluster."""
         # Residuals whose signs change (the wild bootstrap) keep their sizes, so they
         # are scaled to the variance of labels drawn from the law.
@@ -355,7 +355,7 @@ class ClusterSample(PooledPredictions):
             )
         )
 
-    def draw_labels_by_votes(self, rng: np.random.Generator) -> Predictions:
+    def draw_dependent_labels(self, rng: np.random.Generator) -> Predictions:
         """Draw labels of calibrated rows, for norms of bins, which ignore the sign.
 
         Two rows of a cluster follow one random number as often as gives the squared
@@ -499,14 +499,16 @@ def _count_effective_rows(frequency, residual, mass, squares, level):
     return np.minimum(n_rows, n_independent) * quantile_ratio**2
 
 
-def compute_loss_interval(
+def compute_clustered_loss_interval(
     losses: FloatArray,
     weight: FloatArray,
     groups: IntArray,
     level: float,
     limits: tuple[float, float],
 ) -> tuple[float, float]:
-    """Compute the interval of a mean loss of rows in clusters; see `average_clusters`.
+    """Compute the interval of a mean loss of rows in clusters.
+
+    See `compute_cluster_mean_error_and_df`.
 
     It is Student's interval of the logarithm of the mean less the smallest loss: the
     error of a mean of skewed losses rises with the mean, so an interval symmetric around
@@ -523,7 +525,7 @@ def compute_loss_interval(
     lowest, highest = limits
     totals = np.bincount(groups, weight * np.maximum(losses - lowest, 0.0))
     mass = np.bincount(groups, weight)
-    mean, error, degrees = average_clusters(totals, mass)
+    mean, error, degrees = compute_cluster_mean_error_and_df(totals, mass)
     if not error > 0:
         low = high = lowest + float(mean)
         return low, high
@@ -534,7 +536,7 @@ def compute_loss_interval(
     return float(low), float(min(high, highest))
 
 
-def compute_few_event_interval(
+def compute_rare_class_loss_interval(
     predictions: Predictions,
     compute_label_losses: Callable[[], FloatArray] | None,
     level: float,
@@ -582,11 +584,11 @@ def compute_few_event_interval(
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_calib.inference import compute_few_event_interval
+    >>> from sklearn_calib.inference import compute_rare_class_loss_interval
     >>> from sklearn_calib.metrics import BrierLoss, validate_predictions
     >>> predictions = validate_predictions([0] * 59 + [1], np.full(60, 0.05))
     >>> losses = BrierLoss().compute_label_losses(predictions.proba)
-    >>> ends = compute_few_event_interval(predictions, lambda: losses, 0.95)
+    >>> ends = compute_rare_class_loss_interval(predictions, lambda: losses, 0.95)
     >>> np.round(ends, 3).tolist()
     [0.004, 0.086]
     """
@@ -615,7 +617,7 @@ def compute_few_event_interval(
             ),
         )
     # With enough rows of every class the distribution of the mean is close to normal.
-    enough = min(MIN_RARE_CLASS_ROWS, 2 / 3 * n / n_classes)
+    enough = min(MIN_COMMON_CLASS_ROWS, 2 / 3 * n / n_classes)
     if compute_label_losses is None or fewest >= enough:
         return None
     losses = compute_label_losses()
@@ -684,17 +686,17 @@ def compute_mean_loss_interval(
     Parameters
     ----------
     predictions, level, counts
-        As in `compute_few_event_interval`.
+        As in `compute_rare_class_loss_interval`.
     loss : ProperLoss
 
     Returns
     -------
     found : tuple of str, float and float, or None
         "gamma" if a class is rare, "logarithm" of other rows in clusters
-        (`compute_loss_interval`), and None if the bootstrap is right.
+        (`compute_clustered_loss_interval`), and None if the bootstrap is right.
     """
     method = "gamma"
-    ends = compute_few_event_interval(
+    ends = compute_rare_class_loss_interval(
         predictions,
         partial(loss.compute_label_losses, predictions.proba),
         level,
@@ -705,7 +707,7 @@ def compute_mean_loss_interval(
             return None
         method = "logarithm"
         losses = loss.compute_row_losses(predictions.proba, predictions.codes)
-        ends = compute_loss_interval(
+        ends = compute_clustered_loss_interval(
             losses, predictions.weight, predictions.clusters, level, loss.range
         )
     low, high = np.clip(ends, *loss.range).tolist()
@@ -742,11 +744,11 @@ class ClusteredLine:
     def test_in_the_large(self, estimate: float) -> tuple[tuple[float, float], float]:
         """Compute the interval of calibration in the large, and the p-value of 0."""
 
-        def compute_expected(a):
+        def compute_expected_events(a):
             return np.bincount(self.groups, self.weight * expit(a + self.z))
 
         events = np.bincount(self.groups, self.weight * self.hit)
-        total = EventTotal(events, self.weight.sum(), compute_expected)
+        total = EventTotalTest(events, self.weight.sum(), compute_expected_events)
         interval = total.find_interval(estimate, self.level)
         pvalue = 2 * stats.norm.sf(abs(total.standardise_total(0.0)))
         return interval, float(pvalue)
@@ -754,7 +756,7 @@ class ClusteredLine:
     def compute_line_intervals(self, a: float, b: float) -> list[tuple[float, float]]:
         """Compute the intervals of intercept and slope around their estimates."""
         columns = np.column_stack([np.ones_like(self.z), self.z])
-        errors, freedom = compute_jackknife(
+        errors, freedom = compute_jackknife_errors_and_df(
             columns, a + b * self.z, self.hit, self.weight, self.groups
         )
         widths = stdtrit(freedom, (1 + self.level) / 2) * errors
@@ -765,16 +767,16 @@ class ClusteredLine:
 
     def compute_chi_squares(self, large: float) -> tuple[float, float]:
         """Score tests: of slope 1 given calibration in the large; of intercept 0 and slope 1."""
-        columns, *rows = self._make_score_columns(large)
+        columns, *rows = self._make_score_test_arguments(large)
         slope = run_score_test(columns[:, 1:], *rows)[0]
         return slope**2, self.test_line()[0]
 
     def test_line(self) -> tuple[float, float]:
         """Return (chi-square, p-value) of intercept 0 and slope 1."""
-        root, pvalue = run_score_test(*self._make_score_columns(0.0))
+        root, pvalue = run_score_test(*self._make_score_test_arguments(0.0))
         return root**2, pvalue
 
-    def _make_score_columns(self, a):
+    def _make_score_test_arguments(self, a):
         """Return columns uncorrelated at slope 1, and the other arguments of `run_score_test`."""
         mean = expit(a + self.z)
         variance = mean * (1 - mean)

@@ -15,8 +15,8 @@ from .._argument_checks import (
     is_number,
     unknown_name_error,
 )
-from .._kernels._batch_measures import SortedPredictions
-from .._kernels._logistic import compute_log_likelihood, fit_single_coefficient
+from .._kernels._batch_measures import SortedModelPredictions
+from .._kernels._logistic import compute_log_likelihood, fit_coefficient_and_likelihood
 from .._kernels._probability_floor import estimate_floor
 from .._show import RenderableMixin, Section, Table
 from .._simplex_array import compute_log_odds
@@ -251,8 +251,8 @@ class InternalValidation(RenderableMixin):
         tail = (1 - self.level) / 2
         low, high = np.quantile(models, [tail, 1 - tail], axis=0)
         outcome = (self.codes == column).astype(np.float64)
-        x, y = SortedPredictions(models, outcome).smooth_curves(self.weight)
-        model_curve = SortedPredictions(predicted[None], outcome)
+        x, y = SortedModelPredictions(models, outcome).smooth_curves(self.weight)
+        model_curve = SortedModelPredictions(predicted[None], outcome)
         (x0,), (y0,) = model_curve.smooth_curves(self.weight)
         changes_side = (models >= threshold) != (predicted >= threshold)
         return Instability(
@@ -379,7 +379,7 @@ class InternalValidation(RenderableMixin):
         if kind == "corrected":
             intercept, slope = self.line
         else:
-            intercept, slope = self._compute_heuristic_line(n_parameters)
+            intercept, slope = self._compute_heuristic_coefficients(n_parameters)
         if not (slope > 0 and isfinite(slope) and isfinite(intercept)):
             hint = "The model holds nothing for new rows: take fewer features, or more rows"
             if isnan(slope):
@@ -397,7 +397,7 @@ class InternalValidation(RenderableMixin):
             self.proba,
         )
 
-    def _compute_heuristic_line(self, n_parameters):
+    def _compute_heuristic_coefficients(self, n_parameters):
         """Return (intercept, slope) of the heuristic shrinkage."""
         if not (is_number(n_parameters) and n_parameters >= 0):
             raise invalid_input(
@@ -417,7 +417,9 @@ class InternalValidation(RenderableMixin):
             return 0.0, slope
         # The intercept keeps the mean prediction at the observed frequency.
         ones = np.ones_like(z)
-        intercept, _ = fit_single_coefficient(slope * z, ones, outcome, self.weight)
+        intercept, _ = fit_coefficient_and_likelihood(
+            slope * z, ones, outcome, self.weight
+        )
         return intercept, slope
 
     # -- as text -------------------------------------------------------------------------------

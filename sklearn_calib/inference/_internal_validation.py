@@ -8,10 +8,10 @@ from sklearn.utils import indexable
 
 from .._argument_checks import (
     check_choice,
-    check_count,
     check_jobs,
     check_level,
     unknown_name_error,
+    validate_count,
 )
 from .._kernels._batch_measures import MEASURE_METHODS
 from .._random import spawn_generators
@@ -19,7 +19,7 @@ from .._sklearn_compat import safe_split
 from .._typing import ArrayLike, Estimator, Features, RandomStateLike
 from .._validation import (
     canonical_weight,
-    check_same_index,
+    check_and_get_common_index,
     check_two_or_more_classes,
     read_labels,
 )
@@ -224,7 +224,7 @@ def internal_validation(
     """
     check_can_refit(estimator)
     _check_options(method, ci, level, keep_predictions, n_jobs)
-    n_resamples = check_count(n_resamples, "n_resamples", 2)
+    n_resamples = validate_count(n_resamples, "n_resamples", 2)
     X, predictions, group_codes = _read_validation_rows(
         estimator,
         X,
@@ -327,7 +327,7 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
 
 def _read_validation_rows(estimator, X, y, sample_weight, groups, pos_label):
     """Return rows of positive weight: features, `Predictions` without scores, and groups."""
-    check_same_index(X, y, sample_weight, groups)
+    check_and_get_common_index(X, y, sample_weight, groups)
     classes, codes = read_labels(y, input_name="y")
     check_two_or_more_classes(
         classes, "There is nothing to judge; check the selection of the rows"

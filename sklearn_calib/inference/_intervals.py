@@ -9,10 +9,10 @@ import numpy as np
 
 from .._argument_checks import (
     check_choice,
-    check_count,
     check_level,
     check_progress,
     unknown_name_error,
+    validate_count,
 )
 from .._count_weights import are_counts
 from .._kernels._binning import compute_cube_root_bin_count
@@ -24,14 +24,14 @@ from ..metrics import Measure, Predictions, all_metrics
 from ..recalibrators import fit_clone, predict_proba_aligned
 from ._clusters import (
     ClusterSample,
-    compute_few_event_interval,
     compute_mean_loss_interval,
+    compute_rare_class_loss_interval,
     compute_small_sample_inflation,
-    depends_on_residuals,
+    depends_only_on_residuals,
     validate_clustered_predictions,
 )
-from ._measure_forms import DRAW_FUNCTION_BY_MEASURE, evaluate_all_labels
-from ._monte_carlo import missing_scores_error
+from ._measure_forms import BATCH_EVALUATOR_BY_MEASURE, evaluate_population_value
+from ._monte_carlo import make_missing_scores_error
 from ._resampling import (
     pool_rows,
     simulate_batches,
@@ -43,7 +43,7 @@ from ._resampling import (
 # There are thousands of draws of the cells of a summary.
 MAX_SUMMARY_CELLS = 1024
 # Draws of rows cost more than those of the cells of a summary.
-_MAX_ROW_CELLS = 256
+_MAX_POOLED_ROW_CELLS = 256
 _INTERVAL_METHODS = ("auto", "bootstrap", "inversion")
 _OTHER_PACKAGES_MEASURES = (
     "auc",
@@ -265,7 +265,7 @@ def confidence_interval(
     function = _find_measure(measure)
     check_choice("method", method, _INTERVAL_METHODS)
     check_level(level)
-    n_resamples = check_count(n_resamples, "n_resamples", 2)
+    n_resamples = validate_count(n_resamples, "n_resamples", 2)
     check_progress(progress)
     _reject_isotonic_bootstrap(measure, method)
     sample = None
@@ -279,15 +279,17 @@ def confidence_interval(
             groups,
             soft_labels,
         )
-        sample_value, sample, options = _prepare_cell_sample(y_true, function, options)
+        sample_value, sample, options = _compute_value_and_cell_sample(
+            y_true, function, options
+        )
         predictions = sample.predictions
-        fit_rows, _ = sample.nonempty_entries
+        fit_rows, _ = sample.filled_predictions_and_squares
         # Weights that are not counts stand for as many rows as have their variance.
         rows_per_weight = sample.weight.sum() / sample.squares.sum()
         unit = 1.0 if are_counts(sample.weight) else rows_per_weight
     else:
         if y_proba is None:
-            raise missing_scores_error(y_true, "Pass it as y_true")
+            raise make_missing_scores_error(y_true, "Pass it as y_true")
         predictions = fit_rows = validate_clustered_predictions(
             y_true,
             y_proba,
@@ -328,11 +330,11 @@ def confidence_interval(
     if clusters is not None and method == "inversion":
         sample = _prepare_cluster_sample(predictions, function, options)
         predictions = sample.predictions
-        fit_rows, _ = sample.nonempty_entries
+        fit_rows, _ = sample.filled_predictions_and_squares
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     if method == "bootstrap":
         # This call only warns if a class has no rows.
-        compute_few_event_interval(predictions, None, level, counts)
+        compute_rare_class_loss_interval(predictions, None, level, counts)
         evaluate = partial(function.evaluate, **options)
         draw_options = draws | {"progress": progress}
         values = _bootstrap_values(
@@ -348,10 +350,10 @@ def confidence_interval(
         null_mean = None
     else:
         law = _estimate_label_distribution(fit_rows, recalibrator, unit, predictions)
-        observed, simulate = _make_simulation(
+        observed, simulate = _make_value_and_simulator(
             predictions, function, options, sample, draws
         )
-        measure_population = partial(evaluate_all_labels, function, **options)
+        measure_population = partial(evaluate_population_value, function, **options)
         has_confidence = "confidence" in function.spec.multiclass
         reads_top = has_confidence and "multiclass" not in options
         line = partial(
@@ -448,7 +450,7 @@ def is_summary(rows: object) -> bool:
     return hasattr(rows, "significant_bits")
 
 
-def _prepare_cell_sample(summary, function, options):
+def _compute_value_and_cell_sample(summary, function, options):
     """Return the measure, the cells to draw from, and the options for them."""
     name = function.spec.name
     is_multiclass = summary.classes is not None and len(summary.classes) > 2
@@ -472,7 +474,7 @@ def _prepare_cell_sample(summary, function, options):
 def _prepare_cluster_sample(predictions, function, options):
     """Return the cells of clusters to draw from, for a calibration error."""
     name = function.spec.name
-    is_valid = function.has_pos_label and depends_on_residuals(name)
+    is_valid = function.has_pos_label and depends_only_on_residuals(name)
     if options or not is_valid:
         raise invalid_input(
             expected="a calibration error with its default options, with groups",
@@ -483,10 +485,12 @@ def _prepare_cluster_sample(predictions, function, options):
     return ClusterSample(problem, predictions.clusters, MAX_SUMMARY_CELLS)
 
 
-def _estimate_label_distribution(predictions, recalibrator, unit=1.0, rows=None):
+def _estimate_label_distribution(
+    predictions, recalibrator, rows_per_weight=1.0, rows=None
+):
     """Recalibrate the probabilities of `rows` (None: of `predictions`).
 
-    The map is fitted to `predictions`. A weight of 1 stands for `unit` rows, so that a
+    The map is fitted to `predictions`. A weight of 1 stands for `rows_per_weight` rows, so that a
     common factor of all weights changes nothing, even in code that counts them.
     """
     numbers = np.arange(len(predictions.classes))
@@ -497,7 +501,7 @@ def _estimate_label_distribution(predictions, recalibrator, unit=1.0, rows=None)
     middle_row = weighted_rows[len(weighted_rows) // 2]
     fit_rows = np.append(weighted_rows, np.full_like(absent, middle_row))
     codes = np.append(predictions.codes[weighted_rows], absent)
-    weight = unit * predictions.weight[fit_rows]
+    weight = rows_per_weight * predictions.weight[fit_rows]
     # A law that is constant or smoothed serves as well, so warnings of the fit are not
     # shown.
     with ignore_calibration_warnings():
@@ -512,27 +516,29 @@ def _estimate_label_distribution(predictions, recalibrator, unit=1.0, rows=None)
     return predict_proba_aligned(fitted, rows.proba, numbers)
 
 
-def _make_simulation(predictions, function, options, sample, settings):
+def _make_value_and_simulator(predictions, function, options, sample, draw_options):
     """Return the value to compare with simulations, and the function that simulates them."""
     evaluate = partial(function.evaluate, **options)
     if sample is not None:
 
-        def simulate_from_cells(truth):
+        def simulate_values_from_cells(truth):
             draw = partial(sample.simulate_labels, law=truth[::2, 1])
-            return simulate_distribution(draw, evaluate, **settings)
+            return simulate_distribution(draw, evaluate, **draw_options)
 
-        return evaluate(predictions), simulate_from_cells
+        return evaluate(predictions), simulate_values_from_cells
     # Some measures have a form for many draws at once, on pooled cells, which is many
     # times faster.
-    evaluate_draws = DRAW_FUNCTION_BY_MEASURE.get(function.spec.name)
+    evaluate_draws = BATCH_EVALUATOR_BY_MEASURE.get(function.spec.name)
     pooled = None
     if evaluate_draws is not None and not options:
-        pooled = pool_rows(predictions, _MAX_ROW_CELLS, always=True)
+        pooled = pool_rows(predictions, _MAX_POOLED_ROW_CELLS, always=True)
     if pooled is None:
-        draw = partial(simulate_null_distribution, predictions, evaluate, **settings)
+        draw = partial(
+            simulate_null_distribution, predictions, evaluate, **draw_options
+        )
         return evaluate(predictions), lambda truth: draw(law=truth)
 
-    def draw_events(truth):
+    def simulate_values_in_batches(truth):
         rows = pooled.with_label_probabilities(truth)
         score = pooled.score
         mass = pooled.mass
@@ -540,9 +546,9 @@ def _make_simulation(predictions, function, options, sample, settings):
         def evaluate_batch(size, rng):
             return evaluate_draws(score, mass, rows.draw_event_weights(size, rng))
 
-        return simulate_batches(evaluate_batch, **settings)
+        return simulate_batches(evaluate_batch, **draw_options)
 
-    return evaluate(pooled.predictions), draw_events
+    return evaluate(pooled.predictions), simulate_values_in_batches
 
 
 def _invert_test(line, predictions, law, observed, tail, progress):
@@ -582,20 +588,20 @@ def _invert_test(line, predictions, law, observed, tail, progress):
     if low > 0:
         # A one-sided miscalibration has the same error with a smaller distance
         # elsewhere, so it can give a smaller lower end.
-        half_line = line(_keep_farther_half(predictions, law))
+        half_line = line(_restrict_law_to_farther_half(predictions, law))
         strength = half_line.find_smallest_strength(make_rejection(tail))
         low = min(low, half_line.compute_population_value(strength))
         # It holds tables as large as the predictions.
         del half_line
     # An unbiased estimate may be near 0, or below, although the truth is not.
     distance = max(observed, 0.1 / np.sqrt(len(law)))
-    shifted_proba = _shift_predictions(predictions, distance)
+    shifted_proba = _shift_proba_towards_frequency(predictions, distance)
     high = max(
         low,
         search_end(shaped_line, is_too_small),
         search_end(line(shifted_proba), is_too_small),
     )
-    null_mean = float(shaped_line.simulated(0.0).mean())
+    null_mean = float(shaped_line.simulate_values(0.0).mean())
     return low, min(max(low, estimate), high), high, null_mean
 
 
@@ -604,7 +610,7 @@ def _compute_monte_carlo_pvalue(as_extreme):
     return (1 + np.count_nonzero(as_extreme)) / (1 + len(as_extreme))
 
 
-def _keep_farther_half(predictions, law):
+def _restrict_law_to_farther_half(predictions, law):
     """Return the law on the half of the rows where it is farthest from the predictions.
 
     The noise of the other, calibrated half adds more to an estimate than it does if all
@@ -615,7 +621,7 @@ def _keep_farther_half(predictions, law):
     return np.where((distance >= np.median(distance))[:, None], law, proba)
 
 
-def _shift_predictions(predictions, distance):
+def _shift_proba_towards_frequency(predictions, distance):
     """Shift predictions by `distance` in the direction in which they are off on average."""
     proba = np.asarray(predictions.proba)
     weight = predictions.weight / predictions.weight.sum()
@@ -636,15 +642,15 @@ class _InterpolatedTruths:
     """
 
     def __init__(
-        self, predictions, evaluate_all_labels, simulate, law, reads_top=False
+        self, predictions, evaluate_population_value, simulate, law, reads_top=False
     ):
         self.predictions = predictions
-        self.evaluate_all_labels = evaluate_all_labels
+        self.evaluate_population_value = evaluate_population_value
         self.proba = np.asarray(predictions.proba)
         self.law = law
         self.reads_top = reads_top
         # Both searches begin with the same points, which are simulated only once.
-        self.simulated = cache(lambda t: simulate(self.compute_truth(t)))
+        self.simulate_values = cache(lambda t: simulate(self.compute_truth(t)))
 
     def compute_truth(self, t):
         truth = np.clip(self.proba + t * (self.law - self.proba), 0, None)
@@ -670,7 +676,7 @@ class _InterpolatedTruths:
         )
         # The copies of a row are one item, not additional rows.
         all_labels.items = np.tile(np.arange(n), k)
-        value = self.evaluate_all_labels(all_labels)
+        value = self.evaluate_population_value(all_labels)
         # A value that is 0 but for rounding is 0.
         return 0.0 if abs(value) < 1e-15 else float(value)
 
@@ -678,15 +684,15 @@ class _InterpolatedTruths:
         """Find the smallest t, to 2 %, that is large enough; else the largest one tried."""
         low = 0.0
         high = 1.0
-        if not too_small(self.simulated(low)):
+        if not too_small(self.simulate_values(low)):
             return 0.0
-        while high < _MAX_ERROR_STRENGTH and too_small(self.simulated(high)):
+        while high < _MAX_ERROR_STRENGTH and too_small(self.simulate_values(high)):
             low = high
             high = 2 * high
         # 2 % is below the Monte Carlo error of the p-values that are inverted.
         while high - low > 0.02 * max(high, 1.0):
             middle = (low + high) / 2
-            if too_small(self.simulated(middle)):
+            if too_small(self.simulate_values(middle)):
                 low = middle
             else:
                 high = middle

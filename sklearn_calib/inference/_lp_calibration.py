@@ -5,8 +5,8 @@ from typing import Literal
 import numpy as np
 from scipy.special import gammaln
 
-from .._argument_checks import check_between, check_count, check_level, is_number
-from .._kernels._level_sets import choose_n_levels, get_cell_tolerance
+from .._argument_checks import check_between, check_level, is_number, validate_count
+from .._kernels._level_sets import choose_n_levels, get_max_cell_error
 from .._typing import ArrayLike
 from ..exceptions import invalid_input
 from ..metrics import lp_calibration_error, validate_predictions
@@ -171,16 +171,16 @@ def binning_sample_size(
         )
     # A number of half precision would overflow below.
     delta = float(delta)
-    n_classes = check_count(n_classes, "n_classes", 2, "Change it")
+    n_classes = validate_count(n_classes, "n_classes", 2, "Change it")
     if n_bins is not None:
-        n_bins = check_count(n_bins, "n_bins")
+        n_bins = validate_count(n_bins, "n_bins")
     if method not in ("plugin", "paper"):
         raise invalid_input(
             expected="method 'plugin' or 'paper'",
             got=repr(method),
             hint="Choose one of them",
         )
-    beta = get_cell_tolerance(p, epsilon)
+    beta = get_max_cell_error(p, epsilon)
     if not beta > 1e-100:
         raise invalid_input(
             expected="p and epsilon whose number of rows can be written",

@@ -23,7 +23,7 @@ POPULATION_OPTIONS_BY_MEASURE: dict[str, dict[str, Any]] = {
 }
 
 
-def evaluate_all_labels(
+def evaluate_population_value(
     measure: Measure, predictions: Predictions, **options: Any
 ) -> float:
     """Return the measure of rows with every label, each weighted by its probability.
@@ -78,7 +78,7 @@ def _compute_smooth_errors(score, mass, events):
 #: problem: a function of the scores and masses of its cells, and of the weights of the
 #: events in each draw and cell, of shape (n_draws, n_cells). It takes the place of one
 #: call for each draw.
-DRAW_FUNCTION_BY_MEASURE: dict[
+BATCH_EVALUATOR_BY_MEASURE: dict[
     str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 ] = {
     "expected_calibration_error": _average_gaps,

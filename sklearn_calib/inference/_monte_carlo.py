@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .._argument_checks import check_count, is_scalar_equal, unknown_name_error
+from .._argument_checks import is_scalar_equal, unknown_name_error, validate_count
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import Measure, all_metrics
 from ._clusters import (
     ClusterSample,
-    depends_on_residuals,
+    depends_only_on_residuals,
     validate_clustered_predictions,
-    warn_few_events,
+    warn_few_event_clusters,
 )
 from ._resampling import pool_rows, simulate_if_calibrated
 
@@ -67,7 +67,7 @@ class MonteCarloResult:
         return cls(float(statistic), float(pvalue), null_distribution, name, ranked)
 
 
-def missing_scores_error(y_true: object, summary_hint: str) -> InvalidInputError:
+def make_missing_scores_error(y_true: object, summary_hint: str) -> InvalidInputError:
     """Return the error for labels without probabilities; a summary needs `summary_hint`."""
     got = "labels alone"
     hint = "Pass both"
@@ -209,8 +209,8 @@ def calibration_test(
     0.001
     """
     if y_proba is None:
-        raise missing_scores_error(y_true, "Call its method test")
-    n_resamples = check_count(
+        raise make_missing_scores_error(y_true, "Call its method test")
+    n_resamples = validate_count(
         n_resamples, "n_resamples", hint="Pass 999 for p-values down to 0.001"
     )
     predictions = validate_clustered_predictions(
@@ -222,7 +222,7 @@ def calibration_test(
         soft_labels=soft_labels,
         groups=groups,
     )
-    evaluate, name = _make_evaluation(predictions, statistic, options)
+    evaluate, name = _make_statistic_and_name(predictions, statistic, options)
     depends_on_cells = _depends_only_on_cells(predictions, name, statistic, options)
     sample: Any = None
     draw = None
@@ -232,7 +232,7 @@ def calibration_test(
         if depends_on_cells:
             sample = pool_rows(predictions)
     else:
-        if not (depends_on_cells and depends_on_residuals(name)):
+        if not (depends_on_cells and depends_only_on_residuals(name)):
             raise invalid_input(
                 expected=(
                     "a calibration error or a proper loss with its default options, with "
@@ -242,12 +242,12 @@ def calibration_test(
                 hint="Leave groups or options out",
             )
         (problem,) = predictions.problems()
-        warn_few_events(predictions, problem)
+        warn_few_event_clusters(predictions, problem)
         # Copies of an item of soft labels change their labels together.
         items = None if predictions.items is None else predictions.items[problem.rows]
         sample = ClusterSample(problem, predictions.clusters, items=items)
         # A change of sign of a cluster leaves the absolute value of its bin as it is.
-        draw = sample.draw_labels_by_votes if name in _BIN_MEASURES else None
+        draw = sample.draw_dependent_labels if name in _BIN_MEASURES else None
     observed, ranked, null_values = simulate_if_calibrated(
         predictions,
         sample,
@@ -270,7 +270,7 @@ def _depends_only_on_cells(predictions, name, statistic, options):
     return len(predictions.classes) == 2 or measure.has_pos_label
 
 
-def _make_evaluation(predictions, statistic, options):
+def _make_statistic_and_name(predictions, statistic, options):
     """Return a function of predictions, larger for worse calibration, and its name."""
     measure = statistic
     if not callable(statistic):

@@ -9,17 +9,17 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import t
 
-from .._argument_checks import check_choice, check_count, check_level
-from .._kernels._cluster_sums import average_clusters
-from .._kernels._exact_sums import SUM_FRACTION_BITS, add_sums
+from .._argument_checks import check_choice, check_level, validate_count
+from .._kernels._cluster_sums import compute_cluster_mean_error_and_df
+from .._kernels._exact_sums import SUM_FRACTION_BITS, add_sum_lists
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
-from .._validation import check_same_index, check_weights, read_numbers
+from .._validation import check_and_get_common_index, check_weights, read_numbers
 from ..exceptions import invalid_input
 from ..metrics import all_metrics, validate_predictions
 from ..recalibrators import encode_groups
 from ._clusters import (
     add_cluster_ids,
-    compute_few_event_interval,
+    compute_rare_class_loss_interval,
     compute_small_sample_inflation,
 )
 from ._intervals import confidence_interval, is_calibration_error, is_summary
@@ -131,9 +131,9 @@ class PairedLosses:
             Losses that are not finite, other lengths, invalid weights, or groups of
             some blocks only. Nothing is added then.
         """
-        from .._kernels._exact_sums_compiled import sum_exactly
+        from .._kernels._exact_sums_compiled import sum_to_exact_integers
 
-        check_same_index(first, second, sample_weight, groups)
+        check_and_get_common_index(first, second, sample_weight, groups)
         first_loss = read_numbers(first, "losses").astype(np.float64)
         second_loss = read_numbers(second, "losses").astype(np.float64)
         shapes = [first_loss.shape, second_loss.shape]
@@ -164,7 +164,7 @@ class PairedLosses:
             # Sums of blocks are exact, so the result does not depend on the size of the
             # blocks.
             squares = np.square(change, out=change)
-            sums = sum_exactly(np.array([first_loss, second_loss, squares]))
+            sums = sum_to_exact_integers(np.array([first_loss, second_loss, squares]))
             n = len(first_loss) << SUM_FRACTION_BITS
             sums = [n, n, sums[0], sums[1], sums[1] - sums[0], sums[2]]
         else:
@@ -177,8 +177,8 @@ class PairedLosses:
                 square * change,
                 square * change**2,
             ]
-            sums = sum_exactly(np.array(terms))
-        self._sums = add_sums(self._sums, sums)
+            sums = sum_to_exact_integers(np.array(terms))
+        self._sums = add_sum_lists(self._sums, sums)
         self.n_samples += len(first_loss)
         return self
 
@@ -278,7 +278,7 @@ class PairedLosses:
                 got=f"{n}",
                 hint="Pass one value for each question, say",
             )
-        _, error, degrees = average_clusters(change, mass)
+        _, error, degrees = compute_cluster_mean_error_and_df(change, mass)
         return float(t.ppf((1 + level) / 2, degrees) * error)
 
 
@@ -387,7 +387,7 @@ def paired_difference(
     measures = all_metrics()
     check_choice("a measure", measure, ["accuracy", *measures], "See the list")
     check_level(level)
-    n_resamples = check_count(n_resamples, "n_resamples", 2)
+    n_resamples = validate_count(n_resamples, "n_resamples", 2)
     probas = first_proba, second_proba
     draws: dict[str, Any] = {
         "n_resamples": n_resamples,
@@ -454,7 +454,7 @@ def _compare_losses(measure, loss, first, second, level):
 
     # The normal interval is too short if the loss depends on a few rows of a rare
     # class.
-    ends = compute_few_event_interval(first, compute_loss_changes, level)
+    ends = compute_rare_class_loss_interval(first, compute_loss_changes, level)
     if ends is None:
         return normal
     low = min(ends[0], normal.low)

@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from .._argument_checks import check_count
+from .._argument_checks import validate_count
 from .._kernels._score_mixture import RankedScores
 from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._validation import (
-    check_column_owner,
-    check_same_index,
+    assign_single_column_to_class,
+    check_and_get_common_index,
     check_same_length,
+    check_single_column_class,
     find_positive_index,
-    orient_single_column,
     read_labels,
     read_proba,
     reorder_columns,
@@ -137,7 +137,7 @@ def prior_shift_test(
     >>> prior_shift_test(p[source], y[source], p[~source] ** 2).pvalue < 0.05  # other scores
     True
     """
-    n_resamples = check_count(
+    n_resamples = validate_count(
         n_resamples, "n_resamples", hint="Pass 999 for p-values down to 0.001"
     )
     classes, codes = read_labels(y, input_name="y")
@@ -150,16 +150,16 @@ def prior_shift_test(
             got=f"{len(classes)} classes, {classes[:10].tolist()}",
             hint="Every class needs a labelled row",
         )
-    check_same_index(proba_source, y)
+    check_and_get_common_index(proba_source, y)
     source = reorder_columns(source, proba_source, classes)
     target = read_proba(proba_target, n_classes=k, input_name="proba_target")
     target = reorder_columns(target, proba_target, classes)
     positive = find_positive_index(classes, pos_label)
     if pos_label is None:
-        check_column_owner(proba_source, classes, "pos_label")
-        check_column_owner(proba_target, classes, "pos_label")
-    source = orient_single_column(source, proba_source, positive)
-    target = orient_single_column(target, proba_target, positive)
+        check_single_column_class(proba_source, classes, "pos_label")
+        check_single_column_class(proba_target, classes, "pos_label")
+    source = assign_single_column_to_class(source, proba_source, positive)
+    target = assign_single_column_to_class(target, proba_target, positive)
     n_source = len(source)
     n_target = len(target)
     all_scores = np.vstack([source, target])

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._clone import clone_by_value
+from .._clone import clone_comparing_by_value
 from .._group_folds import FastStratifiedGroupKFold
 from .._kernels._batch_measures import MEASURE_RANGES, compute_batch_measures
 from .._sklearn_compat import routing_enabled, safe_split
@@ -87,7 +87,9 @@ class RepeatedFits:
         # An estimator that divides groups itself needs no folds from here.
         self._folds = None
         if groups is None or _find_fit_argument(estimator, "groups") is None:
-            self._folds = _assign_copy_folds(estimator, self.codes, groups)
+            self._folds = _find_cv_parameter_and_copy_folds(
+                estimator, self.codes, groups
+            )
 
     def _collect_metadata(self):
         """Return the metadata of fit, by argument name, with one entry per row."""
@@ -110,11 +112,11 @@ class RepeatedFits:
                 metadata[name] = self.groups
         return metadata
 
-    def fit(self, rows: IntArray, *, copies: bool = False) -> Estimator:
-        """Fit a clone on these rows; `copies` marks rows that may be repeated."""
-        fitted = clone_by_value(self.estimator)
+    def fit(self, rows: IntArray, *, has_copies: bool = False) -> Estimator:
+        """Fit a clone on these rows; `has_copies` marks rows that may be repeated."""
+        fitted = clone_comparing_by_value(self.estimator)
         # Copies of a row must be in one fold of an inner cross-validation.
-        if copies and self._folds is not None:
+        if has_copies and self._folds is not None:
             name, fold = self._folds
             fitted.set_params(**{name: PredefinedSplit(fold[rows])})
         features = self._select_features(rows)
@@ -158,7 +160,7 @@ class RepeatedFits:
             # A model without one of the classes has another number of columns.
             if np.bincount(self.codes[rows], minlength=len(self.classes)).all():
                 count = np.bincount(rows, minlength=len(self.codes)).astype(np.float64)
-                fitted = self.fit(rows, copies=True)
+                fitted = self.fit(rows, has_copies=True)
                 return Refit(self.predict_all_rows(fitted, rows), count, redrawn)
         raise invalid_input(
             expected="rows of each class in a bootstrap sample",
@@ -305,7 +307,7 @@ def _find_fit_argument(estimator, name):
     return None if inner_name is None else _find_fit_argument(inner_name, name)
 
 
-def _assign_copy_folds(estimator, codes, groups):
+def _find_cv_parameter_and_copy_folds(estimator, codes, groups):
     """Return (parameter, fold of each row) of estimators with a numbered `cv`.
 
     They keep the copies of a row, or of a group, in a bootstrap sample in one fold: a
@@ -342,8 +344,8 @@ MEASURES_WITHOUT_NULL_VALUE = ("O/E", "calibration in the large", "intercept")
 # The measure whose relative overfitting stands in for that of the target measures.
 LOSS_MEASURE = "log loss"
 # The largest task: so many models, or so many predictions of them.
-MODELS_PER_TASK = 25
-PREDICTIONS_PER_TASK = 1 << 22
+MAX_MODELS_PER_TASK = 25
+MAX_PREDICTIONS_PER_TASK = 1 << 22
 _NAN = float("nan")
 
 
@@ -470,7 +472,7 @@ def evaluate_resampled_fits(
     evaluator: RefitEvaluator,
     rngs: Sequence[Any],
     method: str,
-    keep: bool,
+    keep_predictions: bool,
     n_jobs: int | None,
 ) -> ResampledMeasures:
     """Fit and judge one model for each generator."""
@@ -478,19 +480,21 @@ def evaluate_resampled_fits(
     # The number of probabilities that one model predicts.
     n_entries = len(refits.codes) * len(refits.classes)
     # Tasks are large enough to pay for their start, and small enough for memory.
-    n_models = max(1, min(MODELS_PER_TASK, PREDICTIONS_PER_TASK // n_entries))
+    n_models = max(1, min(MAX_MODELS_PER_TASK, MAX_PREDICTIONS_PER_TASK // n_entries))
     batches = [
         rngs[start : start + n_models] for start in range(0, len(rngs), n_models)
     ]
     results = Parallel(n_jobs=n_jobs)(
-        delayed(_evaluate_fits)(refits, evaluator, batch, evaluated_rows, keep)
+        delayed(_evaluate_fits)(
+            refits, evaluator, batch, evaluated_rows, keep_predictions
+        )
         for batch in batches
     )
     batch_values, predictions, n_redrawn, caught_warnings = zip(*results, strict=True)
     _emit_unique_warnings(caught_warnings, len(rngs))
     values = np.concatenate(batch_values, axis=2)
     values_by_rows = dict(zip(evaluated_rows, values, strict=True))
-    models = np.concatenate(predictions) if keep else None
+    models = np.concatenate(predictions) if keep_predictions else None
     return ResampledMeasures(values_by_rows, models, sum(n_redrawn))
 
 
@@ -507,7 +511,7 @@ _WEIGHT_FUNCTION_BY_ROWS: dict[str, Callable[[FloatArray, FloatArray], FloatArra
 }
 
 
-def _evaluate_fits(refits, evaluator, rngs, evaluated_rows, keep):
+def _evaluate_fits(refits, evaluator, rngs, evaluated_rows, keep_predictions):
     """Fit and judge a model per generator: (values, predictions, n_redrawn, warnings).
 
     `values` has shape (rows that are judged, measures, models).
@@ -532,7 +536,7 @@ def _evaluate_fits(refits, evaluator, rngs, evaluated_rows, keep):
     n_redrawn = sum(fit.n_redrawn for fit in refitted)
     return (
         values,
-        predicted.astype(np.float32) if keep else None,
+        predicted.astype(np.float32) if keep_predictions else None,
         n_redrawn,
         caught_warnings,
     )

@@ -12,8 +12,8 @@ from .._kernels._cells import find_cell_runs
 from .._random import (
     CellBinomialSampler,
     cumulate_proba,
-    draw_cluster_counts,
     draw_labels,
+    draw_rescaled_cluster_counts,
     draw_row_counts,
     spawn_generators,
 )
@@ -88,16 +88,16 @@ def simulate_bootstrap_distribution(
     """
     n_groups = 0 if groups is None else int(groups.max()) + 1
 
-    def draw_multiplicities(rng):
+    def draw_bootstrap_predictions(rng):
         # Multiplicities as weights: rows need not be copied or sorted again.
         if groups is None:
             counts = draw_row_counts(len(predictions.codes), rng)
         else:
-            counts = draw_cluster_counts(n_groups, rng)[groups]
+            counts = draw_rescaled_cluster_counts(n_groups, rng)[groups]
         return predictions.with_weight(predictions.weight * counts)
 
     return simulate_distribution(
-        draw_multiplicities,
+        draw_bootstrap_predictions,
         evaluate,
         n_resamples,
         random_state,
@@ -226,7 +226,7 @@ class PooledRows:
     """Rows of two classes in cells of nearly equal probability.
 
     The rows are known, so labels are drawn with the chance of each row.
-    `PooledPredictions` know cells alone, and draw with the mean chance of a cell.
+    `ScorePooledRows` know cells alone, and draw with the mean chance of a cell.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ class PooledRows:
         event_proba = law[self._proba_index]
         rows = self._rows.rows
         # Labels of unweighted cells are binomial with the mean chance of the cell.
-        is_binomial = self._weight is None and not self._rows.few
+        is_binomial = self._weight is None and not self._rows.has_few_rows_per_cell
         if is_binomial:
             event_proba = np.add.reduceat(event_proba, self._starts) / rows
         redistributed._rows = CellBinomialSampler(

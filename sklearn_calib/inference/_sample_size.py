@@ -16,7 +16,7 @@ from .._argument_checks import (
 from .._kernels._detectable_error import DetectableErrors
 from .._show import RenderableMixin, Section, Table
 from .._typing import ArrayLike, DataFrame, FloatArray
-from .._validation import canonical_weight, check_same_index, read_proba
+from .._validation import canonical_weight, check_and_get_common_index, read_proba
 from ..exceptions import invalid_input
 
 _LINEAR_PREDICTOR_HINT = ", or say their law by linear_predictor=(mean, deviation)"
@@ -296,7 +296,7 @@ def validation_sample_size(
     if slope_width is not None:
         # Symmetric intervals have the width 2 z se.
         se = slope_width / (2 * z)
-        rows = law.compute_slope_variance() / se**2
+        rows = law.compute_slope_variance_times_rows() / se**2
         rows_by_target.append(("calibration slope", 1.0, slope_width, se, rows))
     if c_width is not None:
         se = c_width / (2 * z)
@@ -305,12 +305,12 @@ def validation_sample_size(
     if threshold is not None:
         se = net_benefit_width / (2 * z)
         t = float(threshold)
-        value, variance = law.compute_net_benefit(t, phi)
+        value, variance = law.compute_net_benefit_over_prevalence(t, phi)
         name = f"net benefit at {t:.4g}"
         rows = variance / se**2
         rows_by_target.append((name, value, net_benefit_width, se, rows))
     if error is not None:
-        rows_by_target += _iter_error_targets(law, error)
+        rows_by_target += _iter_error_target_rows(law, error)
     if not rows_by_target:
         raise invalid_input(
             expected="at least one target",
@@ -353,7 +353,7 @@ class _ScoreDistribution(NamedTuple):
         non_events_below = np.cumsum(non_events) - non_events / 2
         return float(events @ non_events_below / (events.sum() * non_events.sum()))
 
-    def compute_slope_variance(self) -> float:
+    def compute_slope_variance_times_rows(self) -> float:
         """Compute the variance of the slope, times the number of rows."""
         information = self.weight * self.p * (1 - self.p)
         # Entries of the Fisher information of intercept and slope; the variance of the
@@ -363,7 +363,9 @@ class _ScoreDistribution(NamedTuple):
         ab = information @ self.z
         return float(a / (a * b - ab**2))
 
-    def compute_net_benefit(self, t: float, phi: float) -> tuple[float, float]:
+    def compute_net_benefit_over_prevalence(
+        self, t: float, phi: float
+    ) -> tuple[float, float]:
         """Compute the net benefit at t over phi, and its variance times the number of rows."""
         acted_share = (self.p >= t).astype(float)
         # A grid point stands for an interval, so the one next to the threshold is counted
@@ -447,7 +449,7 @@ def _make_sample_distribution(y_proba, sample_weight):
             got=f"{proba.shape[1]} columns",
             hint="Pass the column of one class, proba[:, c], or the largest of each row",
         )
-    check_same_index(y_proba, sample_weight)
+    check_and_get_common_index(y_proba, sample_weight)
     weight = canonical_weight(sample_weight, len(proba))
     has_weight = weight > 0
     p = np.asarray(proba)[has_weight, 1]
@@ -490,7 +492,7 @@ def _count_rows_for_c_statistic(c, phi, se):
     return max(half + sqrt(max(half**2 + scale * (1 - slope), 0.0)), 2.0)
 
 
-def _iter_error_targets(law, error):
+def _iter_error_target_rows(law, error):
     """Iterate over (target, size, None, None, rows) of mean errors to be detected."""
     sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
     for size in sizes:
@@ -502,9 +504,9 @@ def _iter_error_targets(law, error):
             expected="an error strictly between 0 and 0.5",
             hint="Write 0.02 for 2 percentage points",
         )
-    errors = DetectableErrors(*_pool_scores(law))
+    errors = DetectableErrors(*_pool_law_into_cells(law))
     for size in map(float, sizes):
-        rows = errors.count_rows(size)
+        rows = errors.count_rows_to_detect(size)
         if rows is None:
             raise invalid_input(
                 expected="an error that some 1e12 rows of such predictions would show",
@@ -514,7 +516,7 @@ def _iter_error_targets(law, error):
         yield f"error of {size:.4g}", size, None, None, max(rows, 2.0)
 
 
-def _pool_scores(law):
+def _pool_law_into_cells(law):
     """Pool scores, shares and log-odds in at most 512 cells of equal weight."""
     cell = (np.cumsum(law.weight) * N_POWER_CELLS).astype(int)
     cell = np.minimum(cell, N_POWER_CELLS - 1)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
-from .._argument_checks import check_between, check_choice, check_count, is_number
+from .._argument_checks import check_between, check_choice, is_number, validate_count
 from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..exceptions import invalid_input
@@ -145,8 +145,8 @@ class CalibrationTester(BaseEstimator):
             Parameters out of range, fewer rows than parts, or invalid scores, labels or
             weights; see `canonical_proba`.
         """
-        required, margin = self._compute_required_rows()
-        if not check_count(self.n_parts, "n_parts") % 2:
+        required, margin = self._compute_required_rows_and_margin()
+        if not validate_count(self.n_parts, "n_parts") % 2:
             raise invalid_input(
                 expected="an odd n_parts >= 1",
                 got=repr(self.n_parts),
@@ -221,9 +221,9 @@ class CalibrationTester(BaseEstimator):
         >>> CalibrationTester(epsilon=0.1, tolerance=0.05, method="distance").sample_size()
         19403
         """
-        return self._compute_required_rows()[0]
+        return self._compute_required_rows_and_margin()[0]
 
-    def _compute_required_rows(self):
+    def _compute_required_rows_and_margin(self):
         """Return the rows for the verdict, and how far both kinds are from the threshold."""
         check_choice("method", self.method, _STATISTIC_AND_SCALES_BY_METHOD)
         tolerance = self.tolerance

@@ -11,15 +11,15 @@ from scipy import special, stats
 
 from .._argument_checks import (
     check_choice,
-    check_count,
     check_level,
     import_optional,
     is_scalar_equal,
     unknown_name_error,
+    validate_count,
 )
 from .._kernels import _logistic as logistic
 from .._kernels._classical_tests import run_spiegelhalter_test
-from .._kernels._cluster_sums import compute_oe_ratio_interval
+from .._kernels._cluster_sums import compute_oe_interval_and_z
 from .._kernels._log_odds import compute_finite_log_odds
 from .._kernels._proportion import compute_exact_interval
 from .._show import RenderableMixin, Section, Table
@@ -40,7 +40,7 @@ from ._clusters import (
     ClusteredLine,
     ClusterSample,
     validate_clustered_predictions,
-    warn_few_events,
+    warn_few_event_clusters,
 )
 from ._monte_carlo import MonteCarloResult
 from ._resampling import pool_rows, simulate_if_calibrated
@@ -371,7 +371,7 @@ def validation_summary(
     """
     check_level(level)
     check_choice("ci", ci, ("profile", "wald", "sandwich"))
-    n_resamples = check_count(
+    n_resamples = validate_count(
         n_resamples, "n_resamples", hint="An ICI says nothing without its draws"
     )
     predictions = validate_clustered_predictions(
@@ -409,7 +409,7 @@ def validation_summary(
                     got=f"{ids.max() + 1} ({problem.title})",
                     hint="More clusters are needed, not more rows",
                 )
-            warn_few_events(predictions, problem)
+            warn_few_event_clusters(predictions, problem)
         # Only ratios matter, and the squares of these weights are finite.
         weight = problem.weight / problem.weight.max()
         # Each problem is one of two classes from here on.
@@ -454,7 +454,7 @@ def _make_oe_rows(problem, weight, level, groups=None):
     if groups is not None:
         events = np.bincount(groups, weight * outcome)
         expected_events = np.bincount(groups, weight * p)
-        low, high, z = compute_oe_ratio_interval(events, expected_events, total, level)
+        low, high, z = compute_oe_interval_and_z(events, expected_events, total, level)
         pvalue = float(2 * stats.norm.sf(abs(z)))
     else:
         # The number of equally weighted rows with the same variance.
@@ -485,7 +485,7 @@ class _RecalibrationLines:
         self.ci = ci
         self.ones = np.ones_like(self.z)
         # All predictions are 0 or 1, and right.
-        self.is_certain = bool((problem.score == problem.hit).all())
+        self.is_certain_and_right = bool((problem.score == problem.hit).all())
         self.columns = np.column_stack([self.ones, self.z])
         # The profile interval: twice the log-likelihood falls by at most this quantile
         # (Wilks).
@@ -519,13 +519,13 @@ class _RecalibrationLines:
         start = logistic.compute_log_likelihood(self.z, self.hit, self.weight)
         # All predictions are 0 or 1 and right: the likelihood is 1 for every slope
         # above 0, and for any intercept.
-        if self.is_certain:
-            return [missing, *self._estimate_line(start, 0.0, start)]
+        if self.is_certain_and_right:
+            return [missing, *self._estimate_line_rows(start, 0.0, start)]
         # Calibration in the large: the slope is fixed at 1.
-        large, top = logistic.fit_single_coefficient(
+        large, top = logistic.fit_coefficient_and_likelihood(
             self.z, self.ones, self.hit, self.weight
         )
-        shift_test = self._test_in_the_large(large, top, 2 * (top - start))
+        shift_test = self._estimate_in_the_large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
             warn_calibration(
                 expected="at least two different predictions",
@@ -534,55 +534,72 @@ class _RecalibrationLines:
                 estimator=self,
             )
             return [shift_test, missing, missing, missing]
-        return [shift_test, *self._estimate_line(start, large, top)]
+        return [shift_test, *self._estimate_line_rows(start, large, top)]
 
-    def _test_in_the_large(self, estimate, top, ratio):
+    def _estimate_in_the_large(self, estimate, max_log_likelihood, likelihood_ratio):
         """Return (estimate, interval, p-value) of the intercept at slope 1.
 
-        `top` is the largest log-likelihood, and `ratio` the likelihood ratio of 0.
+        `max_log_likelihood` is the largest log-likelihood, and `likelihood_ratio` the
+        likelihood ratio of 0.
         """
         if self.clusters is not None:
             return estimate, *self.clusters.test_in_the_large(estimate)
-        error = self._compute_errors(self.columns[:, :1], self.z + estimate)[1][0]
+        error = self._compute_covariance_and_errors(
+            self.columns[:, :1], self.z + estimate
+        )[1][0]
         if self.ci == "profile":
 
-            def compute_likelihood(a):
+            def compute_shifted_log_likelihood(a):
                 return logistic.compute_log_likelihood(
                     self.z + a, self.hit, self.weight
                 )
 
             ends = logistic.find_profile_interval(
-                compute_likelihood, estimate, top, error, self.likelihood_drop
+                compute_shifted_log_likelihood,
+                estimate,
+                max_log_likelihood,
+                error,
+                self.likelihood_drop,
             )
         else:
             ends = self._compute_wald_interval(estimate, error)
         if self.ci == "sandwich":
-            ratio = (estimate / error) ** 2
-        return estimate, ends, float(stats.chi2.sf(ratio, 1))
+            likelihood_ratio = (estimate / error) ** 2
+        return estimate, ends, float(stats.chi2.sf(likelihood_ratio, 1))
 
-    def _estimate_line(self, start, large, top_of_large):
+    def _estimate_line_rows(
+        self, null_log_likelihood, shift_estimate, shift_log_likelihood
+    ):
         """Return (estimate, interval, p-value) of intercept, slope and Cox's chi-square.
 
-        `start` is the log-likelihood of the predictions as they are; `large` is the
-        intercept at slope 1, with log-likelihood `top_of_large`.
+        `null_log_likelihood` is the log-likelihood of the predictions as they are;
+        `shift_estimate` is the intercept at slope 1, with log-likelihood
+        `shift_log_likelihood`.
         """
-        (a, b), top = logistic.fit_line(self.z, self.hit, self.weight)
+        (a, b), top = logistic.fit_logistic_line_and_likelihood(
+            self.z, self.hit, self.weight
+        )
         # Likelihood ratios of the slope, and of intercept and slope together.
-        ratios = max(2 * (top - top_of_large), 0.0), max(2 * (top - start), 0.0)
+        ratios = (
+            max(2 * (top - shift_log_likelihood), 0.0),
+            max(2 * (top - null_log_likelihood), 0.0),
+        )
         if self.clusters is not None:
-            ratios = self.clusters.compute_chi_squares(large)
+            ratios = self.clusters.compute_chi_squares(shift_estimate)
         # The estimate is infinite; only the profile likelihood has an end on one side.
         if logistic.threshold_separates(self.z, self.hit):
-            return self._handle_separation(b, top, ratios)
+            return self._make_separated_line_rows(b, top, ratios)
         if self.clusters is not None:
             ends = self.clusters.compute_line_intervals(a, b)
             return self._make_line_rows(float(a), float(b), ends, ratios)
-        covariance, errors = self._compute_errors(self.columns, a + b * self.z)
+        covariance, errors = self._compute_covariance_and_errors(
+            self.columns, a + b * self.z
+        )
         if self.ci == "profile":
             ends = []
-            for column, estimate, start in ((0, a, b), (1, b, a)):
+            for column, estimate, null_log_likelihood in ((0, a, b), (1, b, a)):
                 interval = logistic.find_profile_interval(
-                    self._make_profile(column, start),
+                    self._make_profile(column, null_log_likelihood),
                     estimate,
                     top,
                     errors[column],
@@ -604,7 +621,7 @@ class _RecalibrationLines:
             )
         return self._make_line_rows(float(a), float(b), ends, ratios)
 
-    def _handle_separation(self, b, top, ratios):
+    def _make_separated_line_rows(self, b, top, ratios):
         """Warn of an infinite slope, and return what exists of the three rows."""
         sign = np.sign(b)
         warn_calibration(
@@ -649,14 +666,14 @@ class _RecalibrationLines:
         last_estimate = [start]
 
         def maximise_at(c):
-            last_estimate[0], value = logistic.fit_single_coefficient(
+            last_estimate[0], value = logistic.fit_coefficient_and_likelihood(
                 c * fixed, free, self.hit, self.weight, last_estimate[0]
             )
             return value
 
         return maximise_at
 
-    def _compute_errors(self, columns, eta):
+    def _compute_covariance_and_errors(self, columns, eta):
         squares = self.weight**2 if self.ci == "sandwich" else None
         covariance = logistic.compute_covariance(
             columns, eta, self.hit, self.weight, squares

@@ -17,7 +17,7 @@ from ._fit import (
     approximate_leave_one_out,
     compute_leave_one_out_scores,
     read_linear,
-    refine_fits,
+    refine_fits_and_update_model,
 )
 from ._intervals import logistic_intervals
 

@@ -20,7 +20,7 @@ from ._fit import (
     NO_INTERCEPT,
     compute_fit_leverages,
     read_linear,
-    refine_fits,
+    refine_fits_and_update_model,
 )
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def estimate_angle(
     fits = check_angle_assumptions(
         read_linear(model, X, y, None), model, assume_centered
     )
-    [fit] = refine_fits(fits, model)
+    [fit] = refine_fits_and_update_model(fits, model)
     estimate = estimate_angle_from_fit(fit, covariance)
     if estimate.method != "likelihood":
         return estimate
@@ -252,7 +252,7 @@ def estimate_angle_from_fit(
         fit.X.shape[1],
         free,
     )
-    method, norm2, inner, t2 = _estimate_norms(seen, fit, covariance)
+    method, norm2, inner, t2 = _estimate_norm_and_inner_product(seen, fit, covariance)
     norm = np.sqrt(norm2)
     df = n * seen.v * seen.gamma
     cos = None if method == "likelihood" else _compute_cosine(inner, t2, norm)
@@ -264,7 +264,7 @@ def estimate_angle_from_fit(
         "gamma": seen.gamma,
         "v": seen.v,
         "df": df,
-        "dispersion": _measure_dispersion(h / m, df),
+        "dispersion": _measure_leverage_dispersion(h / m, df),
         "moved": fit.score_move_deviations,
     }
     method = "likelihood" if cos is None else method
@@ -280,18 +280,20 @@ def estimate_angle_from_fit(
     )
 
 
-def _estimate_norms(seen, fit, covariance):
+def _estimate_norm_and_inner_product(seen, fit, covariance):
     """Return (method, squared norm, N, t2) according to what is known of the covariance."""
     n, d = fit.X.shape
     free = fit.intercept_kind == FREE_INTERCEPT
     # The leave-one-out scores have the distribution of scores of new rows, hence
     # variance |w|^2 in the covariance of the features.
-    norm2 = float(np.mean(seen.u**2))
+    norm2 = float(np.mean(seen.leave_one_out_scores**2))
     if not is_scalar_equal(covariance, "auto"):
-        sigma, shrink = _get_covariance(covariance, fit.X)
+        sigma, shrink = _get_covariance_and_factor(covariance, fit.X)
         norm2 = float(fit.coef @ sigma @ fit.coef)
         try:
-            quadratic = shrink * compute_quadratic_form(fit.X, seen.psi, sigma)
+            quadratic = shrink * compute_precision_quadratic_form(
+                fit.X, seen.psi, sigma
+            )
         except np.linalg.LinAlgError:
             raise invalid_input(
                 expected="a positive definite covariance",
@@ -355,7 +357,7 @@ def _is_centered(X):
     return bool(np.abs(mean).max() <= 1e-8 * spread)
 
 
-def _measure_dispersion(sizes, df):
+def _measure_leverage_dispersion(sizes, df):
     """Compute the variation of the leverages of rows beyond that of a normal distribution."""
     # For Gaussian rows h / m is nearly a scaled chi-square variable with df degrees of
     # freedom, whose squared coefficient of variation is 2 / df.
@@ -374,7 +376,7 @@ def _measure_dispersion(sizes, df):
     return dispersion
 
 
-def _get_covariance(covariance, X):
+def _get_covariance_and_factor(covariance, X):
     """Return (covariance, factor for the quadratic form of its inverse)."""
     d = X.shape[1]
     dense = X.toarray() if sparse.issparse(X) else X
@@ -426,7 +428,7 @@ class AngleObservables(NamedTuple):
     d: int
 
     @property
-    def u(self) -> FloatArray:
+    def leave_one_out_scores(self) -> FloatArray:
         """Return leave-one-out scores, to first order."""
         return self.f - self.gamma * self.psi
 
@@ -461,7 +463,7 @@ def estimate_by_covariance(
     them is worse.
     """
     n = len(seen.f)
-    size = np.mean(seen.u**2) if norm2 is None else norm2
+    size = np.mean(seen.leave_one_out_scores**2) if norm2 is None else norm2
     r2 = np.mean(seen.psi**2)
     cross = np.mean(seen.psi * seen.f)
     # The numerator of eq. (11) of Li and Sur (2025) before it is squared; its sign is
@@ -502,11 +504,15 @@ def estimate_by_least_squares(
     gamma = seen.d / n / v
     u = fitted - gamma * psi
     t2 = v**2 * np.mean(u**2) - seen.d / n * np.mean(psi**2)
-    inner = v * np.mean(u * seen.u) - seen.gamma * np.mean(psi * seen.psi)
+    inner = v * np.mean(u * seen.leave_one_out_scores) - seen.gamma * np.mean(
+        psi * seen.psi
+    )
     return float(inner), float(t2)
 
 
-def compute_quadratic_form(X: Any, psi: FloatArray, covariance: FloatArray) -> float:
+def compute_precision_quadratic_form(
+    X: Any, psi: FloatArray, covariance: FloatArray
+) -> float:
     """Compute psi'X S^-1 X'psi / n^2; raise LinAlgError if S is not positive definite."""
     g = X.T @ psi / len(psi)
     return float(g @ cho_solve(cho_factor(covariance, lower=True), g))

@@ -18,10 +18,18 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_sample_weight
 
-from .._kernels._leverage import compute_leverage_blocks, compute_leverages
+from .._kernels._leverage import (
+    compute_leverage_blocks,
+    compute_leverages_and_complements,
+)
 from .._kernels._newton import minimise_by_newton
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
-from .._validation import canonical_weight, check_same_index, read_labels, read_numbers
+from .._validation import (
+    canonical_weight,
+    check_and_get_common_index,
+    read_labels,
+    read_numbers,
+)
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 
@@ -166,7 +174,7 @@ def read_linear(
     model: Estimator, X: Features, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> list[LinearFit]:
     """Read the penalised fits of a fitted classifier: one, or one per class."""
-    check_same_index(X, y, sample_weight)
+    check_and_get_common_index(X, y, sample_weight)
     if isinstance(model, Pipeline):
         X = model[:-1].transform(X) if len(model.steps) > 1 else X
         model = model[-1]
@@ -239,7 +247,7 @@ def read_linear(
     ]
 
 
-def _read_intercept(model, penalised=False):
+def _read_intercept_as_dict(model, penalised=False):
     intercept_kind = PENALISED_INTERCEPT if penalised else FREE_INTERCEPT
     return {"intercept_kind": intercept_kind if model.fit_intercept else NO_INTERCEPT}
 
@@ -265,7 +273,7 @@ def get_logistic_penalties(model: Any) -> dict[str, float]:
     return split_penalty(penalty, 1 / model.C, getattr(model, "l1_ratio", None))
 
 
-def _read_logistic(model, n):
+def _read_logistic_as_dict(model, n):
     """Return loss, penalties and intercept of LogisticRegression for n rows."""
     liblinear = model.solver == "liblinear"
     # Without a multinomial loss liblinear fits one class after the other.
@@ -279,20 +287,28 @@ def _read_logistic(model, n):
             hint="Use an l2 penalty, or CalibratedModel with its default cv",
         )
     loss = "multinomial" if multinomial else "log"
-    return {"loss": loss, **penalties, **_read_intercept(model, penalised=liblinear)}
+    return {
+        "loss": loss,
+        **penalties,
+        **_read_intercept_as_dict(model, penalised=liblinear),
+    }
 
 
-def _read_ridge(model, n):
+def _read_ridge_as_dict(model, n):
     if model.positive:
         raise invalid_input(
             expected="coefficients of any sign",
             got="positive=True",
             hint="Fit without the constraint",
         )
-    return {"loss": "squared", "l2": float(model.alpha), **_read_intercept(model)}
+    return {
+        "loss": "squared",
+        "l2": float(model.alpha),
+        **_read_intercept_as_dict(model),
+    }
 
 
-def _read_svc(model, n):
+def _read_svc_as_dict(model, n):
     """Return loss, penalties and intercept of LinearSVC."""
     if model.loss != "squared_hinge" or model.multi_class != "ovr":
         raise invalid_input(
@@ -304,11 +320,11 @@ def _read_svc(model, n):
     return {
         "loss": "squared_hinge",
         **penalties,
-        **_read_intercept(model, penalised=True),
+        **_read_intercept_as_dict(model, penalised=True),
     }
 
 
-def _read_sgd(model, n):
+def _read_sgd_as_dict(model, n):
     """Return loss, penalties and intercept of SGDClassifier for n rows."""
     names = {
         "log_loss": "log",
@@ -325,14 +341,14 @@ def _read_sgd(model, n):
     # SGDClassifier minimises the mean loss; the penalty is multiplied by n to belong to
     # the sum.
     penalties = split_penalty(model.penalty, n * model.alpha, model.l1_ratio)
-    return {"loss": names[model.loss], **penalties, **_read_intercept(model)}
+    return {"loss": names[model.loss], **penalties, **_read_intercept_as_dict(model)}
 
 
 READER_BY_ESTIMATOR = {
-    LogisticRegression: _read_logistic,
-    RidgeClassifier: _read_ridge,
-    LinearSVC: _read_svc,
-    SGDClassifier: _read_sgd,
+    LogisticRegression: _read_logistic_as_dict,
+    RidgeClassifier: _read_ridge_as_dict,
+    LinearSVC: _read_svc_as_dict,
+    SGDClassifier: _read_sgd_as_dict,
 }
 
 
@@ -352,7 +368,7 @@ def polish_fit(fit: LinearFit, are_fit_rows: bool = False) -> LinearFit:
     # An l1 penalty is not smooth, so its fit is only checked, not improved.
     if fit.l1 > 0:
         return replace(fit, score_move_deviations=_measure_violation(fit))
-    objective, start = _make_objective(fit)
+    objective, start = _make_objective_and_start(fit)
     # The gradient is a sum that cancels at the minimum; relative to the sum of absolute
     # values, a tolerance means the same for all data.
     scale = _compute_gradient_scale(fit)
@@ -401,7 +417,7 @@ def polish_fit(fit: LinearFit, are_fit_rows: bool = False) -> LinearFit:
     return replace(better, score_move_deviations=float(score_move))
 
 
-def _make_objective(fit):
+def _make_objective_and_start(fit):
     """Return (function from packed parameters to value and gradient, packed parameters)."""
     free = fit.intercept_kind == FREE_INTERCEPT
 
@@ -422,7 +438,7 @@ def _minimise_newton(fit, objective, packed):
     free = fit.intercept_kind == FREE_INTERCEPT
     d = fit.coef.size
 
-    def find_direction(packed, gradient):
+    def find_step_and_decrement(packed, gradient):
         """Return Newton's direction at a vector of coefficients and intercept."""
         coef, intercept = _unpack_parameters(fit, packed)
         curvature = fit.compute_derivatives(fit.X @ coef + intercept)[2]
@@ -442,7 +458,7 @@ def _minimise_newton(fit, objective, packed):
 
     return minimise_by_newton(
         objective,
-        find_direction,
+        find_step_and_decrement,
         packed,
         0.0,
         max_iter=100,
@@ -476,7 +492,7 @@ def _measure_violation(fit):
     return float(max(on.max(initial=0), off.max(initial=0)) / fit.l1)
 
 
-def refine_fits(
+def refine_fits_and_update_model(
     fits: list[LinearFit], model: Estimator, is_own_model: bool = False
 ) -> list[LinearFit]:
     """Return the fits at their minimum.
@@ -536,7 +552,7 @@ def compute_fit_leverages(
         X = X[:, np.flatnonzero(fit.coef)]
     _check_size(min(int((curvature > 0).sum()), X.shape[1]))
     try:
-        h, m = compute_leverages(
+        h, m = compute_leverages_and_complements(
             X,
             curvature,
             fit.l2,
@@ -705,7 +721,7 @@ def approximate_leave_one_out(
     >>> bool(log_loss(y[:100], canonical_proba(honest, kind="logits")) > 2 * seen)
     True
     """
-    fits = refine_fits(read_linear(model, X, y, sample_weight), model)
+    fits = refine_fits_and_update_model(read_linear(model, X, y, sample_weight), model)
     return compute_leave_one_out_scores(fits)
 
 

@@ -19,14 +19,14 @@ from ._combined import (
 )
 from ._cumulative_affine import CumulativeAffine
 from ._curves import (
-    Curve,
+    CallableMap,
     CurveBetweenKnots,
     PiecewiseCubic,
     PiecewiseLinear,
     Steps,
     make_constant,
     make_linear_in_proba,
-    make_rank_steps,
+    make_log_odds_steps,
     make_steps,
 )
 from ._elementary import (
@@ -65,7 +65,7 @@ from ._softmax_affine import SoftmaxAffine as SoftmaxAffine
 from ._top_label import (
     TopLabel,
     distribute_rest,
-    find_other_classes,
+    select_other_log_proba,
 )
 
 # Users have fitted recalibrators, so nothing here is for them; these names are for

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels._level_sets import find_cells, round_to_simplex
+from .._kernels._level_sets import convert_levels_to_proba, find_row_cell_indices
 from .._typing import FloatArray, IntArray
 from ._base import CalibrationMap, RowsOfScores
 from ._fields import Flag, Number, Numbers, invalid_field, schema_field
@@ -85,9 +85,9 @@ class Cells(CalibrationMap):
             levels = np.floor(proba * float(self.n_levels) + self.slack).astype(
                 np.int64
             )
-            out = round_to_simplex(levels, self.n_levels)
+            out = convert_levels_to_proba(levels, self.n_levels)
         if len(self.keys):
-            cell = find_cells(proba, self.n_levels, self.keys, self.slack)
+            cell = find_row_cell_indices(proba, self.n_levels, self.keys, self.slack)
             is_inside = cell >= 0
             out[is_inside] = self.rows[cell[is_inside]]
         return rows.normalise(out)

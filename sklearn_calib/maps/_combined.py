@@ -17,7 +17,7 @@ from ._ranges import Ranges
 WEIGHT_SUM_SLACK = 1e-9
 #: Tensors go through mixtures of at most so many maps; one of `OnlineCalibration` has
 #: thousands.
-MAX_TENSOR_PARTS = 100
+MAX_MIXTURE_PARTS_FOR_TENSORS = 100
 
 PARTS_FIELD = Parts("The nodes inside.")
 
@@ -43,7 +43,10 @@ class Mixture(CalibrationMap):
             )
 
     def supports_tensors(self) -> bool:
-        return len(self.parts) <= MAX_TENSOR_PARTS and super().supports_tensors()
+        return (
+            len(self.parts) <= MAX_MIXTURE_PARTS_FOR_TENSORS
+            and super().supports_tensors()
+        )
 
     def apply(self, rows: Any) -> Any:
         total = 0.0

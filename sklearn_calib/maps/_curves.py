@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from .._kernels._log_odds import (
-    find_smallest_rounded_beyond,
+    find_smallest_input_rounding_beyond,
     round_to_36_bits,
     subtract_sigmoids,
 )
@@ -29,7 +29,7 @@ _PIECE_ENDS = slice(1, None)
 # In tables; lines to it from other values must not be too steep.
 _LOG_OF_ZERO = -40.0
 # Rounding may move a probability beyond 0 or 1 by this much.
-_VALUE_TOLERANCE = 1e-9
+_PROBA_RANGE_TOLERANCE = 1e-9
 #: A function from rows of two classes to rows of two classes.
 RowFunction = Callable[[FloatArray], FloatArray]
 #: A function from log-odds to the numbers of the pieces that they are in.
@@ -80,7 +80,7 @@ class Steps(FunctionOfScore):
     def find_turns(self, every: bool) -> FloatArray:
         if every or len(self.edges) < 2:
             return self.edges
-        return self.edges[1:][find_direction_changes(self.values)]
+        return self.edges[1:][mark_direction_changes(self.values)]
 
     def linear_input(self) -> str:
         return "constant"
@@ -127,7 +127,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
                     got="a larger one",
                 )
         if self.link is None and domain is not None:
-            proba = Numbers("", -_VALUE_TOLERANCE, 1 + _VALUE_TOLERANCE)
+            proba = Numbers("", -_PROBA_RANGE_TOLERANCE, 1 + _PROBA_RANGE_TOLERANCE)
             proba.read(self.values, f"{at}.values")
 
     @cached_property
@@ -144,7 +144,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             np.expm1(low - high),
         )
 
-    def _find_piece(self, x):
+    def _find_piece_and_position(self, x):
         """Return the piece of each number, t, and the length of the piece."""
         if self.domain is not None:
             x = clip_to_interval(x, *self.domain)
@@ -164,7 +164,9 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         x = rows.compute_input_score(self)
         if self.domain is not None:
             x = np.clip(x, *self.domain)
-        place = rows.count_reached_targets(self, self.knots[1:-1], self._move_numbers)
+        place = rows.count_reached_targets(
+            self, self.knots[1:-1], self._round_and_clip_to_domain
+        )
         low = self.knots[:-1]
         high = self.knots[1:]
         start = place.select_from(low)
@@ -187,10 +189,10 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
     def apply(self, rows: Any) -> Any:
         if isinstance(rows, TensorRows):
             x = rows.score(self.input)
-            return self.to_rows(rows, self._sum_pieces(rows, x))
+            return self.to_rows(rows, self._compute_tensor_values(rows, x))
         return super().apply(rows)
 
-    def _sum_pieces(self, rows, x):
+    def _compute_tensor_values(self, rows, x):
         """Return the values at a column of a tensor: the sum of what each piece adds.
 
         Each row computes all pieces, since tensors of gradients are not looked up.
@@ -236,7 +238,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             or self.domain[1] > self.knots[-1]
         )
 
-    def _move_numbers(self, x):
+    def _round_and_clip_to_domain(self, x):
         """Return numbers as the curve reads them: rounded, and moved into the domain."""
         if self.ties:
             x = round_to_36_bits(x, -2000 if self.input == "proba" else 0)
@@ -264,7 +266,7 @@ class PiecewiseLinear(CurveBetweenKnots):
         return (self._linear_coefficients / self._piece_lengths)[[0, -1]]
 
     def value(self, x: Any) -> Any:
-        piece, t, _ = self._find_piece(x)
+        piece, t, _ = self._find_piece_and_position(x)
         return self.lower_piece_to_operations(piece, t)
 
     def lower_piece_to_operations(self, place: Any, t: Any) -> Any:
@@ -277,7 +279,7 @@ class PiecewiseLinear(CurveBetweenKnots):
     def find_turns(self, every: bool) -> FloatArray:
         if every:
             return np.append(self.knots, [] if self.domain is None else self.domain)
-        return self.knots[1:-1][find_direction_changes(self.values)]
+        return self.knots[1:-1][mark_direction_changes(self.values)]
 
     def linear_input(self) -> str | None:
         if self.link is not None:
@@ -303,7 +305,7 @@ class PiecewiseCubic(CurveBetweenKnots):
         check_length(self.slopes, len(self.knots), f"{at}.slopes")
 
     def value(self, x: Any) -> Any:
-        piece, at, width = self._find_piece(x)
+        piece, at, width = self._find_piece_and_position(x)
         first, last = (
             take_entries(self.values[ends], piece)
             for ends in (_PIECE_STARTS, _PIECE_ENDS)
@@ -407,7 +409,7 @@ class PiecewiseCubic(CurveBetweenKnots):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Curve(FunctionOfScore, in_documents=False):
+class CallableMap(FunctionOfScore, in_documents=False):
     """A map for two classes without a finite form, which `tabulate` replaces by a table.
 
     It may jump between `points` where the number that `piece` gives to log-odds
@@ -455,12 +457,14 @@ def make_steps(score: str, edges: FloatArray, values: AnyArray) -> Steps:
     return Steps(input=score, edges=edges[kept], values=values)
 
 
-def make_rank_steps(
+def make_log_odds_steps(
     cuts: FloatArray, values: FloatArray, *, right_closed: bool
 ) -> Steps:
     """Return a step function of rounded log-odds, with edges for those that are not rounded."""
     return make_steps(
-        "rank", find_smallest_rounded_beyond(cuts, inclusive=not right_closed), values
+        "rank",
+        find_smallest_input_rounding_beyond(cuts, inclusive=not right_closed),
+        values,
     )
 
 
@@ -524,7 +528,7 @@ def find_monotone_direction(values: FloatArray) -> int | None:
     return combine_directions(np.sign(np.diff(values)).astype(int).tolist())
 
 
-def find_direction_changes(values: FloatArray) -> FloatArray:
+def mark_direction_changes(values: FloatArray) -> FloatArray:
     """Return whether the direction changes at each step but the first, or between two pieces."""
     sign = np.sign(np.diff(values))
     before = sign.copy()

@@ -97,7 +97,7 @@ class TailCompression(_RisingMap):
     def apply(self, rows: Any) -> Any:
         # Logarithms less the largest one: the map does not depend on the sum of the
         # row.
-        log = rows.relative_log
+        log = rows.log_up_to_constant
         shares = 1.0 / (1.0 + rows.row_max(log) - log)
         return rows.with_proba(shares / rows.row_sum(shares))
 

@@ -248,7 +248,7 @@ def get_schema_fields(cls: type) -> dict[str, tuple[Field, bool]]:
 def read_number_table(value: Any, at: str, *dimensions: int) -> Any:
     """Convert numbers or (nested) lists of numbers to a new float64 array."""
     if isinstance(value, list | tuple):
-        _check_numbers(value, at, max(dimensions))
+        _check_number_types(value, at, max(dimensions))
     try:
         table = np.array(value)
         # Numpy holds integers beyond int64 as objects.
@@ -286,7 +286,7 @@ def read_number_table(value: Any, at: str, *dimensions: int) -> Any:
     return table
 
 
-def _check_numbers(values, at, depth):
+def _check_number_types(values, at, depth):
     """Check for Python numbers: numpy would also accept text and truth values."""
     if depth < 1:
         raise invalid_field(at, expected="a number", got="a list")
@@ -294,7 +294,7 @@ def _check_numbers(values, at, depth):
         return
     for i, value in enumerate(values):
         if isinstance(value, list | tuple) and depth > 1:
-            _check_numbers(value, f"{at}[{i}]", depth - 1)
+            _check_number_types(value, f"{at}[{i}]", depth - 1)
         elif isinstance(value, bool) or not isinstance(
             value, int | float | np.number | np.ndarray
         ):

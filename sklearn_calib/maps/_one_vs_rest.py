@@ -8,7 +8,7 @@ import numpy as np
 
 from .._kernels._two_class_problems import pair_with_rest
 from ._base import CalibrationMap, RowsOfScores
-from ._curves import Curve
+from ._curves import CallableMap
 from ._fields import Parts, invalid_field, schema_field
 from ._function import FunctionOfScore
 from ._ranges import Ranges
@@ -67,7 +67,7 @@ class OneVsRest(CalibrationMap):
         first = self.parts[0]
         # A curve without a finite form has no values to compare.
         for part in self.parts:
-            if not isinstance(part, FunctionOfScore) or isinstance(part, Curve):
+            if not isinstance(part, FunctionOfScore) or isinstance(part, CallableMap):
                 return False
         return all(map(first.has_same_input, self.parts))
 

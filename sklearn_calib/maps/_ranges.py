@@ -13,8 +13,8 @@ import numpy as np
 from .._kernels._float_order import (
     decode_floats,
     encode_floats,
-    find_crossings,
     find_first_key_beyond,
+    find_level_crossing_keys,
 )
 from .._typing import AnyArray, FloatArray
 
@@ -25,7 +25,7 @@ ScoreFunction = Callable[[FloatArray], FloatArray]
 SLOPE_TOLERANCE = 1e-13
 #: Floating-point numbers, at most, between a cut and the jump of the map that it stands
 #: for.
-_MAX_JUMP_STEPS_BY_DTYPE = {"float64": np.uint64(1 << 16), "float32": np.uint64(4)}
+_MAX_FLOATS_TO_JUMP_BY_DTYPE = {"float64": np.uint64(1 << 16), "float32": np.uint64(4)}
 _MIN_JUMP = 1e-9
 # A range is searched on at most this many scores.
 _MAX_GRID_SCORES = 257
@@ -45,30 +45,30 @@ class Ranges:
     """
 
     def __init__(self, low: float, high: float, dtype: str) -> None:
-        self.starts = encode_floats([low], dtype)
+        self.first_keys = encode_floats([low], dtype)
         self._last = encode_floats([high], dtype)
         self.dtype = dtype
         # Without a search, because a part of the map may turn between the cuts.
         self.needs_search = False
-        self._jumps = self.starts[:0]
+        self._jumps = self.first_keys[:0]
 
     @property
-    def stops(self) -> AnyArray:
+    def last_keys(self) -> AnyArray:
         """Return the last key of each range."""
-        return np.append(self.starts[1:] - np.uint64(1), self._last)
+        return np.append(self.first_keys[1:] - np.uint64(1), self._last)
 
     def _add_cuts(self, keys):
-        self.starts = np.union1d(self.starts, keys)
+        self.first_keys = np.union1d(self.first_keys, keys)
 
     def cut_at_levels(
         self, score: ScoreFunction, levels: FloatArray, *, jumps: bool = False
     ) -> None:
         """Cut where a function of the scores passes levels; it turns at cuts alone."""
         if len(levels):
-            keys = find_crossings(
+            keys = find_level_crossing_keys(
                 score,
-                self.starts,
-                self.stops,
+                self.first_keys,
+                self.last_keys,
                 np.asarray(levels),
                 self.dtype,
             )[2]
@@ -79,13 +79,14 @@ class Ranges:
     def move_to_jumps(self, value: ScoreFunction) -> None:
         """Move cuts to where the map itself jumps, whose arithmetic may round otherwise."""
         jump_indices = np.flatnonzero(
-            np.isin(self.starts, self._jumps) & (self.starts > self.starts[0])
+            np.isin(self.first_keys, self._jumps)
+            & (self.first_keys > self.first_keys[0])
         )
         if not len(jump_indices):
             return
-        ends = np.append(self.starts, self._last)
-        jump_keys = self.starts[jump_indices]
-        max_steps = _MAX_JUMP_STEPS_BY_DTYPE[self.dtype]
+        ends = np.append(self.first_keys, self._last)
+        jump_keys = self.first_keys[jump_indices]
+        max_steps = _MAX_FLOATS_TO_JUMP_BY_DTYPE[self.dtype]
         # Half the way to the neighbours, so that no two searches meet.
         half_below = (jump_keys - ends[jump_indices - 1]) // np.uint64(2)
         half_above = (ends[jump_indices + 1] - jump_keys) // np.uint64(2)
@@ -96,7 +97,7 @@ class Ranges:
         jump = np.abs(right - left) > _MIN_JUMP
         level = (left + right)[jump] / 2
         rises = right[jump] >= level
-        self.starts[jump_indices[jump]] = find_first_key_beyond(
+        self.first_keys[jump_indices[jump]] = find_first_key_beyond(
             value,
             low[jump],
             high[jump],
@@ -107,8 +108,10 @@ class Ranges:
 
     def cut_at_extremes(self, value: ScoreFunction) -> None:
         """Cut where a function that is smooth between the cuts is largest or smallest."""
-        number = max(9, min(_MAX_GRID_SCORES, _MAX_SEARCHED_SCORES // len(self.starts)))
-        x = self._make_grid(number)
+        number = max(
+            9, min(_MAX_GRID_SCORES, _MAX_SEARCHED_SCORES // len(self.first_keys))
+        )
+        x = self._make_key_grid(number)
         y = value(decode_floats(x.ravel(), self.dtype)).reshape(x.shape)
         step = np.diff(y, axis=1)
         step[np.abs(step) <= SLOPE_TOLERANCE] = 0.0
@@ -123,10 +126,10 @@ class Ranges:
             high = x[range_number, after]
             self._add_cuts(self._find_extremes(value, low, high, sign[:-1][turns]))
 
-    def _make_grid(self, number):
+    def _make_key_grid(self, number):
         """Return keys of each range, in even steps and in even steps of log-odds."""
-        starts = self.starts[:, None]
-        stops = self.stops[:, None]
+        starts = self.first_keys[:, None]
+        stops = self.last_keys[:, None]
         low = decode_floats(starts, self.dtype)
         high = decode_floats(stops, self.dtype)
         share = np.linspace(0.0, 1.0, number)
@@ -158,7 +161,7 @@ class Ranges:
         return low + np.uint64(1)
 
 
-def find_real_roots(
+def select_real_parts_between(
     roots: Any, low: float = -np.inf, high: float = np.inf
 ) -> FloatArray:
     """Return the real parts of roots between two numbers.

@@ -18,7 +18,7 @@ from .._typing import AnyArray, FloatArray
 
 #: With fewer classes columns are added one by one: `sum` rounds a single row in another
 #: order.
-MIN_CLASSES_FOR_ROW_SUM = 8
+MIN_CLASSES_FOR_NUMPY_SUM = 8
 
 
 class Rows:
@@ -82,7 +82,7 @@ class Rows:
         return log
 
     @property
-    def relative_log(self) -> FloatArray:
+    def log_up_to_constant(self) -> FloatArray:
         """Return the logarithms, perhaps up to a constant of each row."""
         return self.log
 
@@ -92,7 +92,7 @@ class Rows:
         return self.column(self.log, 1) - self.column(self.log, 0)
 
     @cached_property
-    def _rank_scores(self):
+    def _unclipped_log_odds(self):
         """Return log-odds in which all positive numbers keep their order."""
         if self.exact_log is not None:
             return self.log_odds
@@ -106,7 +106,7 @@ class Rows:
             return self._round_score(kind)
         if kind == "proba":
             return self.proba[:, 1]
-        return self.log_odds if kind == "logit" else self._rank_scores
+        return self.log_odds if kind == "logit" else self._unclipped_log_odds
 
     def _round_score(self, kind):
         key = "rounded", kind
@@ -159,7 +159,7 @@ class Rows:
 
     def row_sum(self, table: FloatArray) -> FloatArray:
         """Return the sum of each row as a column."""
-        if table.shape[1] >= MIN_CLASSES_FOR_ROW_SUM:
+        if table.shape[1] >= MIN_CLASSES_FOR_NUMPY_SUM:
             return np.add.reduce(table, axis=1, keepdims=True)
         total = table[:, :1] + table[:, 1:2]
         for column in range(2, table.shape[1]):
@@ -288,10 +288,10 @@ class TensorRows:
         if self._log is not None and not self._is_normalised:
             self._log = self._log - self._log_sum(self._log)
             self._is_normalised = True
-        return self.relative_log
+        return self.log_up_to_constant
 
     @property
-    def relative_log(self) -> Any:
+    def log_up_to_constant(self) -> Any:
         """Return the logarithms, perhaps up to a constant of each row."""
         if self._log is not None:
             return self._log
@@ -300,7 +300,7 @@ class TensorRows:
     @property
     def log_odds(self) -> Any:
         """Return the log-odds of the second of two classes, as a column."""
-        log = self.relative_log
+        log = self.log_up_to_constant
         return self.column(log, 1) - self.column(log, 0)
 
     def score(self, kind: str, *, is_rounded: bool = False) -> Any:

@@ -54,7 +54,7 @@ class SoftmaxAffine(CalibrationMap):
         slope_0, slope_1 = self._slope_pair
         if rows.n_classes == 2 and is_scaled and self.least is None:
             return rows.from_log_odds(slope_1 * rows.log_odds + self._added_log_odds)
-        u = rows.relative_log if self.centred or is_scaled else rows.log
+        u = rows.log_up_to_constant if self.centred or is_scaled else rows.log
         if self.centred:
             u = u - rows.row_max(u)
         # Clipping at the smallest float32 would change nothing in a tensor of float32.
@@ -114,7 +114,7 @@ class SoftmaxAffine(CalibrationMap):
         slope_0, slope_1 = self._slope_pair
         if self.least is not None:
             for column, sign in ((0, -1), (1, 1)):
-                self._cut_at_least(ranges, rows, column, sign)
+                self._cut_at_lower_limit(ranges, rows, column, sign)
         turn = 0.0
         if not self.centred and slope_0 * slope_1 < 0:
             # The derivative of one log p_1 - zero log p_0 is one / p_1 + zero / p_0,
@@ -122,7 +122,7 @@ class SoftmaxAffine(CalibrationMap):
             turn = np.log(-slope_1 / slope_0)
         ranges.cut_at_levels(lambda x: rows(x).log_odds, np.array([turn]))
 
-    def _cut_at_least(self, ranges, rows, column, sign):
+    def _cut_at_lower_limit(self, ranges, rows, column, sign):
         """Cut where an entry of u passes `least`."""
 
         def compute_rising_score(x):

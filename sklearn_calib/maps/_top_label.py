@@ -71,7 +71,7 @@ class TopLabel(CalibrationMap):
     def lower(self, rows: Any) -> Any:
         is_top = rows.mark_top_classes()
         exact = None
-        log_others = is_top.where(rows.lowest_number, rows.log)
+        log_others = is_top.where(rows.number_below_all_logs, rows.log)
         if rows.exact is not None:
             log_top = is_top.where(rows.exact, 0.0).sum()
             exact = np.column_stack([log_others.log_sum_exp(), log_top])
@@ -89,7 +89,7 @@ class TopLabel(CalibrationMap):
         # The logarithms are relative to the largest of the others, so that the exponent
         # does not cause an overflow. The predicted class gets no share.
         exponents = (rows.log - log_others.max()) * self.rest
-        shares = is_top.where(rows.lowest_number, exponents).softmax()
+        shares = is_top.where(rows.number_below_all_logs, exponents).softmax()
         out = is_top.where(top, rest * shares)
         if None in self.parts:
             # A row without a part is recognised by a table of 0 and 1 over the
@@ -99,7 +99,9 @@ class TopLabel(CalibrationMap):
         return rows.make_rows(out)
 
 
-def find_other_classes(proba: FloatArray, top: IntArray) -> tuple[FloatArray, AnyArray]:
+def select_other_log_proba(
+    proba: FloatArray, top: IntArray
+) -> tuple[FloatArray, AnyArray]:
     """Return the log-probabilities of all classes but the predicted one, and their places."""
     log = np.asarray(log_proba(proba))
     is_other = np.arange(log.shape[1]) != top[:, None]
@@ -110,7 +112,7 @@ def distribute_rest(
     pair: FloatArray, proba: FloatArray, top: IntArray, exponent: float
 ) -> FloatArray:
     """Return rows from pairs (all others, predicted class): the others share the first part."""
-    log, is_other = find_other_classes(proba, top)
+    log, is_other = select_other_log_proba(proba, top)
     shares = softmax(exponent * (log - log.max(axis=1, keepdims=True)), axis=1)
     out = np.empty(is_other.shape)
     out[~is_other] = pair[:, 1]

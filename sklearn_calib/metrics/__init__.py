@@ -53,8 +53,8 @@ from ._predictions import (
     MULTICLASS_REDUCTIONS,
     BinaryProblem as BinaryProblem,
     Cells as Cells,
-    PooledPredictions,
     Predictions as Predictions,
+    ScorePooledRows,
     validate_multilabel as validate_multilabel,
     validate_predictions as validate_predictions,
 )

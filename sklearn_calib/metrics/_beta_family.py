@@ -98,10 +98,10 @@ class BetaFamilyLoss(ProperLoss):
         z = compute_log_odds(proba)
         min_log_odds = -_MAX_ABS_LOG_ODDS if self.floored else -np.inf
         # The loss of label 0 is that of label 1 with both classes exchanged.
-        loss_of_zero = _integrate_cost(
+        loss_of_zero = _integrate_cost_above(
             np.maximum(-z, min_log_odds), self.beta, self.alpha
         )
-        loss_of_one = _integrate_cost(
+        loss_of_one = _integrate_cost_above(
             np.maximum(z, min_log_odds), self.alpha, self.beta
         )
         return np.column_stack([loss_of_zero, loss_of_one])
@@ -114,14 +114,14 @@ class BetaFamilyLoss(ProperLoss):
         return np.asarray(proba)[:, ::-1] * weight[:, None] * [1, -1]
 
     def get_undecided_prediction(self, n_classes: int) -> FloatArray:
-        return np.array(_find_undecided(self))
+        return np.array(_find_undecided_prediction(self))
 
     def without_floor(self) -> "BetaFamilyLoss":
         return BetaFamilyLoss(self.alpha, self.beta, False)
 
 
 @lru_cache(maxsize=64)
-def _find_undecided(loss):
+def _find_undecided_prediction(loss):
     """Return the prediction for which both labels cost the same, as a tuple."""
 
     def compute_loss_gap(z):
@@ -142,16 +142,18 @@ def _make_two_class_rows(z):
     return np.exp(log_expit([[-z, z]]))
 
 
-def _compute_cost_density(t, a, b):
-    log_density = (a + b + 1) * log_expit(t) - (b + 1) * t - betaln(a + 1, b + 1)
+def _compute_log_odds_cost_density(log_odds, a, b):
+    log_density = (
+        (a + b + 1) * log_expit(log_odds) - (b + 1) * log_odds - betaln(a + 1, b + 1)
+    )
     return np.exp(log_density)
 
 
-def _integrate_cost(z, a, b):
+def _integrate_cost_above(z, a, b):
     """Integrate (1 - c) w(c) from c = expit(z) to 1, over log-odds, where it is smooth."""
     # The incomplete beta function of scipy loses digits for parameters near -1, and
     # calls of it are slow; the table is made once per loss.
-    step, integral_from = _tabulate_integrals(a, b)
+    step, integral_from = _tabulate_tail_integrals(a, b)
     clipped = np.clip(z, -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS)
     edge = np.minimum(
         ((clipped + _MAX_ABS_LOG_ODDS) / step).astype(np.intp) + 1,
@@ -162,7 +164,7 @@ def _integrate_cost(z, a, b):
     half = (edge * step - _MAX_ABS_LOG_ODDS - clipped) / 2
     mean_density = 0.0
     for node, node_weight in zip(_QUADRATURE_NODES, _QUADRATURE_WEIGHTS, strict=True):
-        density = _compute_cost_density(clipped + half * (1 + node), a, b)
+        density = _compute_log_odds_cost_density(clipped + half * (1 + node), a, b)
         mean_density += node_weight * density
     # Before the first edge the density is proportional to exp(a t), beyond the last one
     # to exp(-(b + 1) t).
@@ -170,7 +172,7 @@ def _integrate_cost(z, a, b):
     distance_beyond = np.maximum(z - _MAX_ABS_LOG_ODDS, 0.0)
     tail_before = (
         distance_before
-        * _compute_cost_density(-_MAX_ABS_LOG_ODDS, a, b)
+        * _compute_log_odds_cost_density(-_MAX_ABS_LOG_ODDS, a, b)
         * exprel(-a * distance_before)
     )
     tail_factor = np.exp(-(b + 1) * distance_beyond)
@@ -178,7 +180,7 @@ def _integrate_cost(z, a, b):
 
 
 @lru_cache(maxsize=8)
-def _tabulate_integrals(a, b):
+def _tabulate_tail_integrals(a, b):
     """Return the width of cells of log-odds, and the integral from each edge to infinity."""
     # The density is narrower for larger parameters, by the root of these.
     n_cells = LOG_ODDS_CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0))))
@@ -186,8 +188,10 @@ def _tabulate_integrals(a, b):
         -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS, n_cells + 1, retstep=True
     )
     nodes = edges[:-1, None] + step / 2 * (1 + _QUADRATURE_NODES)
-    cell_integrals = _compute_cost_density(nodes, a, b) @ _QUADRATURE_WEIGHTS * step / 2
-    tail = _compute_cost_density(_MAX_ABS_LOG_ODDS, a, b) / (b + 1)
+    cell_integrals = (
+        _compute_log_odds_cost_density(nodes, a, b) @ _QUADRATURE_WEIGHTS * step / 2
+    )
+    tail = _compute_log_odds_cost_density(_MAX_ABS_LOG_ODDS, a, b) / (b + 1)
     # The sum runs from infinity, so that small integrals are added first.
     integrals = np.append(cell_integrals, tail)[::-1].cumsum()
     return step, integrals[::-1]

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from .._argument_checks import check_bool, check_choice
+from .._argument_checks import check_choice, validate_bool
 from .._kernels._binning import (
-    bin_distinct_values,
+    assign_values_to_bins,
+    assign_values_to_monotonic_bins,
     find_bin_starts,
-    find_max_monotonic_bins,
     sum_bins,
     sum_runs,
 )
@@ -120,12 +120,16 @@ def _compute_binned_error(
     predictions, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"
 ):
     """Return the error that the three public measures compute."""
-    n_bins = _check_options(predictions, norm, strategy, n_bins, debias, bin_weight)
+    n_bins = _check_options_and_resolve_n_bins(
+        predictions, norm, strategy, n_bins, debias, bin_weight
+    )
     power = 2 if norm == "l2" else 1
     errors = []
     shares = []
     for problem in predictions.problems(multiclass):
-        gap, variance, mass = _compute_bin_gaps(problem, n_bins, strategy, debias)
+        gap, variance, mass = _compute_filled_bin_statistics(
+            problem, n_bins, strategy, debias
+        )
         if norm == "max":
             errors.append(np.abs(gap).max())
         else:
@@ -140,12 +144,14 @@ def _compute_binned_error(
     return min(max(np.dot(shares, errors), 0.0) ** (1 / power), 1.0)
 
 
-def _check_options(predictions, norm, strategy, n_bins, debias, bin_weight):
+def _check_options_and_resolve_n_bins(
+    predictions, norm, strategy, n_bins, debias, bin_weight
+):
     """Check the options, and return the number of bins, or "sweep"."""
     choices = {"norm": norm, "strategy": strategy, "bin_weight": bin_weight}
     for name, value in choices.items():
         check_choice(name, value, _CHOICES_BY_OPTION[name])
-    debias = check_bool(debias, "debias")
+    debias = validate_bool(debias, "debias")
     if debias and norm == "max":
         raise invalid_input(
             "debias",
@@ -160,7 +166,7 @@ def _check_options(predictions, norm, strategy, n_bins, debias, bin_weight):
     return resolve_n_bins(n_bins, predictions)
 
 
-def _compute_bin_gaps(problem, n_bins, strategy, debias):
+def _compute_filled_bin_statistics(problem, n_bins, strategy, debias):
     """Compute the mean residual, its variance (NaN for one row) and mass of non-empty bins."""
     bins = None
     if strategy == "uniform" and n_bins != "sweep":
@@ -168,12 +174,12 @@ def _compute_bin_gaps(problem, n_bins, strategy, debias):
     else:
         cells = problem.cells
         if n_bins == "sweep":
-            bins = find_max_monotonic_bins(*cells, strategy)
+            bins = assign_values_to_monotonic_bins(*cells, strategy)
             n_bins = bins[-1] + 1
         # The variance within a bin needs to know which rows are in it; without
         # debiasing, the sums at the bin starts suffice.
         elif debias:
-            bins = bin_distinct_values(cells.score, cells.mass, n_bins, strategy)
+            bins = assign_values_to_bins(cells.score, cells.mass, n_bins, strategy)
         residual = cells.hits - cells.mass * cells.score
         if bins is None:
             starts = find_bin_starts(cells.mass, n_bins)
@@ -185,7 +191,7 @@ def _compute_bin_gaps(problem, n_bins, strategy, debias):
     variance = None
     if debias:
         if bins is None:
-            row_bin = bin_distinct_values(problem.score, None, n_bins, strategy)
+            row_bin = assign_values_to_bins(problem.score, None, n_bins, strategy)
         else:
             row_bin = bins[problem.cell_indices]
         variance = _compute_gap_variance(problem, row_bin, gap, mass)[is_filled]
@@ -198,10 +204,10 @@ def _sum_uniform_bins(problem, n_bins):
     outcome = problem.hit
     weight = problem.weight
     if len(score) >= MIN_COMPILED_ROWS:
-        from .._kernels._score_sums import sum_uniform_bins
+        from .._kernels._score_sums import sum_uniform_bin_residuals
 
-        return sum_uniform_bins(score, outcome, weight, n_bins)
-    bins = bin_distinct_values(score, None, n_bins, "uniform")
+        return sum_uniform_bin_residuals(score, outcome, weight, n_bins)
+    bins = assign_values_to_bins(score, None, n_bins, "uniform")
     return sum_bins(bins, n_bins, weight, weight * (outcome - score))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GRID_CELLS = 1 << 14
 # Frequencies above this number over the bandwidth are damped to 1e-16; the grid of the
 # inverse transform has eight points for each of the others.
-_FREQUENCY_CUTOFF = 2.75
+_MAX_FREQUENCY_TIMES_BANDWIDTH = 2.75
 # The search ends at a step of the log-bandwidth this small: the error that remains is of
 # the order of its square.
 LOG_BANDWIDTH_TOLERANCE = 1e-7
@@ -141,11 +141,15 @@ def _make_error_function(problem):
     def compute_error(bandwidth):
         """Return the integral for one bandwidth."""
         # A power of 2, for which the transform is fast.
-        n_needed = 1 << int(np.ceil(np.log2(8 * _FREQUENCY_CUTOFF / bandwidth)))
+        n_needed = 1 << int(
+            np.ceil(np.log2(8 * _MAX_FREQUENCY_TIMES_BANDWIDTH / bandwidth))
+        )
         n_points = min(GRID_CELLS, max(64, n_needed))
         # A Gaussian damps high frequencies to nothing, so a short inverse transform of the
         # others is complete.
-        low_frequencies = slice(min(n_points, int(_FREQUENCY_CUTOFF / bandwidth) + 1))
+        low_frequencies = slice(
+            min(n_points, int(_MAX_FREQUENCY_TIMES_BANDWIDTH / bandwidth) + 1)
+        )
         damping = np.exp(_DAMPING_EXPONENTS[low_frequencies] * bandwidth**2)
         values = idct(spectrum[low_frequencies] * damping, n=n_points)
         magnitude = np.abs(values)

@@ -9,7 +9,7 @@ from .._argument_checks import check_choice
 from .._typing import ArrayLike, FloatArray, Multiclass
 from ._measure import BinaryOptions, binary_measure
 from ._predictions import validate_predictions
-from ._two_bin import compute_expected_two_bins, integrate_two_bins
+from ._two_bin import compute_expected_two_bin_error, integrate_two_bin_errors
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -58,7 +58,7 @@ class CumulativeDifferences:
     @property
     def averaged_two_bin(self) -> float:
         """Return `averaged_two_bin_error`, which averages `sigma` squared if calibrated."""
-        return integrate_two_bins(self.score, self.difference)
+        return integrate_two_bin_errors(self.score, self.difference)
 
 
 def _compute_path_statistic(path, statistic):
@@ -74,7 +74,7 @@ def _compute_differences(problem):
         cells.score,
         np.cumsum(cells.mass) / cells.mass.sum(),
         np.cumsum(cells.residual),
-        compute_expected_two_bins(problem) ** 0.5,
+        compute_expected_two_bin_error(problem) ** 0.5,
         problem.title,
     )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from . import BinaryProblem
 
 # Up to here resamples share the orders of all widths, which take a few megabytes.
-_MAX_SHARED_CELLS = 1 << 14
+_MAX_SHARED_ORDER_CELLS = 1 << 14
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
@@ -118,20 +118,22 @@ def _average_error_over_shifts(problem, width):
 
     Equation 29 of Hu, Jambulapati, Tian, Yang (2024).
     """
-    from .._kernels._score_sums import average_shifted_intervals
+    from .._kernels._score_sums import average_interval_error_over_shifts
 
     score = problem.cells.score
     residual = problem.cells.residual
-    if len(score) <= _MAX_SHARED_CELLS:
-        order, offset, interval = problem.derive_from_scores(_sort_by_offset, width)
+    if len(score) <= _MAX_SHARED_ORDER_CELLS:
+        order, offset, interval = problem.derive_from_scores(
+            _sort_scores_by_interval_offset, width
+        )
     else:
-        order, offset, interval = _sort_by_offset(score, width)
-    return average_shifted_intervals(
+        order, offset, interval = _sort_scores_by_interval_offset(score, width)
+    return average_interval_error_over_shifts(
         offset, interval, residual[order], int(interval.max()) + 1, width
     )
 
 
-def _sort_by_offset(score, width):
+def _sort_scores_by_interval_offset(score, width):
     """Return the order of the offsets in intervals of a width, the offsets, and the intervals.
 
     The offsets and the interval of each score are in that order.

@@ -8,8 +8,8 @@ from .._argument_checks import check_choice
 from .._kernels._pairwise_kernel import (
     average_kernel_over_adjacent_pairs,
     average_kernel_over_pairs,
+    compute_adjacent_pair_kernel,
     compute_median_bandwidth,
-    compute_neighbour_kernel,
     compute_pair_kernel,
 )
 from ..exceptions import invalid_input
@@ -36,7 +36,7 @@ def _compute_canonical_error(
     row_index = None
     if estimator == "biased":
         # Rows with equal vectors add up, so the kernel is computed for distinct ones.
-        proba, row_index = predictions.derive_from_proba(_merge_equal_rows)
+        proba, row_index = predictions.derive_from_proba(_index_distinct_rows)
     else:
         predictions.check_single_labels(
             "pairs of different rows", "Take estimator='biased'"
@@ -78,29 +78,29 @@ def _compute_canonical_error(
     return average_kernel_over_pairs(gram, residual, weight, False)
 
 
-def _merge_equal_rows(proba):
+def _index_distinct_rows(proba):
     rows, row_index = np.unique(np.asarray(proba), axis=0, return_inverse=True)
     return rows, row_index.ravel()
 
 
 def _compute_distinct_row_kernel(proba, bandwidth):
-    return compute_pair_kernel(_merge_equal_rows(proba)[0], bandwidth)
+    return compute_pair_kernel(_index_distinct_rows(proba)[0], bandwidth)
 
 
-def _find_median_distance(proba, items):
+def _find_median_distance(proba, item_bytes):
     """Return the median distance of rows.
 
-    `items` are the item numbers of soft labels as bytes, which can be hashed: an item
+    `item_bytes` are the item numbers of soft labels as bytes, which can be hashed: an item
     counts once.
     """
     rows = slice(None)
-    if items is not None:
-        rows = np.unique(np.frombuffer(items, dtype=np.intp), return_index=True)[1]
+    if item_bytes is not None:
+        rows = np.unique(np.frombuffer(item_bytes, dtype=np.intp), return_index=True)[1]
     return compute_median_bandwidth(np.asarray(proba)[rows])
 
 
 def _compute_neighbour_pairs_kernel(proba, bandwidth):
-    return compute_neighbour_kernel(np.asarray(proba), bandwidth)
+    return compute_adjacent_pair_kernel(np.asarray(proba), bandwidth)
 
 
 @binary_measure(

@@ -105,7 +105,9 @@ def lower_distance_to_calibration(
     >>> round(lower_distance_to_calibration(y, p), 2)
     0.1
     """
-    return min(_compute_distance(problem, resolution, method, False).distance, 1.0)
+    return min(
+        _compute_distance_interval(problem, resolution, method, False).distance, 1.0
+    )
 
 
 def lower_distance_interval(
@@ -165,13 +167,13 @@ def lower_distance_interval(
     problems = predictions.problems(multiclass)
     intervals = []
     for problem in problems:
-        intervals.append(_compute_distance(problem, resolution, method, True))
+        intervals.append(_compute_distance_interval(problem, resolution, method, True))
     shares = np.array([problem.share for problem in problems])
     distance, bound = shares @ np.array(intervals)
     return DistanceInterval(float(min(distance, 1.0)), float(bound))
 
 
-def _compute_distance(problem, resolution, method, needs_bound):
+def _compute_distance_interval(problem, resolution, method, needs_bound):
     """Return the distance; its bound is NaN unless it is wanted (`needs_bound`)."""
     from .._kernels import _distance as kernel
 
@@ -191,7 +193,7 @@ def _compute_distance(problem, resolution, method, needs_bound):
     # Rounding can leave a difference of sums just below 0.
     misses = np.maximum(cells.mass - cells.hits, 0.0) / total
     if method == "rounded":
-        value, lower = kernel.bracket_distance(
+        value, lower = kernel.bound_distance_above_and_below(
             cells.score, hits, misses, n_cells, 1 / n_cells
         )
         # The certified gap of the solver, plus the effect of the grid: restricting u to

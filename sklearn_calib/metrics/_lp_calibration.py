@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_choice, check_count, is_number
-from .._kernels._level_sets import MAX_LEVELS, group_rows
+from .._argument_checks import check_choice, is_number, validate_count
+from .._kernels._level_sets import MAX_LEVELS, sort_rows_into_level_runs
 from .._random import make_generator
 from .._typing import ArrayLike, RandomStateLike
 from .._validation import FLOAT32_SUM_TOLERANCE, read_proba
@@ -49,7 +49,7 @@ class LpCalibrationResult(NamedTuple):
     n_cells: int
 
 
-def _read_float32_proba(y_proba, input_name="y_proba"):
+def _read_proba_without_copy(y_proba, input_name="y_proba"):
     """Check rows block by block; floating-point tables are not copied."""
     table = np.asarray(y_proba) if isinstance(y_proba, np.ndarray) else np.empty(0)
     is_float_table = table.ndim == 2 and table.dtype in (np.float32, np.float64)
@@ -74,7 +74,7 @@ def _read_float32_proba(y_proba, input_name="y_proba"):
     multiclass=("canonical",),
     in_report=False,
     poolable=True,
-    validate=_read_float32_proba,
+    validate=_read_proba_without_copy,
 )
 def lp_calibration_error(
     predictions: "Predictions",
@@ -141,7 +141,7 @@ def lp_calibration_error(
     >>> round(lp_calibration_error([0, 1, 2, 2], p, n_levels=4), 3)
     0.177
     """
-    error, _ = _make_label_error_function(predictions, p, n_levels, estimator)
+    error, _ = _make_error_function_and_count_cells(predictions, p, n_levels, estimator)
     return error(predictions.codes)
 
 
@@ -197,16 +197,18 @@ def lp_calibration_test(
     """
     from .._kernels._level_sets_compiled import draw_labels
 
-    n_resamples = check_count(n_resamples, "n_resamples")
+    n_resamples = validate_count(n_resamples, "n_resamples")
     predictions = validate_predictions(
         y_true,
         y_proba,
         sample_weight,
         labels,
         pos_label,
-        validate=_read_float32_proba,
+        validate=_read_proba_without_copy,
     )
-    error, n_cells = _make_label_error_function(predictions, p, n_levels, estimator)
+    error, n_cells = _make_error_function_and_count_cells(
+        predictions, p, n_levels, estimator
+    )
     value = error(predictions.codes)
     rng = make_generator(random_state)
     table = predictions.proba
@@ -225,24 +227,28 @@ def lp_calibration_test(
     )
 
 
-def _make_label_error_function(predictions, p, n_levels, estimator):
+def _make_error_function_and_count_cells(predictions, p, n_levels, estimator):
     """Return the error as a function of the labels' codes, and the number of cells.
 
     Rows are grouped only once, for all labels that are drawn.
     """
-    from .._kernels._level_sets_compiled import sum_gap_powers
+    from .._kernels._level_sets_compiled import sum_gap_powers_and_squares
 
-    p = _check_options(p, n_levels, estimator)
+    p = _check_options_and_convert_p(p, n_levels, estimator)
     if estimator == "unbiased":
         predictions.check_single_labels(
             "pairs of different rows", "Take estimator='plugin'"
         )
     table = predictions.proba
     weight = predictions.weight / predictions.weight.sum()
-    order, starts = predictions.derive_from_proba(group_rows, int(n_levels))
+    order, starts = predictions.derive_from_proba(
+        sort_rows_into_level_runs, int(n_levels)
+    )
 
     def compute_error(codes):
-        total, single_row_total = sum_gap_powers(table, codes, weight, order, starts, p)
+        total, single_row_total = sum_gap_powers_and_squares(
+            table, codes, weight, order, starts, p
+        )
         if estimator == "plugin":
             # Definition 6 of the paper; for p = infinity it is the largest error of a
             # cell and class.
@@ -257,7 +263,7 @@ def _make_label_error_function(predictions, p, n_levels, estimator):
     return compute_error, len(starts)
 
 
-def _check_options(p, n_levels, estimator):
+def _check_options_and_convert_p(p, n_levels, estimator):
     """Check the options, and return `p` as a float."""
     if not is_number(p) or not p >= 1:
         raise invalid_input(

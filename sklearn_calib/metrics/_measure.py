@@ -17,7 +17,7 @@ from typing import (
 
 import numpy as np
 
-from .._argument_checks import check_bool, is_scalar_equal
+from .._argument_checks import is_scalar_equal, validate_bool
 from .._blas_threads import limit_blas_threads
 from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function, Multiclass
@@ -25,7 +25,7 @@ from .._validation import (
     get_category_order,
     get_survival_hint,
     is_label_table,
-    validate_proba,
+    read_proba_keeping_single_column,
 )
 from ..exceptions import invalid_combination, invalid_input
 from ._predictions import (
@@ -164,7 +164,7 @@ class Measure(Generic[P]):
         self,
         function: Callable[..., float],
         spec: MetricSpec,
-        validate: Callable[..., FloatArray] = validate_proba,
+        validate: Callable[..., FloatArray] = read_proba_keeping_single_column,
     ) -> None:
         options = _get_options(function)
         self.spec = spec
@@ -197,7 +197,7 @@ class Measure(Generic[P]):
         remaining: dict[str, Any] = dict(options)
         sample_weight = remaining.pop("sample_weight", None)
         labels = remaining.pop("labels", None)
-        soft_labels = check_bool(remaining.pop("soft_labels", None), "soft_labels")
+        soft_labels = validate_bool(remaining.pop("soft_labels", None), "soft_labels")
         multilabel = remaining.pop("multilabel", None)
         if multilabel is not None:
             if soft_labels:
@@ -350,7 +350,7 @@ class Measure(Generic[P]):
 def measure(
     *,
     loss: "ProperLoss | None" = None,
-    validate: Callable[..., FloatArray] = validate_proba,
+    validate: Callable[..., FloatArray] = read_proba_keeping_single_column,
     **properties: Any,
 ) -> Callable[[Callable[Concatenate["Predictions", P], float]], Measure[P]]:
     """Turn a function of `Predictions` into a `Measure`, as a decorator.

@@ -8,25 +8,25 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_bool, check_choice
+from .._argument_checks import check_choice, validate_bool
 from .._kernels._two_class_problems import make_two_class_problems, name_problem
 from .._simplex_array import stack_rows
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
     BINARY_CLASSES,
     add_first_class_column,
-    check_column_owner,
-    check_same_index,
+    assign_single_column_to_class,
+    check_and_get_common_index,
     check_same_length,
+    check_single_column_class,
     find_known_rows,
     find_positive_index,
-    orient_single_column,
+    read_label_names_proba_and_table,
     read_labels,
+    read_proba_keeping_single_column,
     read_raw_weight,
     read_weight_and_unit,
     reorder_columns,
-    validate_label_tables,
-    validate_proba,
     validate_soft_labels,
     warn_column_order,
 )
@@ -50,7 +50,7 @@ MIN_COMPILED_ROWS = 20_000
 class Cells(NamedTuple):
     """The rows of a two-class problem, pooled by score: the input of most measures.
 
-    Cells only have sums of weights. `PooledPredictions` also have the numbers of rows,
+    Cells only have sums of weights. `ScorePooledRows` also have the numbers of rows,
     and draw resamples of them.
 
     Attributes
@@ -71,7 +71,7 @@ class Cells(NamedTuple):
         return (self.hits - self.mass * self.score) / self.mass.sum()
 
 
-class _ScoreOrder:
+class _ProblemScores:
     """Scores of a two-class problem and their order, which resamples share."""
 
     def __init__(self, score, target=None, title="", rows=slice(None)):
@@ -86,7 +86,7 @@ class _ScoreOrder:
         self.is_shared = False
 
     @cached_property
-    def score_ordering(self):
+    def order_starts_and_distinct_scores(self):
         """Return the order of the rows, where each distinct score starts, and these scores."""
         order = slice(None)
         # Scores that are sorted already, as those of pooled rows, cost one comparison.
@@ -146,16 +146,16 @@ class BinaryProblem:
     weight: FloatArray
     share: float = 1.0
     title: str = ""
-    _score_order: Any = field(default=None, repr=False)
+    _problem_scores: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self._score_order is None:
-            object.__setattr__(self, "_score_order", _ScoreOrder(self.score))
+        if self._problem_scores is None:
+            object.__setattr__(self, "_problem_scores", _ProblemScores(self.score))
 
     @property
     def rows(self) -> AnyArray | slice:
         """Return the rows in this problem: all, or those of a predicted class."""
-        return self._score_order.rows
+        return self._problem_scores.rows
 
     @cached_property
     def cells(self) -> Cells:
@@ -167,7 +167,7 @@ class BinaryProblem:
             pooled = pool_rows_by_score(score, self.hit)
             if pooled is not None:
                 return Cells(*pooled)
-        order, starts, score = self._score_order.score_ordering
+        order, starts, score = self._problem_scores.order_starts_and_distinct_scores
         weight = np.ones(len(self.hit))
         hits = self.hit[order]
         # Gathering weights takes as long as the sort, so equal ones are not gathered.
@@ -178,9 +178,9 @@ class BinaryProblem:
 
     def _can_skip_sorting(self):
         """Return whether pooling by a hash table is faster than sorting the scores."""
-        if len(self.score) < MIN_COMPILED_ROWS or self._score_order.is_shared:
+        if len(self.score) < MIN_COMPILED_ROWS or self._problem_scores.is_shared:
             return False
-        is_sorted = "score_ordering" in vars(self._score_order)
+        is_sorted = "order_starts_and_distinct_scores" in vars(self._problem_scores)
         return not is_sorted and bool((self.weight == 1).all())
 
     def derive_from_scores(self, function: Callable[..., Any], *options: Any) -> Any:
@@ -197,13 +197,13 @@ class BinaryProblem:
         -------
         result : object
         """
-        results = self._score_order.derived
+        results = self._problem_scores.derived
         return _memoize_result(results, function, self.cells.score, options)
 
     @cached_property
     def cell_indices(self) -> IntArray:
         """Return the position among the cells of each row."""
-        order, starts, _ = self._score_order.score_ordering
+        order, starts, _ = self._problem_scores.order_starts_and_distinct_scores
         cell = np.zeros(len(self.score), dtype=np.intp)
         cell[starts[1:]] = 1
         cell_of_row = np.empty_like(cell)
@@ -280,7 +280,9 @@ class Predictions:
     n_given: int = -1
     index: Any = None
     is_resample: bool = False
-    _score_orders: dict[str, list[_ScoreOrder]] = field(default_factory=dict)
+    _problem_scores_by_mode: dict[str, list[_ProblemScores]] = field(
+        default_factory=dict
+    )
     _derived: dict[Any, Any] = field(default_factory=dict)
     _problems: dict[str, list[BinaryProblem]] = field(default_factory=dict)
 
@@ -373,7 +375,7 @@ class Predictions:
     def _replace_rows(self, proba, codes, weight, **changes):
         """Return other predictions, from which nothing has been derived yet."""
         changes |= {
-            "_score_orders": {},
+            "_problem_scores_by_mode": {},
             "_derived": {},
             "_problems": {},
             "is_resample": False,
@@ -443,7 +445,7 @@ class Predictions:
         )
         if multiclass in self._problems:
             return list(self._problems[multiclass])
-        score_orders = self._get_score_orders(multiclass)
+        score_orders = self._get_problem_scores(multiclass)
         total = self.weight.sum()
         problems = []
         for score_order in score_orders:
@@ -467,10 +469,10 @@ class Predictions:
         self._problems[multiclass] = problems
         return list(problems)
 
-    def _get_score_orders(self, multiclass):
+    def _get_problem_scores(self, multiclass):
         """Return the scores of each two-class problem, which resamples share."""
-        if multiclass in self._score_orders:
-            return self._score_orders[multiclass]
+        if multiclass in self._problem_scores_by_mode:
+            return self._problem_scores_by_mode[multiclass]
         needs_one_column = multiclass == "auto" and self.positive == 1
         proba = np.asarray(self._columns if needs_one_column else self.proba)
         score_orders = []
@@ -478,13 +480,13 @@ class Predictions:
             multiclass, proba, self.positive
         ):
             title = name_problem(multiclass, self.classes, number)
-            score_orders.append(_ScoreOrder(score, target, title, rows))
+            score_orders.append(_ProblemScores(score, target, title, rows))
         # Lists are stored only when they are complete, since threads share predictions.
-        self._score_orders[multiclass] = score_orders
+        self._problem_scores_by_mode[multiclass] = score_orders
         return score_orders
 
 
-class PooledPredictions:
+class ScorePooledRows:
     """Rows of two classes, pooled by score, from which resamples of the rows are drawn.
 
     A `CellSample` of summaries draws independent rows, a `ClusterSample` whole
@@ -521,7 +523,7 @@ class PooledPredictions:
         return predictions
 
     @cached_property
-    def nonempty_entries(self) -> tuple[Predictions, FloatArray]:
+    def filled_predictions_and_squares(self) -> tuple[Predictions, FloatArray]:
         """Return the entries of `predictions` that have rows, and their summed squared weights."""
         filled = np.flatnonzero(self.counts.ravel())
         return self.predictions.take(filled), self.squares.ravel()[filled]
@@ -533,7 +535,7 @@ def validate_predictions(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
-    validate: Callable[..., FloatArray] = validate_proba,
+    validate: Callable[..., FloatArray] = read_proba_keeping_single_column,
     *,
     check_order: bool = True,
     soft_labels: bool = False,
@@ -567,7 +569,7 @@ def validate_predictions(
     ValueError, TypeError
         Invalid scores, labels or weights; see `canonical_proba`. A single column,
         neither `pos_label` nor `labels`, and labels other than 0 and 1, False and True,
-        or -1 and 1. Indexes of pandas that hold different labels, see `check_same_index`.
+        or -1 and 1. Indexes of pandas that hold different labels, see `check_and_get_common_index`.
 
     Warns
     -----
@@ -586,13 +588,13 @@ def validate_predictions(
     >>> validate_predictions([0, 1], [0.2, 0.9], sample_weight=[0, 1]).codes.tolist()
     [1]
     """
-    index = check_same_index(y_true, y_proba, sample_weight)
+    index = check_and_get_common_index(y_true, y_proba, sample_weight)
     proba = validate(y_proba, input_name=input_name)
     n_given = len(proba)
     is_ordered = labels is not None
     items = None
     kept = None
-    if check_bool(soft_labels, "soft_labels"):
+    if validate_bool(soft_labels, "soft_labels"):
         # Each row is repeated for each of its classes, with the shares as weights.
         soft = validate_soft_labels(
             y_true,
@@ -620,8 +622,8 @@ def validate_predictions(
     proba = reorder_columns(proba, y_proba, classes)
     positive = find_positive_index(classes, pos_label)
     if pos_label is None and not is_ordered:
-        check_column_owner(y_proba, classes, "pos_label")
-    proba = orient_single_column(proba, y_proba, positive)
+        check_single_column_class(y_proba, classes, "pos_label")
+    proba = assign_single_column_to_class(proba, y_proba, positive)
     weight = None
     unit = 1.0
     if sample_weight is not None:
@@ -658,7 +660,7 @@ def validate_multilabel(
     *,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
-    validate: Callable[..., FloatArray] = validate_proba,
+    validate: Callable[..., FloatArray] = read_proba_keeping_single_column,
 ) -> list[tuple[str, Predictions]]:
     """Check predictions of many labels per row, and split them into two-class predictions.
 
@@ -706,8 +708,8 @@ def validate_multilabel(
             got=repr(multilabel),
             hint="See the user guide",
         )
-    check_same_index(y_true, y_proba, sample_weight)
-    names, pairs, table = validate_label_tables(y_true, y_proba, labels)
+    check_and_get_common_index(y_true, y_proba, sample_weight)
+    names, pairs, table = read_label_names_proba_and_table(y_true, y_proba, labels)
     weight = read_raw_weight(sample_weight, len(table))
     if len(names) != len(pairs):
         raise invalid_input(
@@ -727,7 +729,7 @@ def validate_multilabel(
             )
         rows_by_label.append(known_rows)
 
-    def validate_labels(label_numbers):
+    def make_label_predictions(label_numbers):
         """Validate the known rows of some labels as one two-class problem."""
         hits = []
         proba = []
@@ -746,9 +748,9 @@ def validate_multilabel(
         )
 
     if multilabel == "micro":
-        return [("all labels", validate_labels(range(len(pairs))))]
+        return [("all labels", make_label_predictions(range(len(pairs))))]
     all_predictions = []
     for i, name in enumerate(names):
         with add_error_context(source=f"label {name}"):
-            all_predictions.append((f"label {name}", validate_labels([i])))
+            all_predictions.append((f"label {name}", make_label_predictions([i])))
     return all_predictions

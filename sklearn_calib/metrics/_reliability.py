@@ -7,12 +7,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import expit
 
-from .._argument_checks import check_choice, check_count, check_level, is_number
+from .._argument_checks import check_choice, check_level, is_number, validate_count
 from .._kernels._binning import (
-    bin_rows,
+    assign_rows_to_bins,
+    assign_values_to_monotonic_bins,
     compute_cube_root_bin_count,
-    find_distinct_scores,
-    find_max_monotonic_bins,
+    find_distinct_scores_and_index,
     sum_bins,
 )
 from .._kernels._loess import Loess
@@ -240,7 +240,7 @@ default="quantile"
 class CurveRows:
     """The input of `compute_curve`: scores and outcomes of rows or of pooled rows, and their draws.
 
-    A `BinaryProblem` draws single rows, and `PooledPredictions` draw rows or whole
+    A `BinaryProblem` draws single rows, and `ScorePooledRows` draw rows or whole
     clusters in their cells. A curve needs only what both have in common.
 
     Attributes
@@ -331,7 +331,7 @@ def compute_curve(
     """Compute `reliability_curve` for validated rows or cells, with the same options."""
     check_choice("strategy", strategy, _STRATEGY_NAMES)
     check_level(level)
-    n_resamples = check_count(n_resamples, "n_resamples", 0)
+    n_resamples = validate_count(n_resamples, "n_resamples", 0)
     score = rows.score
     weight = rows.weight
     hits = rows.hits
@@ -339,9 +339,9 @@ def compute_curve(
     # Only isotonic and binned curves have a band for drawn labels.
     consistency: Any = ()
     if strategy == "isotonic":
-        values, row_value = find_distinct_scores(score)
+        values, row_value = find_distinct_scores_and_index(score)
         mass, total = sum_bins(row_value, len(values), weight, hits)
-        points = _spread_positions(len(values))
+        points = _choose_curve_point_indices(len(values))
         predicted = values[points]
         observed = fit_isotonic_shares(total / mass, mass)[points]
         consistency = _refit_isotonic_to_drawn_labels(
@@ -373,12 +373,14 @@ def compute_curve(
     else:
         n_bins = resolve_n_bins(n_bins)
         if n_bins == "sweep":
-            values, row_value = find_distinct_scores(score)
+            values, row_value = find_distinct_scores_and_index(score)
             mass, total = sum_bins(row_value, len(values), weight, hits)
-            row_bin = find_max_monotonic_bins(values, mass, total, strategy)[row_value]
+            row_bin = assign_values_to_monotonic_bins(values, mass, total, strategy)[
+                row_value
+            ]
             n_bins = row_bin.max() + 1
         else:
-            row_bin = bin_rows(score, weight, n_bins, strategy)
+            row_bin = assign_rows_to_bins(score, weight, n_bins, strategy)
         mass, mean, total, squares = sum_bins(
             row_bin,
             n_bins,
@@ -429,11 +431,11 @@ def compute_curve(
 
 def _fit_loess_curve(rows, level):
     """Return scores, a local regression, the weight nearest to each, and Wilson's interval."""
-    values, row_value = find_distinct_scores(rows.score)
+    values, row_value = find_distinct_scores_and_index(rows.score)
     mass, total, squares = sum_bins(
         row_value, len(values), rows.weight, rows.hits, rows.squares
     )
-    points = _spread_positions(len(values))
+    points = _choose_curve_point_indices(len(values))
     loess = Loess(values)
     observed = loess(mass, total)[points]
     effective_rows = loess.count_effective_rows(mass, squares)[points]
@@ -461,14 +463,14 @@ def _fit_curve_on_log_odds(rows, strategy, level):
     return points, fit.predict_curve(z), mass, fit.compute_belt(z, level)
 
 
-def _spread_positions(n):
+def _choose_curve_point_indices(n):
     """Return at most `_MAX_ISOTONIC_CURVE_POINTS` of `n` positions, evenly spaced in rank."""
     positions = np.linspace(0, n - 1, min(n, _MAX_ISOTONIC_CURVE_POINTS))
     return np.unique(positions.astype(np.intp))
 
 
 def _refit_isotonic_to_drawn_labels(
-    rows, row_value, mass, kept_values, n_resamples, rng
+    rows, row_value, mass, point_indices, n_resamples, rng
 ):
     """Return the isotonic fit at some points for labels drawn from the predictions.
 
@@ -478,11 +480,11 @@ def _refit_isotonic_to_drawn_labels(
     fits = []
     for _ in range(n_resamples):
         total = np.bincount(row_value, rows.simulate_labels(rng), len(mass))
-        fits.append(fit_isotonic_shares(total / mass, mass)[kept_values])
+        fits.append(fit_isotonic_shares(total / mass, mass)[point_indices])
     return np.array(fits)
 
 
-def _bootstrap_isotonic_fits(rows, row_value, mass, kept_values, n_resamples, rng):
+def _bootstrap_isotonic_fits(rows, row_value, mass, point_indices, n_resamples, rng):
     """Return the isotonic fit at some points for resampled rows, in the same shape."""
     fits = []
     for _ in range(n_resamples):
@@ -493,7 +495,7 @@ def _bootstrap_isotonic_fits(rows, row_value, mass, kept_values, n_resamples, rn
         drawn_values = np.flatnonzero(mass_drawn)
         mass_drawn = mass_drawn[drawn_values]
         fit = fit_isotonic_shares(total[drawn_values] / mass_drawn, mass_drawn)
-        fits.append(np.interp(kept_values, drawn_values, fit))
+        fits.append(np.interp(point_indices, drawn_values, fit))
     return np.array(fits)
 
 

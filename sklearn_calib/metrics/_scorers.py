@@ -6,7 +6,7 @@ import numpy as np
 
 from .._sklearn_compat import BaseScorer
 from .._typing import ArrayLike, Estimator, Features
-from .._validation import align_columns, check_same_index
+from .._validation import align_columns, check_and_get_common_index
 
 if TYPE_CHECKING:
     from . import Measure
@@ -65,7 +65,7 @@ class ProbabilityScorer(BaseScorer):
         """Score the predictions of an estimator; scikit-learn calls this method."""
         self._warn_overlap("Some of the scorer's options are given twice.", kwargs)
         options = {**self._kwargs, **kwargs}
-        check_same_index(X, y_true)
+        check_and_get_common_index(X, y_true)
         # scikit-learn would take two labels per row for one label with two classes.
         if "multilabel" in options:
             proba = estimator.predict_proba(X)

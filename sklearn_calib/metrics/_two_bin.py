@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._argument_checks import check_bool
+from .._argument_checks import validate_bool
 from .._typing import FloatArray
 from ._measure import BinaryOptions, binary_measure
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from . import BinaryProblem
 
 
-def integrate_two_bins(score: FloatArray, path: FloatArray) -> float:
+def integrate_two_bin_errors(score: FloatArray, path: FloatArray) -> float:
     """Integrate the squared sums below q and from q on over thresholds q in [0, 1].
 
     `score` are the distinct scores, increasing, and `path` the sums of the residuals up
@@ -31,7 +31,7 @@ def integrate_two_bins(score: FloatArray, path: FloatArray) -> float:
     return float(min(max(area, 0.0), 1.0))
 
 
-def compute_expected_two_bins(problem: "BinaryProblem") -> float:
+def compute_expected_two_bin_error(problem: "BinaryProblem") -> float:
     """Compute the mean of the error over labels drawn from the scores."""
     weight = problem.weight
     score = problem.score
@@ -99,6 +99,6 @@ def averaged_two_bin_error(
     0.0055
     """
     cells = problem.cells
-    error = integrate_two_bins(cells.score, np.cumsum(cells.residual))
-    debias = check_bool(debias, "debias")
-    return error - compute_expected_two_bins(problem) if debias else error
+    error = integrate_two_bin_errors(cells.score, np.cumsum(cells.residual))
+    debias = validate_bool(debias, "debias")
+    return error - compute_expected_two_bin_error(problem) if debias else error

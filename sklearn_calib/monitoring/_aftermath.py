@@ -148,13 +148,13 @@ class Diagnosis(NamedTuple):
         return f", or {call}"
 
 
-def compute_shift_region(counts: cells.BinnedCounts, level: float) -> ShiftRegion:
+def compute_shift_region(counts: cells.LogOddsAtoms, level: float) -> ShiftRegion:
     """Compute the region of shift and slope of the rows so far."""
     centre, border = cells.find_confidence_region(counts, level)
     shift, slope = centre
     # The weak penalty keeps the fit finite if a line separates the outcomes.
     if len(counts.log_odds):
-        (shift, slope), _ = cells.fit_line(counts, np.full(2, 1e-4))
+        (shift, slope), _ = cells.fit_line_and_information(counts, np.full(2, 1e-4))
     lows = border.min(axis=0).tolist()
     highs = border.max(axis=0).tolist()
     shift_interval, slope_interval = zip(lows, highs, strict=True)
@@ -177,14 +177,14 @@ def diagnose_stream(
 
     `forget` drops blocks that certainly precede it.
     """
-    if not record.count_waiting_rows().blocks:
+    if not record.add_waiting_rows_to_counts().blocks:
         return None
-    onset, low, high = record.locate_onset()
+    onset, low, high = record.locate_onset_blocks()
     blocks = record.blocks
     onset_time = blocks[onset].start_time
     rows = record.get_cells_since_block(onset)
     # Nested repairs: each is only given up if a test rejects it.
-    offset, line, pvalue_slope, pvalue_curvature = cells.find_smallest_repair(
+    offset, line, pvalue_slope, pvalue_curvature = cells.fit_shift_and_line_with_tests(
         rows, cells.COARSE_LOG_ODDS_GRID
     )
     # A line with a slope of 0 or less reverses the order of the scores, which a
@@ -214,7 +214,7 @@ def diagnose_stream(
         confidence,
     )
     if forget:
-        record.drop_rows_before(low, high)
+        record.drop_blocks_before(low, high)
     return diagnosis
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_between, check_bool, check_choice, check_level
+from .._argument_checks import check_between, check_choice, check_level, validate_bool
 from .._atomic import restore_if_raised
 from .._kernels import _logistic_grid as grid
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
@@ -29,7 +29,7 @@ from ._result import (
     e_benjamini_hochberg,
 )
 from ._rows import BatchRows, check_time_order, format_time, read_rows
-from ._state import convert_labels_to_list, restore_monitor, save_state
+from ._state import convert_labels_to_list, convert_monitor_to_dict, restore_monitor
 
 # Ratios are computed for this many rows at once.
 BLOCK_ROWS = 256
@@ -310,9 +310,9 @@ class CalibrationMonitor:
             classes=self.classes_,
             known_groups=self.groups,
             multiclass=self.multiclass,
-            soft=check_bool(soft_labels, "soft_labels"),
+            soft=validate_bool(soft_labels, "soft_labels"),
         )
-        strict = check_bool(only_later, "only_later")
+        strict = validate_bool(only_later, "only_later")
         check_time_order(
             self._last_time_and_text[0],
             self._last_time_and_text[1],
@@ -394,7 +394,9 @@ class CalibrationMonitor:
             moments, key=itemgetter(0), default=self._last_time_and_text
         )
         evidence = np.array([self.log_e_value_])
-        is_rejected = self._update_rejection(evidence, self.n_samples_) is not None
+        is_rejected = (
+            self._update_and_find_rejection_row(evidence, self.n_samples_) is not None
+        )
         if is_rejected and self.alarm == "test":
             self._record_alarm(
                 self.log_e_value_,
@@ -405,7 +407,7 @@ class CalibrationMonitor:
         # float64 overflows at exp(709).
         statistic = math.exp(min(self.log_detector_, 700.0))
         if statistic >= self.average_run_length:
-            self._raise_detector(
+            self._raise_alarm_and_reset_detector(
                 self.log_detector_, self.n_samples_, self._last_time_and_text
             )
         return self
@@ -700,7 +702,7 @@ class CalibrationMonitor:
         >>> again.e_value_ == monitor.e_value_
         True
         """
-        return save_state(self)
+        return convert_monitor_to_dict(self)
 
     @classmethod
     def from_state_dict(cls, state: dict[str, Any]) -> Self:
@@ -749,9 +751,9 @@ class CalibrationMonitor:
     def _add_rows(self, rows):
         """Add a block of rows to the evidence, the detector and the records."""
         n, n_parallel = rows.hit.shape
-        compute_ratios = grid.compute_log_ratios
+        compute_ratios = grid.compute_line_gains_and_impossible
         if rows.hit.dtype != bool:
-            compute_ratios = grid.compute_soft_log_ratios
+            compute_ratios = grid.compute_soft_gains_and_impossible
         # Rows of probability 0 whose event happened are counted apart: their ratio is
         # infinite.
         gain, impossible = compute_ratios(
@@ -767,7 +769,7 @@ class CalibrationMonitor:
         # The detector stops at the row of an alarm, so the alarm describes the monitor
         # before any later row.
         while start < n:
-            row, statistic = grid.detect_change(
+            row, statistic = grid.detect_change_and_update_state(
                 self._detector,
                 gain,
                 is_impossible_row,
@@ -776,13 +778,17 @@ class CalibrationMonitor:
                 self.average_run_length,
                 start,
             )
-            self._add_evidence(gain, impossible, rows, start, min(row + 1, n))
+            self._add_evidence_and_raise_alarm(
+                gain, impossible, rows, start, min(row + 1, n)
+            )
             if row < n:
                 log_statistic = math.inf
                 if not is_impossible_row[row]:
                     log_statistic = math.log(statistic)
                 n_samples = self.n_samples_ + row + 1
-                self._raise_detector(log_statistic, n_samples, rows.get_time(row))
+                self._raise_alarm_and_reset_detector(
+                    log_statistic, n_samples, rows.get_time(row)
+                )
             start = row + 1
         # The remaining rows after the last alarm of the block.
         self._record_rows(n)
@@ -812,7 +818,7 @@ class CalibrationMonitor:
         if hit.dtype != bool:
             # The diagnosis counts labels, so one label is drawn from each row's shares.
             # A draw by the number of the row is reproducible.
-            hit = grid.draw_label(hit, number)
+            hit = grid.draw_label_indicators(hit, number)
             code = grid.draw_class(code, number)
         n_groups, n_columns = self._n_impossible.shape
         for group_number in np.unique(group).tolist() if n_groups > 1 else (0,):
@@ -828,7 +834,7 @@ class CalibrationMonitor:
                     code[is_in_group],
                 )
 
-    def _add_evidence(self, gain, impossible, rows, start, stop):
+    def _add_evidence_and_raise_alarm(self, gain, impossible, rows, start, stop):
         """Add some rows of a block; the test raises its alarm at the first row that is enough."""
         is_waiting = self.alarm == "test" and self.rejected_at_ is None
         state_before = (
@@ -836,10 +842,12 @@ class CalibrationMonitor:
             if is_waiting
             else None
         )
-        path = self._accumulate_log_e_values(
+        path = self._add_ratios_and_get_log_e_values(
             gain[start:stop], impossible[start:stop], rows.group[start:stop]
         )
-        alarm_offset = self._update_rejection(path, self.n_samples_ + 1 + start)
+        alarm_offset = self._update_and_find_rejection_row(
+            path, self.n_samples_ + 1 + start
+        )
         if not is_waiting or alarm_offset is None:
             return
         state_after = (self._log_ratio_sums, self._n_impossible)
@@ -848,7 +856,7 @@ class CalibrationMonitor:
         # then replaced.
         self._log_ratio_sums, self._n_impossible = state_before
         rows_until_alarm = slice(start, row + 1)
-        self._accumulate_log_e_values(
+        self._add_ratios_and_get_log_e_values(
             gain[rows_until_alarm],
             impossible[rows_until_alarm],
             rows.group[rows_until_alarm],
@@ -861,7 +869,7 @@ class CalibrationMonitor:
         )
         self._log_ratio_sums, self._n_impossible = state_after
 
-    def _accumulate_log_e_values(self, gain, impossible, group):
+    def _add_ratios_and_get_log_e_values(self, gain, impossible, group):
         """Add the rows, and return the log e-value after each of them."""
         # The evidence after each row is the mean over groups; groups without the row
         # keep their value.
@@ -886,7 +894,7 @@ class CalibrationMonitor:
             path[group_number] = values[n_seen]
         return np.logaddexp.reduce(path, axis=0) - math.log(self._n_impossible.size)
 
-    def _update_rejection(self, path, first_row):
+    def _update_and_find_rejection_row(self, path, first_row):
         """Store the largest evidence; return the first row at which it is enough, or None."""
         # Every row counts for the maximum, not only the end of a batch.
         self._largest_log_e_value = max(self._largest_log_e_value, float(path.max()))
@@ -899,7 +907,7 @@ class CalibrationMonitor:
         self.rejected_at_ = first_row + row
         return row
 
-    def _raise_detector(self, log_statistic, n_samples, time_and_text):
+    def _raise_alarm_and_reset_detector(self, log_statistic, n_samples, time_and_text):
         """Begin the detector anew, after an alarm if it is what raises alarms."""
         if self.alarm == "detector":
             with np.errstate(divide="ignore"):
@@ -924,7 +932,7 @@ class CalibrationMonitor:
         # An impossible event is a proof by itself; its log-odds cannot be fitted.
         diagnosed = None
         if log_statistic != math.inf:
-            diagnosed = self._get_diagnosis(self._records[largest])
+            diagnosed = self._update_and_get_diagnosis(self._records[largest])
         alarm = Alarm(
             n_samples,
             None if time is None else format_time(time),
@@ -938,14 +946,14 @@ class CalibrationMonitor:
         )
         # All streams restart at an alarm of one of them, as the detector does.
         for record in self._records:
-            record.reset_fresh_rows(n_samples)
+            record.restart_fresh_counts_after(n_samples)
         if self.n_alarms_ - self._n_alarms_before < _MAX_ALARMS_PER_UPDATE:
             self.alarms_ = [*self.alarms_, alarm][-_MAX_KEPT_ALARMS:]
         self.n_alarms_ += 1
 
-    def _get_diagnosis(self, record):
+    def _update_and_get_diagnosis(self, record):
         """Diagnose a record again if enough rows have come, else return its last diagnosis."""
-        if record.is_due() or record.diagnosis is None:
+        if record.is_diagnosis_due() or record.diagnosis is None:
             record.diagnosis = diagnose_stream(
                 record, self._is_confidence(), forget=True
             )

@@ -8,8 +8,8 @@ import numpy as np
 from .._kernels._log_odds_cells import (
     COARSE_LOG_ODDS_GRID,
     FINE_LOG_ODDS_GRID,
-    BinnedCounts,
-    compute_map_gains,
+    LogOddsAtoms,
+    compute_grid_likelihood_gains,
     locate_onset,
     split_cells_into_atoms,
 )
@@ -57,10 +57,10 @@ class BlockCounts:
     def rows(self) -> int:
         return int(self.counts[0].sum())
 
-    def compute_gains(self) -> FloatArray:
+    def compute_log_likelihood_ratios(self) -> FloatArray:
         """Compute the log likelihood ratio of each pair, once the block is complete."""
         if self._gains is None:
-            self._gains = compute_map_gains(
+            self._gains = compute_grid_likelihood_gains(
                 split_cells_into_atoms(self.counts, COARSE_LOG_ODDS_GRID),
                 COARSE_LINE_GRID,
             )
@@ -152,9 +152,9 @@ class StreamCounts:
         self._n_waiting += len(code)
         self.rows += len(z)
         if self._n_waiting >= _MAX_WAITING_ROWS:
-            self.count_waiting_rows()
+            self.add_waiting_rows_to_counts()
 
-    def count_waiting_rows(self) -> "StreamCounts":
+    def add_waiting_rows_to_counts(self) -> "StreamCounts":
         """Count the rows that wait."""
         waiting = self._waiting
         self._waiting = []
@@ -172,7 +172,9 @@ class StreamCounts:
                 continue
             # Rows before the last alarm count for the whole, later ones also as fresh.
             is_fresh = (buffer.number > self.behind).astype(np.intp)
-            old, new = FINE_LOG_ODDS_GRID.count_rows(buffer.z, buffer.hit, is_fresh, 2)
+            old, new = FINE_LOG_ODDS_GRID.sum_rows_by_part_and_cell(
+                buffer.z, buffer.hit, is_fresh, 2
+            )
             self.all_counts += old + new
             self.fresh_counts += new
             self._add_to_blocks(
@@ -195,7 +197,7 @@ class StreamCounts:
         # The first `n_missing` rows fill the newest block, which has the number 0 here.
         block_number = (np.arange(n) - n_missing) // NEWEST_BLOCK_ROWS + 1
         n_blocks = int(block_number[-1]) + 1
-        counts_by_block = COARSE_LOG_ODDS_GRID.count_rows(
+        counts_by_block = COARSE_LOG_ODDS_GRID.sum_rows_by_part_and_cell(
             buffer.z,
             buffer.hit,
             block_number,
@@ -257,16 +259,18 @@ class StreamCounts:
 
     # -- answers ----------------------------------------------------------------------------------
 
-    def get_cells_since(self, alarm: bool) -> BinnedCounts:
+    def get_cells_since(self, alarm: bool) -> LogOddsAtoms:
         """Return the cells of all rows, or of those since the last alarm."""
-        self.count_waiting_rows()
+        self.add_waiting_rows_to_counts()
         counts = self.fresh_counts if alarm else self.all_counts
         return split_cells_into_atoms(counts, FINE_LOG_ODDS_GRID)
 
-    def locate_onset(self) -> tuple[int, int, int]:
+    def locate_onset_blocks(self) -> tuple[int, int, int]:
         """Locate the block in which the change began, and the blocks that bound an interval."""
-        self.count_waiting_rows()
-        gains = np.array([block.compute_gains() for block in self.blocks])
+        self.add_waiting_rows_to_counts()
+        gains = np.array(
+            [block.compute_log_likelihood_ratios() for block in self.blocks]
+        )
         rows = np.array([block.rows for block in self.blocks])
         return locate_onset(
             gains,
@@ -275,7 +279,7 @@ class StreamCounts:
             _ONSET_LEVEL,
         )
 
-    def get_cells_since_block(self, first_block: int) -> BinnedCounts:
+    def get_cells_since_block(self, first_block: int) -> LogOddsAtoms:
         """Return the cells of the rows of a block and of all later ones."""
         counts = np.sum([block.counts for block in self.blocks[first_block:]], axis=0)
         return split_cells_into_atoms(counts, COARSE_LOG_ODDS_GRID)
@@ -287,16 +291,16 @@ class StreamCounts:
 
     # -- alarms and other records -----------------------------------------------------------------
 
-    def reset_fresh_rows(self, behind: int) -> None:
-        """Count rows as fresh if their number is above `behind`."""
-        self.behind = behind
+    def restart_fresh_counts_after(self, row_number: int) -> None:
+        """Count rows as fresh if their number is above `row_number`."""
+        self.behind = row_number
         self.fresh_counts = np.zeros_like(self.fresh_counts)
 
-    def is_due(self) -> bool:
+    def is_diagnosis_due(self) -> bool:
         """Return whether enough rows are new to look for the change again: one in five."""
         return 5 * (self.rows - self.judged) >= self.rows > 0
 
-    def drop_rows_before(self, low: int, high: int) -> None:
+    def drop_blocks_before(self, low: int, high: int) -> None:
         """Drop the blocks before the interval of the onset, and no longer merge those in it.
 
         `low` and `high` are the first and the last block of the interval.
@@ -308,9 +312,11 @@ class StreamCounts:
 
     def merge(self, other: "StreamCounts", n_before: int) -> None:
         """Append the rows of another record; `n_before` is added to their numbers."""
-        self.count_waiting_rows()
+        self.add_waiting_rows_to_counts()
         self.rows += other.rows
-        self.all_counts = self.all_counts + other.count_waiting_rows().all_counts
+        self.all_counts = (
+            self.all_counts + other.add_waiting_rows_to_counts().all_counts
+        )
         self.fresh_counts = self.fresh_counts + other.fresh_counts
         # Blocks are merged from the newest: an older one must not have a lower level.
         largest_level = max([0, *(block.level for block in other.blocks)])
@@ -325,7 +331,7 @@ class StreamCounts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
-        self.count_waiting_rows()
+        self.add_waiting_rows_to_counts()
         blocks = []
         for block in self.blocks:
             blocks.append(

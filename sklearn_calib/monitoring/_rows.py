@@ -10,7 +10,7 @@ from .._simplex_array import has_exact_log, log_proba
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
     ALL_CLASSES_HINT,
-    check_same_index,
+    check_and_get_common_index,
     check_same_length,
     read_array,
     read_labels,
@@ -99,10 +99,10 @@ def read_rows(
             got=f"{n_columns} columns",
             hint="Pass one column per class" + _SECOND_CLASS_HINT,
         )
-    check_same_index(y, y_proba, groups, time)
+    check_and_get_common_index(y, y_proba, groups, time)
     proba = reorder_columns(proba, y_proba, classes)
     if soft:
-        label = _read_soft_labels(y, proba, classes, y_proba)
+        label = _read_class_shares(y, proba, classes, y_proba)
     else:
         label = _encode_labels(y, proba, classes)
     row_indices = np.arange(len(proba))
@@ -119,7 +119,7 @@ def read_rows(
     if time is None:
         return BatchRows(log_pair, hit, label, group, None, None), classes
     with add_error_context("time"):
-        moment, raw_time = _convert_row_times(time, len(proba))
+        moment, raw_time = _read_times_and_given_values(time, len(proba))
     # Rows of the same time keep their order.
     order = np.argsort(moment, kind="stable")
     rows = BatchRows(log_pair, hit, label, group, moment, raw_time)
@@ -142,7 +142,7 @@ def _encode_labels(y, proba, classes):
     return codes
 
 
-def _read_soft_labels(y, proba, classes, scores):
+def _read_class_shares(y, proba, classes, scores):
     """Return the fractions of the classes in each row, of shape (n, n_classes)."""
     shares = np.zeros((len(proba), len(classes)))
     if len(proba):
@@ -206,7 +206,7 @@ def _encode_groups(groups, known_groups, n):
 # -- times ----------------------------------------------------------------------------------------
 
 
-def _convert_row_times(time, n):
+def _read_times_and_given_values(time, n):
     """Return times as float64 or datetime64[us], and as they were given; shape (n,)."""
     given_times = np.asarray(time)
     given_times = np.full(n, given_times) if given_times.ndim == 0 else given_times

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from .._argument_checks import check_count
+from .._argument_checks import validate_count
 from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
 from .._warnings import ignore_calibration_warnings
@@ -14,7 +14,7 @@ from ..metrics import validate_predictions
 from ..recalibrators import get_recalibrator
 from ._rows import compute_exact_log
 
-_MIN_ROWS = 4
+_MIN_TEST_ROWS = 4
 
 
 class SafeTestResult(NamedTuple):
@@ -106,23 +106,23 @@ def safe_calibration_test(
         y_true, y_proba, labels=labels, pos_label=pos_label
     )
     n = len(predictions.codes)
-    if n < _MIN_ROWS:
+    if n < _MIN_TEST_ROWS:
         raise invalid_input(
-            expected=f"at least {_MIN_ROWS} rows", got=f"{n}", hint="Add rows"
+            expected=f"at least {_MIN_TEST_ROWS} rows", got=f"{n}", hint="Add rows"
         )
-    n_splits = check_count(n_splits, "n_splits", hint="Leave the default of 10")
+    n_splits = validate_count(n_splits, "n_splits", hint="Leave the default of 10")
     rng = make_generator(random_state)
     logs = np.empty(n_splits)
     for split in range(n_splits):
         order = rng.permutation(n)
-        logs[split] = _compute_split_e_value(predictions, recalibrator, order)
+        logs[split] = _compute_split_log_e_value(predictions, recalibrator, order)
     # The mean of e-values is an e-value, whatever their dependence.
     log = float(logsumexp(logs) - np.log(n_splits))
     with np.errstate(over="ignore"):
         return SafeTestResult(float(np.exp(log)), float(np.exp(-max(log, 0.0))), logs)
 
 
-def _compute_split_e_value(predictions, recalibrator, order):
+def _compute_split_log_e_value(predictions, recalibrator, order):
     """Return the log e-value of one split: a map fitted to one half bets on the other."""
     fit_rows, test_rows = np.array_split(order, 2)
     method = get_recalibrator(recalibrator)

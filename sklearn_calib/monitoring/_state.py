@@ -29,7 +29,7 @@ _ATTRIBUTE_BY_COUNT_KEY = {
 }
 
 
-def save_state(monitor: Any) -> dict[str, Any]:
+def convert_monitor_to_dict(monitor: Any) -> dict[str, Any]:
     """Return `CalibrationMonitor.state_dict`."""
     settings = monitor._get_settings()
     classes = convert_labels_to_list(monitor.classes_)
@@ -147,7 +147,7 @@ def _build_from_state(cls, state):
 
 
 def _restore_alarm(fields):
-    """Build an alarm from its fields as `save_state` lists them."""
+    """Build an alarm from its fields as `convert_monitor_to_dict` lists them."""
     if len(fields) != len(Alarm._fields):
         raise ValueError("an alarm with another number of fields")
     stored = Alarm(*fields)

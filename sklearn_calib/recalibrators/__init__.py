@@ -14,10 +14,10 @@ from ._any_recalibrator import (
     fit_clone,
     fit_recalibrator,
     fit_validated,
+    make_method_name_hint,
     predict_proba_aligned,
     resolve_recalibrator,
-    select_fit_arguments,
-    suggest_method_name,
+    select_and_request_fit_arguments,
 )
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import (
@@ -27,14 +27,14 @@ from ._base import (
 )
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
-from ._booster import BoosterOptions
+from ._booster import BoosterOptionsMixin
 from ._by_group import BaseGroupRecalibrator
 from ._cross_fitting import (
     check_cv_pairs,
     check_fold_count,
-    compute_recalibrated_proba,
     cross_fitted_proba,
     make_folds,
+    recalibrate_own_rows,
 )
 from ._default import DefaultCalibration as DefaultCalibration
 from ._dirichlet import DirichletCalibration as DirichletCalibration
@@ -50,11 +50,11 @@ from ._group_columns import (
 )
 from ._group_recalibration import GroupRecalibration
 from ._harm_checks import (
-    find_duplicate_groups,
+    group_near_duplicates_and_warn,
     warn_if_harmful,
     warn_if_labels_harmed,
     warn_leaky_folds,
-    warn_repeated_cells,
+    warn_repeated_rows_in_counts,
 )
 from ._histogram_binning import HistogramBinning as HistogramBinning
 from ._identity import Identity as Identity
@@ -97,7 +97,7 @@ from ._vector import VectorScaling as VectorScaling
 from ._venn_abers import VennAbers as VennAbers
 
 
-def _is_method(value: object) -> bool:
+def _is_recalibrator_class(value: object) -> bool:
     """Return whether a value is a recalibrator class other than the base class."""
     return isinstance(value, type) and Recalibrator in value.__mro__[1:]
 
@@ -106,7 +106,7 @@ def _is_method(value: object) -> bool:
 _RECALIBRATOR_REGISTRY = {
     value.__module__.rpartition("._")[2]: value
     for value in list(globals().values())
-    if _is_method(value)
+    if _is_recalibrator_class(value)
 }
 
 
@@ -158,7 +158,7 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
             "name",
             expected=f"one of {', '.join(all_recalibrators())}",
             got=repr(name),
-            hint=suggest_method_name(name, all_recalibrators())
+            hint=make_method_name_hint(name, all_recalibrators())
             or "Check the spelling, or pass an instance",
         )
     defaults = _RECALIBRATOR_REGISTRY[name]().get_params(deep=False)
@@ -169,7 +169,7 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
                 if defaults
                 else "no options",
                 got=f"{option!r}",
-                hint=suggest_method_name(option, defaults) or "Check the spelling",
+                hint=make_method_name_hint(option, defaults) or "Check the spelling",
                 error=TypeError,
             )
     return _RECALIBRATOR_REGISTRY[name](**options)

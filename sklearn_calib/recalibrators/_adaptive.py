@@ -9,13 +9,13 @@ from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._binning import pool_equal_scores
+from .._kernels._binning import pool_equal_scores_to_rates
 from .._kernels._log_odds import compute_rank_score, interpolate_in_probability
 from .._kernels._logistic import compute_model_covariance, compute_standard_error
 from .._simplex_array import compute_log_odds
 from .._sklearn_compat import NONNEGATIVE_REAL, OPEN_UNIT_INTERVAL
 from .._typing import ArrayLike, FloatArray, Self
-from .._validation import check_same_index, get_rows_per_weight
+from .._validation import check_and_get_common_index, get_rows_per_weight
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, make_two_columns
 from ._platt import PlattScaling
@@ -180,9 +180,9 @@ class AdaptiveCalibration(Recalibrator):
                     got=f"{np.shape(X)[1]} columns of scores",
                     hint="Leave intervals out",
                 )
-            check_same_index(X, intervals)
-            intervals = _check_intervals(intervals, np.shape(X)[0])
-        # The base class validates and drops rows; `_check_fit_input` selects the
+            check_and_get_common_index(X, intervals)
+            intervals = _read_intervals(intervals, np.shape(X)[0])
+        # The base class validates and drops rows; `_accept_fit_input` selects the
         # intervals of those that remain.
         self._intervals = intervals
         try:
@@ -200,8 +200,8 @@ class AdaptiveCalibration(Recalibrator):
     _fit_validated = Recalibrator._fit_validated
     _intervals: Any = None
 
-    def _check_fit_input(self, rows):
-        super()._check_fit_input(rows)
+    def _accept_fit_input(self, rows):
+        super()._accept_fit_input(rows)
         if self._intervals is not None:
             self._intervals = self._intervals[rows.items]
 
@@ -223,7 +223,7 @@ class AdaptiveCalibration(Recalibrator):
         """
         if intervals is None:
             return super().predict_proba(X)
-        proba = self._check_predict(X)
+        proba = self._read_predict_input(X)
         if self.neighborhood != "interval" or hasattr(self, "one_vs_rest_"):
             raise invalid_input(
                 "intervals",
@@ -231,8 +231,8 @@ class AdaptiveCalibration(Recalibrator):
                 got=f"intervals for {len(self.classes_)} classes and {self.neighborhood!r}",
                 hint="Leave intervals out",
             )
-        check_same_index(X, intervals)
-        ends = _to_interval_ends(_check_intervals(intervals, len(proba)))
+        check_and_get_common_index(X, intervals)
+        ends = _compute_interval_log_odds(_read_intervals(intervals, len(proba)))
         return make_two_columns(
             self._cells.estimate_window(compute_rank_score(proba), *ends)
         )
@@ -244,7 +244,7 @@ class AdaptiveCalibration(Recalibrator):
     def _fit(self, proba, codes, weight):
         """Pool the rows by score, and compute the interval of each distinct score."""
         intervals = getattr(self, "_intervals", None)
-        self.log_odds_, row_knot, mass, share = pool_equal_scores(
+        self.log_odds_, row_knot, mass, share = pool_equal_scores_to_rates(
             compute_rank_score(proba), codes, weight
         )
         # Sums per distinct score answer every window, so the rows themselves are not
@@ -264,9 +264,9 @@ class AdaptiveCalibration(Recalibrator):
             self.intervals_ = np.column_stack(means)
         # Pseudo rows are counted in rows; weights may be in another unit.
         self._invented = self.prior_weight / get_rows_per_weight(weight)
-        self._make_window_estimator()
+        self._set_window_estimator()
 
-    def _make_window_estimator(self):
+    def _set_window_estimator(self):
         from .._kernels._range_sums import WindowEstimator
 
         window_share = self.share if self.neighborhood == "nearest" else None
@@ -283,7 +283,7 @@ class AdaptiveCalibration(Recalibrator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "weights_" in state:
-            self._make_window_estimator()
+            self._set_window_estimator()
 
     def _predict_pairs(self, proba):
         score = compute_rank_score(proba)
@@ -301,7 +301,7 @@ class AdaptiveCalibration(Recalibrator):
             interpolate_in_probability(score, self.log_odds_, end)
             for end in self.intervals_.T
         )
-        return _to_interval_ends(np.column_stack(list(ends)))
+        return _compute_interval_log_odds(np.column_stack(list(ends)))
 
     def _make_map(self):
         """Make a curve whose points are the scores at which a window gains or loses a cell."""
@@ -311,7 +311,7 @@ class AdaptiveCalibration(Recalibrator):
         # The ends of Wald's intervals need not increase with the score, so the map may
         # also change where an end meets a point.
         if self._wald is not None:
-            points = np.append(points, self._wald.compute_crossings(points))
+            points = np.append(points, self._wald.find_scores_with_interval_end(points))
 
         def find_window(score):
             return self._cells.find_window(*self._compute_interval_ends(score))
@@ -321,7 +321,7 @@ class AdaptiveCalibration(Recalibrator):
     def _make_curve(self, points, window):
         """Make a curve from its points, and a function that returns the window of a score."""
 
-        def number_pieces(score):
+        def compute_piece_ids(score):
             """Return a number that identifies the cells around a score.
 
             The map is smooth between scores of equal numbers.
@@ -331,12 +331,12 @@ class AdaptiveCalibration(Recalibrator):
             # piece of the map.
             return start * (len(self.log_odds_) + 1) + end
 
-        return maps.Curve(
+        return maps.CallableMap(
             input="rank",
             name=type(self).__name__,
             predict=self._predict_pairs,
             points=points,
-            piece=number_pieces,
+            piece=compute_piece_ids,
         )
 
 
@@ -358,7 +358,7 @@ class _WaldIntervals:
         half_width = self.factor * compute_standard_error(design, self.covariance)
         return log_odds - half_width, log_odds + half_width
 
-    def compute_crossings(self, ends):
+    def find_scores_with_interval_end(self, ends):
         """Compute the log-odds whose intervals end at these."""
         (square, cross), (_, constant) = self.factor**2 * self.covariance
         # These are the coefficients of a x^2 - 2 b x + c = 0.
@@ -377,7 +377,7 @@ def _add_constant_column(column):
     return np.column_stack([column, np.ones_like(column)])
 
 
-def _to_interval_ends(intervals):
+def _compute_interval_log_odds(intervals):
     """Compute log-odds of the ends, moved outwards by the rounding of a probability."""
     low, high = intervals.T
     epsilon = _MACHINE_EPSILON
@@ -389,7 +389,7 @@ def _to_interval_ends(intervals):
     return low_end, high_end
 
 
-def _check_intervals(intervals, n):
+def _read_intervals(intervals, n):
     """Return intervals of shape (n, 2) as float64, and raise an error if they are none."""
     intervals = np.asarray(intervals, dtype=np.float64)
     if intervals.shape != (n, 2):

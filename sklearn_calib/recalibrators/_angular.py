@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import maps
 from .._kernels._expected_link import (
     SYMMETRY_CENTRE_BY_LINK,
+    compute_both_label_proba,
     compute_label_log_proba_and_derivatives,
-    compute_label_proba,
 )
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex_array import compute_log_odds
@@ -25,9 +25,9 @@ from ._base import Capabilities, Recalibrator
 # Steeper links are steps.
 _MAX_LINK_SLOPE = 100.0
 # More noise does not change the shape of the curve.
-_MAX_NOISE = 30.0
+_MAX_NOISE_DEVIATION = 30.0
 # The start is chosen by this many points.
-N_START_POINTS = 1000
+MAX_START_SAMPLE_ROWS = 1000
 # So many rows give the start, and the second derivatives, of more rows: enough for
 # averages to be read from a table.
 _MAX_SAMPLE_ROWS = 25_000
@@ -165,7 +165,7 @@ class AngularCalibration(Recalibrator):
         # The standardised score of eq. (3) of Li and Sur (2025): w'x / |w|_S, centred.
         s = (u - self.center_) / self.norm_
         self._check_link()
-        parameters = _fit_in_fixed_order(
+        parameters = _fit_with_fixed_class_order(
             self.link,
             s,
             codes,
@@ -201,12 +201,12 @@ class AngularCalibration(Recalibrator):
         # noise that is averaged out.
         mu = self.link_slope_ * self.cos_theta_ * s + self.link_intercept_
         tau = self.link_slope_ * np.sin(self.theta_)
-        return np.column_stack(compute_label_proba(self.link, mu, tau))
+        return np.column_stack(compute_both_label_proba(self.link, mu, tau))
 
     def _make_map(self):
         points = self.center_ + self.norm_ * np.array([-1.0, 0.0, 1.0])
         name = type(self).__name__
-        return maps.Curve(
+        return maps.CallableMap(
             input="logit",
             name=name,
             predict=self._predict_pairs,
@@ -229,7 +229,7 @@ class AngularCalibration(Recalibrator):
                 )
 
 
-def _fit_in_fixed_order(link, s, codes, share, cos_theta, slope, intercept):
+def _fit_with_fixed_class_order(link, s, codes, share, cos_theta, slope, intercept):
     """Fit with classes in a fixed order, so that exchanged classes give the same curve."""
     if callable(link) or codes[0] == 0:
         return _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept)
@@ -265,7 +265,7 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
     free = [value is None for value in fixed_values]
     values = np.array(fixed_values, dtype=float)
 
-    def split_parameters(free_values):
+    def compute_parameters_and_jacobian(free_values):
         """Return (mu's coefficient of s, tau, intercept) and the Jacobian."""
         values[free] = free_values
         theta, a, b = values
@@ -281,7 +281,7 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
     starts = compress(starts, free)
     bounds = compress(bounds, free)
     values[free] = _minimise_from_grid(
-        link, s, codes, share, split_parameters, starts, bounds
+        link, s, codes, share, compute_parameters_and_jacobian, starts, bounds
     )
     return values
 
@@ -306,12 +306,12 @@ def _fit_angle_and_slope(link, s, codes, share, intercept):
         unit = np.sqrt(curvature @ (s - centre) ** 2) or 1.0
     free = [True, True, intercept is None]
 
-    def split_parameters(free_values):
+    def compute_parameters_and_jacobian(free_values):
         values = np.array([*free_values, intercept])[:3].astype(float)
         return tuple(values), np.eye(3)[:, free]
 
     starts = [0.3, 1.0, 3.0], [0.1, 1.0, 3.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
-    bounds = (0, _MAX_LINK_SLOPE), (0, _MAX_NOISE), (None, None)
+    bounds = (0, _MAX_LINK_SLOPE), (0, _MAX_NOISE_DEVIATION), (None, None)
     starts = compress(starts, free)
     bounds = compress(bounds, free)
     minimum = _minimise_from_grid(
@@ -319,21 +319,21 @@ def _fit_angle_and_slope(link, s, codes, share, intercept):
         (s - centre) / unit,
         codes,
         share,
-        split_parameters,
+        compute_parameters_and_jacobian,
         starts,
         bounds,
     )
-    (coefficient, tau, b), _ = split_parameters(minimum)
+    (coefficient, tau, b), _ = compute_parameters_and_jacobian(minimum)
     coefficient /= unit
     a = max(np.hypot(coefficient, tau), 1e-12)
     return np.arctan2(tau, coefficient), a, b - coefficient * centre
 
 
-def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
+def _minimise_from_grid(link, s, codes, share, compute_parameters, starts, bounds):
     """Maximise the likelihood by L-BFGS-B from the best point of a coarse grid."""
 
-    def compute_loss(free_values, s, positive, share):
-        (coefficient, tau, b), jacobian = split(free_values)
+    def compute_loss_and_gradient(free_values, s, positive, share):
+        (coefficient, tau, b), jacobian = compute_parameters(free_values)
         log, by_mu, by_tau = compute_label_log_proba_and_derivatives(
             link,
             coefficient * s + b,
@@ -351,14 +351,16 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
     # Other links are quick, or have kinks that a sample would move.
     if link == "logit" and len(s) > 2 * _MAX_SAMPLE_ROWS:
         sample = _sample_rows(*data, _MAX_SAMPLE_ROWS)
-    few = _sample_rows(*sample, N_START_POINTS)
-    best = min(product(*starts), key=lambda point: compute_loss(point, *few)[0])
+    few = _sample_rows(*sample, MAX_START_SAMPLE_ROWS)
+    best = min(
+        product(*starts), key=lambda point: compute_loss_and_gradient(point, *few)[0]
+    )
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}
     bounds = list(bounds)
     # A sample comes near enough for a few evaluations of all rows to be enough.
     for rows in [data] if sample is data else [sample, data]:
         best = minimize(
-            compute_loss,
+            compute_loss_and_gradient,
             best,
             rows,
             method="L-BFGS-B",
@@ -369,14 +371,14 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
         # Newton's steps follow the fit to all rows, so that one may be coarse.
         options["gtol"] = 1e-6
     return _polish_minimum(
-        lambda point: compute_loss(point, *data),
-        lambda point: compute_loss(point, *sample)[1],
+        lambda point: compute_loss_and_gradient(point, *data),
+        lambda point: compute_loss_and_gradient(point, *sample)[1],
         best,
         bounds,
     )
 
 
-def _polish_minimum(loss, compute_slope, point, bounds):
+def _polish_minimum(compute_loss_and_slope, compute_slope, point, bounds):
     """Iterate Newton steps until the slope is rounding error, far beyond a flat loss.
 
     The second derivatives are differences of the slopes of a sample, of either sign if
@@ -385,7 +387,7 @@ def _polish_minimum(loss, compute_slope, point, bounds):
     """
     # A bound of None becomes NaN, and no comparison with NaN is true.
     low, high = np.array(bounds, dtype=float).T
-    value, slope = loss(point)
+    value, slope = compute_loss_and_slope(point)
     for _ in range(_MAX_NEWTON_STEPS):
         free = ~((point <= low) & (slope > 0) | (point >= high) & (slope < 0))
         room = np.fmin(np.fmin(point - low, high - point), _DIFFERENCE_STEP)[free]
@@ -414,7 +416,7 @@ def _polish_minimum(loss, compute_slope, point, bounds):
         near = _CURVATURE_TOLERANCE * max(abs(value), 1.0)
         for size in 0.5 ** np.arange(_MAX_NEWTON_STEPS):
             moved = np.fmin(np.fmax(point - size * step, low), high)
-            reached, then = loss(moved)
+            reached, then = compute_loss_and_slope(moved)
             flatter = np.abs(then[free]).max() < np.abs(slope[free]).max()
             if reached < value - near or (flatter and reached <= value + near):
                 break

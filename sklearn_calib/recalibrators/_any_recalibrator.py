@@ -74,8 +74,10 @@ def resolve_recalibrator(
 def fit_recalibrator(
     recalibrator: Estimator, proba: FloatArray, y: ArrayLike, **arguments: Any
 ) -> Estimator:
-    """Fit any recalibrator in place on scores and labels, with `select_fit_arguments`."""
-    return recalibrator.fit(proba, y, **select_fit_arguments(recalibrator, **arguments))
+    """Fit any recalibrator in place on scores and labels, with the arguments it accepts."""
+    return recalibrator.fit(
+        proba, y, **select_and_request_fit_arguments(recalibrator, **arguments)
+    )
 
 
 def fit_validated(
@@ -112,7 +114,7 @@ def fit_validated(
     # everything else is called as a user would.
     if metadata or not _can_skip_validation(type(recalibrator)):
         y = classes[y_encoded] if ordered_labels is None else ordered_labels
-        arguments = select_fit_arguments(
+        arguments = select_and_request_fit_arguments(
             recalibrator,
             classes=classes,
             sample_weight=sample_weight,
@@ -152,7 +154,7 @@ def fit_clone(
     )
 
 
-def select_fit_arguments(
+def select_and_request_fit_arguments(
     recalibrator: Estimator,
     *,
     classes: ArrayLike | None,
@@ -205,7 +207,7 @@ def predict_proba_aligned(
     return align_columns(predicted, recalibrator.classes_, classes)
 
 
-def suggest_method_name(
+def make_method_name_hint(
     name: str, names: Collection[str], prefix: str = ""
 ) -> str | None:
     """Return what to write for a name that is not among `names`; None if nothing is near."""

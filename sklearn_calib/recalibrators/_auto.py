@@ -28,7 +28,11 @@ from .._simplex_array import (
 )
 from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
-from .._validation import canonical_weight, check_same_index, get_rows_per_weight
+from .._validation import (
+    canonical_weight,
+    check_and_get_common_index,
+    get_rows_per_weight,
+)
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities
@@ -47,8 +51,8 @@ from ._stacking import (
     compute_fold_weights,
     fit_chains,
     iter_chain_predictions,
+    make_chains_by_name,
     make_estimator,
-    name_chains,
 )
 from ._structured_vector import StructuredVectorScaling
 from ._temperature import TemperatureScaling
@@ -322,9 +326,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     # -- fit ----------------------------------------------------------------------------------
 
-    def _validate_fit(self, X, y, sample_weight, classes, *, soft_labels=False):
+    def _read_fit_input(self, X, y, sample_weight, classes, *, soft_labels=False):
         """Validate the rows, and number the groups that stay together in folds."""
-        rows = super()._validate_fit(
+        rows = super()._read_fit_input(
             X,
             y,
             sample_weight,
@@ -332,7 +336,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             soft_labels=soft_labels,
         )
         n_rows = np.shape(y)[0]
-        check_same_index(y, self._groups)
+        check_and_get_common_index(y, self._groups)
         if self._groups is not None:
             self._groups = _encode_group_numbers(
                 encode_groups(self._groups, n_rows)[rows.items]
@@ -403,13 +407,15 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         with report_fit(self, len(folds) + 1, proba, codes) as context:
             *tasks, last = make_task_contexts(context, len(folds) + 1, "fold")
             calls = (
-                delayed(_compute_likelihoods)(task, self, chains, proba, codes, *masses)
+                delayed(_compute_held_out_likelihoods)(
+                    task, self, chains, proba, codes, *masses
+                )
                 for task, masses in zip(tasks, folds, strict=True)
             )
             outside = Parallel(n_jobs=self.n_jobs)(calls)
             with report_task(last, self, None, proba, codes):
                 self._fit_weights(
-                    self._drop_failed_chains(chains, outside), outside, per_weight
+                    self._list_usable_chain_names(chains, outside), outside, per_weight
                 )
                 # Tables of the folds are not held during the last fits.
                 del folds, calls, outside
@@ -426,7 +432,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 for name in ("identity", "temperature")
                 if name in candidates
             }
-        chains = name_chains(self.recalibrators)
+        chains = make_chains_by_name(self.recalibrators)
         for name, steps in chains.items():
             if self.monotone and not all(
                 getattr(getattr(step, "capabilities", None), "monotone", False)
@@ -439,7 +445,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 )
         return chains
 
-    def _drop_failed_chains(self, chains, outside):
+    def _list_usable_chain_names(self, chains, outside):
         """Return the candidates that no fold failed to fit; warn about the others."""
         kept = list(chains)
         error = None
@@ -473,7 +479,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         """
         from .._kernels._mixture_proportions import fit_mixture_weights
 
-        prior = get_prior_rows(names)
+        prior = get_prior_shares(names)
         self.cv_losses_ = {}
         if outside:
             columns = []
@@ -512,7 +518,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         # instance if the scores are reversed.
         falling = []
         if self.monotone and proba.shape[1] == 2:
-            falling = _find_decreasing_maps(fitted, proba)
+            falling = _list_decreasing_map_names(fitted, proba)
         for name in falling:
             del fitted[name], self.weights_[name]
         total = sum(self.weights_.values())
@@ -605,7 +611,7 @@ def list_candidates(
     return chains
 
 
-def get_prior_rows(names: Sequence[str]) -> FloatArray:
+def get_prior_shares(names: Sequence[str]) -> FloatArray:
     """Return the fraction of one invented row for each candidate."""
     n = len(names)
     if "identity" not in names or n == 1:
@@ -633,7 +639,7 @@ def _no_usable_method_error(error):
     return invalid_input(expected="a candidate that can be fitted", got=got, hint=hint)
 
 
-def _find_decreasing_maps(fitted, proba):
+def _list_decreasing_map_names(fitted, proba):
     """Return the names of two-class maps that decrease somewhere on the fitted scores."""
     score = compute_log_odds(proba)
     grid = convert_log_odds(np.linspace(score.min(), score.max(), 101))
@@ -641,12 +647,14 @@ def _find_decreasing_maps(fitted, proba):
     return [name for name, table in predictions if np.diff(table[:, 1]).min() < -1e-12]
 
 
-def _compute_likelihoods(task, caller, chains, proba, codes, mass, left):
+def _compute_held_out_likelihoods(
+    task, caller, chains, proba, codes, fit_mass, held_out_mass
+):
     """Compute held-out probabilities of the true classes for each candidate, or its error."""
     with report_task(task, caller, None, proba, codes):
-        test = left > 0
-        fitted, results = fit_chains(chains, proba, codes, mass)
-        input_share = 1 / (mass.sum() + 1)
+        test = held_out_mass > 0
+        fitted, results = fit_chains(chains, proba, codes, fit_mass)
+        input_share = 1 / (fit_mass.sum() + 1)
         rows = np.flatnonzero(test)
         # A fold must not raise small probabilities to a floor of its own, because the
         # final map, whose floor is that of all rows, leaves these rows as they are.
@@ -666,4 +674,4 @@ def _compute_likelihoods(task, caller, chains, proba, codes, mass, left):
                 ) * predicted + input_share * input_likelihood
                 predicted = np.maximum(predicted, _MIN_LIKELIHOOD)
             results[name] = predicted
-        return results, left[test]
+        return results, held_out_mass[test]

@@ -17,8 +17,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from .._argument_checks import check_bool, check_param_magnitudes
-from .._atomic import atomic_fit
+from .._argument_checks import check_param_magnitudes, validate_bool
+from .._atomic import replace_by_fitted_copy
 from .._blas_threads import MAX_UNTHREADED_ENTRIES, limit_blas_threads
 from .._kernels._logistic import compute_platt_targets
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
@@ -28,11 +28,11 @@ from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from .._validation import (
     canonical_weight,
+    check_and_get_common_index,
     check_column_labels,
-    check_column_owner,
     check_names_differ,
-    check_same_index,
     check_same_length,
+    check_single_column_class,
     find_columns,
     get_category_order,
     has_unsorted_classes,
@@ -45,9 +45,9 @@ from .._validation import (
 from .._warnings import emit_warning, warn_calibration
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Floor, OneVsRest, make_chain
-from ._device_map import device_map
+from ._device_map import make_device_predictor
 from ._harm_checks import (
-    negative_rank_correlation,
+    find_negative_rank_correlation,
     warn_absent_classes,
     warn_constant_scores,
     warn_decreasing_scores,
@@ -55,7 +55,7 @@ from ._harm_checks import (
 from ._threshold import ScoreKind, find_thresholds
 
 # Entries of the rows that stand for absent classes.
-MAX_COMPLETED_ENTRIES = 20_000_000
+MAX_ABSENT_CLASS_ENTRIES = 20_000_000
 
 
 def add_absent_class_rows(
@@ -70,7 +70,7 @@ def add_absent_class_rows(
     chance = np.asarray(proba)[:, absent]
     # With many absent classes every `step`-th row stands for its neighbours, with a
     # weight that makes up for them.
-    step = max(1, -(-chance.size * proba.shape[1] // MAX_COMPLETED_ENTRIES))
+    step = max(1, -(-chance.size * proba.shape[1] // MAX_ABSENT_CLASS_ENTRIES))
     some = np.zeros_like(chance)
     some[::step] = chance[::step] * step
     mass = weight[:, None] * np.column_stack([1 - chance.sum(axis=1), some])
@@ -214,7 +214,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     @property
     def map_(self) -> CalibrationMap:
         """Return the fitted map, for rows whose probabilities are not below ``floor_``."""
-        return self._derive_once("map", self._make_full_map)
+        return self._derive_once("map", self._make_all_classes_map)
 
     # -- what a user calls ------------------------------------------------------------------
 
@@ -281,16 +281,18 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             rank correlation at a level of 1e-4, one-sided, divided by the number of
             classes if there are more than two.
         """
-        with atomic_fit(self) as new:
+        with replace_by_fitted_copy(self) as new:
             new._validate_params()
             # A new dict, because a prediction fills it and sets no attribute.
             new._derived = {}
-            soft_labels = check_bool(soft_labels, "soft_labels")
+            soft_labels = validate_bool(soft_labels, "soft_labels")
             # Tables that do not fit into memory are summed in passes by methods whose
             # fit is a sum over rows.
-            if not soft_labels and new._fit_in_passes(X, y, sample_weight, classes):
+            if not soft_labels and new._try_fit_before_validation(
+                X, y, sample_weight, classes
+            ):
                 return self
-            rows = new._validate_fit(
+            rows = new._read_fit_input(
                 X, y, sample_weight, classes, soft_labels=soft_labels
             )
             new.classes_ = rows.classes
@@ -318,15 +320,15 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self = self._make_snapshot()
         if (
             not isinstance(X, np.ndarray)
-            and (on_device := device_map(self, X)) is not None
+            and (on_device := make_device_predictor(self, X)) is not None
         ):
             return on_device.compute_proba()
-        proba = self._check_predict(X)
+        proba = self._read_predict_input(X)
         # Entering the limit of threads takes longer than predicting a few rows.
         if proba.size < MAX_UNTHREADED_ENTRIES:
-            return self._predict_canonical(proba)
+            return self._predict_from_canonical_proba(proba)
         with limit_blas_threads(*proba.shape):
-            return self._predict_canonical(proba)
+            return self._predict_from_canonical_proba(proba)
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Transform as `predict_proba` does: recalibrators chain in a `Pipeline`."""
@@ -338,7 +340,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         The first of equals.
         """
         self = self._make_snapshot()
-        if (on_device := device_map(self, X)) is not None:
+        if (on_device := make_device_predictor(self, X)) is not None:
             return on_device.compute_labels(self.classes_)
         class_index = self.predict_proba(X).argmax(axis=1)
         return self.classes_[class_index]
@@ -421,9 +423,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 ),
             )
         return find_thresholds(
-            lambda rows: self._predict_canonical(rows)[:, 1],
+            lambda rows: self._predict_from_canonical_proba(rows)[:, 1],
             target,
-            input=input or self._get_score_kind(),
+            input=input or self._get_default_score_kind(),
             dtype=dtype,
             floor=self.floor_ if self.capabilities.needs_positive_proba else None,
             turning_map=self._find_turning_map,
@@ -449,7 +451,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _validate_params(self):
         validate_params(self)
 
-    def _fit_in_passes(self, X, y, sample_weight, classes):
+    def _try_fit_before_validation(self, X, y, sample_weight, classes):
         """Fit to scores that are not to be read as a whole; return whether that was done."""
         return False
 
@@ -477,7 +479,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             category_order,
             has_weights=self.capabilities.sample_weight,
         )
-        self._check_fit_input(rows)
+        self._accept_fit_input(rows)
         self.classes_ = classes
         self.n_features_in_ = proba.shape[1]
         self._fit_canonical(rows.proba, rows.y_encoded, rows.weight)
@@ -507,7 +509,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             if proba.shape[1] > 2 and self.capabilities.multiclass != "native":
                 self._fit_one_vs_rest(learned, labels, masses)
                 return
-            if self._is_increasing():
+            if self._is_always_increasing():
                 # An increasing map of scores that fall with the outcome can only be
                 # constant; users mostly have the wrong column.
                 correlation = self._find_decreasing_correlation(
@@ -522,7 +524,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_derived"}
 
-    def _get_score_kind(self) -> ScoreKind:
+    def _get_default_score_kind(self) -> ScoreKind:
         return "proba"
 
     def _derive_once(self, name, compute):
@@ -532,7 +534,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             derived[name] = compute()
         return derived[name]
 
-    def _make_full_map(self):
+    def _make_all_classes_map(self):
         """Return the map of all classes: of a method for two classes, one against the rest."""
         fitted_copies = getattr(self, "one_vs_rest_", None)
         if fitted_copies is None:
@@ -571,13 +573,13 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _make_snapshot(self):
         """Return this object as it is now, unaffected by fits in other threads."""
-        # `atomic_fit` replaces the attribute dictionary at the end of a fit; a view
+        # `replace_by_fitted_copy` replaces the attribute dictionary at the end of a fit; a view
         # keeps the dictionary of before.
         view = object.__new__(type(self))
         view.__dict__ = self.__dict__
         return view
 
-    def _validate_fit(
+    def _read_fit_input(
         self, X, y, sample_weight, classes, *, soft_labels=False, keeps_unit=False
     ):
         """Return validated rows, and raise an error if this method cannot learn from them."""
@@ -596,13 +598,13 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             keeps_unit=keeps_unit,
             has_weights=self.capabilities.sample_weight,
         )
-        self._check_fit_input(rows)
+        self._accept_fit_input(rows)
         return rows
 
-    def _check_fit_input(self, rows):
+    def _accept_fit_input(self, rows):
         """Raise ValueError if this method cannot learn from validated rows."""
-        self._check_fit_shapes(rows.proba, rows.classes)
-        self._check_absent(rows.proba)
+        self._check_class_number(rows.proba, rows.classes)
+        self._check_absent_classes_allowed(rows.proba)
 
     def _fit_step(self, step, proba, codes, weight):
         """Fit a step of this map, which then predicts by itself."""
@@ -613,7 +615,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         )
         return step
 
-    def _check_fit_shapes(self, proba, classes):
+    def _check_class_number(self, proba, classes):
         check_column_labels(classes, proba.shape[1])
         n_classes = len(classes)
         max_classes = self.capabilities.max_classes
@@ -624,13 +626,13 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 hint="Take 'structured_matrix', 'vector' or 'temperature'",
             )
 
-    def _check_predict(self, X):
+    def _read_predict_input(self, X):
         """Return validated probabilities in the order of the classes."""
         # This look-up is 30 times faster than `check_is_fitted`.
         if "classes_" not in vars(self):
             check_is_fitted(self)
         proba = self._align_proba_columns(X)
-        self._check_absent(proba)
+        self._check_absent_classes_allowed(proba)
         self._set_input_features(X, proba, reset=False)
         return (
             clip_to_floor(proba, self.floor_)
@@ -648,7 +650,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _get_feature_names_in(self):
         return getattr(self, "feature_names_in_", None)
 
-    def _check_absent(self, proba):
+    def _check_absent_classes_allowed(self, proba):
         """Raise an error for rows without some classes if the method does not support them."""
         if (
             get_absent_mask(proba) is not None
@@ -685,7 +687,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if single == (self.n_features_in_ == 1):
             check_feature_names(self, X, reset=reset)
 
-    def _is_increasing(self):
+    def _is_always_increasing(self):
         return self.capabilities.increasing and getattr(self, "monotone", True)
 
     def _fit_one_vs_rest(self, proba, y_encoded, weight):
@@ -699,9 +701,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         for column, (label, pair) in enumerate(pairs):
             fitted_copy = clone(self)
             is_class = (y_encoded == column).astype(np.intp)
-            if self._is_increasing():
+            if self._is_always_increasing():
                 # The significance level is divided among the classes.
-                correlation = negative_rank_correlation(
+                correlation = find_negative_rank_correlation(
                     pair, is_class, weight, proba.shape[1]
                 )
                 if correlation is not None:
@@ -724,9 +726,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _find_decreasing_correlation(self, proba, y_encoded, weight):
         """Return the rank correlation of scores that fall with the outcome, or None."""
-        return negative_rank_correlation(proba, y_encoded, weight)
+        return find_negative_rank_correlation(proba, y_encoded, weight)
 
-    def _predict_canonical(self, proba):
+    def _predict_from_canonical_proba(self, proba):
         if self._predicts_by_map():
             return self.map_(proba)
         fitted_copies = getattr(self, "one_vs_rest_", None)
@@ -779,7 +781,7 @@ def validate_fit_input(
     has_weights: bool = True,
 ) -> FitInput:
     """Validate the arguments of a fit; `has_weights` is whether it can use unequal weights."""
-    check_same_index(y, X, sample_weight)
+    check_and_get_common_index(y, X, sample_weight)
     proba = read_proba(X, input_name="X")
     items = None
     is_ordered = classes is not None
@@ -795,7 +797,7 @@ def validate_fit_input(
     check_column_labels(classes, proba.shape[1])
     proba = reorder_columns(proba, X, classes)
     if not is_ordered:
-        check_column_owner(X, classes, "classes")
+        check_single_column_class(X, classes, "classes")
     return make_fit_input(
         proba,
         y_encoded,
@@ -868,20 +870,20 @@ def normalise_rows(values: FloatArray, fallback: FloatArray) -> FloatArray:
     return values / total
 
 
-def make_likelihood_targets(
-    method: str, separates: str, codes: IntArray, weight: FloatArray
+def smooth_targets_if_separable(
+    method: str, separator_text: str, codes: IntArray, weight: FloatArray
 ) -> FloatArray:
     """Return the labels as targets of a logistic fit, with a finite maximum likelihood.
 
-    `separates` names what divides the classes or holds all rows of one, such as "a
+    `separator_text` names what divides the classes or holds all rows of one, such as "a
     threshold"; it is empty if nothing does. Then Platt's smoothed targets, with a
     warning.
     """
-    if not separates:
+    if not separator_text:
         return codes.astype(float)
     warn_calibration(
         expected="classes that overlap in the score",
-        got=f"classes that {separates} separates (the slopes would be infinite)",
+        got=f"classes that {separator_text} separates (the slopes would be infinite)",
         hint="Platt's smoothed targets are used; pass more rows to do without",
         estimator=method,
     )

@@ -10,14 +10,14 @@ from .._kernels._binning import (
     BIN_EDGE_TOLERANCE,
     compute_log_evidence,
     limit_rows_by_distinct_values,
-    pool_equal_scores,
+    pool_equal_scores_to_rates,
 )
-from .._kernels._log_odds import round_second_proba
+from .._kernels._log_odds import round_second_class_proba
 from .._typing import FloatArray, IntArray
 from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
 
-_MIN_SCORE_DROP = 0.001
+_MIN_WEIGHT_DROP_PER_VARIANCE = 0.001
 
 
 class BBQ(Recalibrator):
@@ -106,7 +106,7 @@ class BBQ(Recalibrator):
             min_bins, int(np.ceil(min(rows / 5, 10 * root) - BIN_EDGE_TOLERANCE))
         )
         models = [
-            data.fit_bins(n_bins, self.criterion)
+            data.compute_binning_and_evidence(n_bins, self.criterion)
             for n_bins in range(min_bins, max_bins + 1)
         ]
         evidence = np.array([model[0] for model in models])
@@ -130,8 +130,8 @@ class _BinningFitter:
     def __init__(self, proba, codes, weight):
         from .._kernels._range_sums import RangeSums
 
-        knots, row_knot, mass, share = pool_equal_scores(
-            round_second_proba(proba), codes, weight
+        knots, row_knot, mass, share = pool_equal_scores_to_rates(
+            round_second_class_proba(proba), codes, weight
         )
         self.knots = np.zeros(len(knots))
         # Scores that agree to 36 bits are pooled, but cut points lie between the scores
@@ -143,7 +143,7 @@ class _BinningFitter:
         self._before = np.append(0.0, np.cumsum(mass))
         self.rows = self._before[-1]
 
-    def fit_bins(self, n_bins, prior):
+    def compute_binning_and_evidence(self, n_bins, criterion):
         """Log evidence, inner edges and values of a model."""
         size = self.rows / n_bins
         size = (
@@ -164,7 +164,7 @@ class _BinningFitter:
         zeros, ones, scores = self._sums.sum_runs(starts)
         n = zeros + ones
         middle = (np.append(0.0, cuts) + np.append(cuts, 1.0)) / 2
-        if prior == "bdeu2":
+        if criterion == "bdeu2":
             count = 2.0
             mean = np.clip(middle, 0.005, 0.995)
         else:
@@ -188,7 +188,10 @@ def _select_before_elbow(weights):
     # their order.
     while k + 1 < len(order) and falling[k] == falling[k + 1]:
         k += 1
-    while k + 1 < len(order) and falling[k] - falling[k + 1] > _MIN_SCORE_DROP * spread:
+    while (
+        k + 1 < len(order)
+        and falling[k] - falling[k + 1] > _MIN_WEIGHT_DROP_PER_VARIANCE * spread
+    ):
         k += 1
     return order[: max(k, 1)]
 

@@ -11,7 +11,7 @@ from .._simplex_array import log_proba
 from ._base import (
     Capabilities,
     Recalibrator,
-    make_likelihood_targets,
+    smooth_targets_if_separable,
     warn_if_not_converged,
 )
 
@@ -104,7 +104,9 @@ class BetaCalibration(Recalibrator):
             separates = "a threshold" if separated else ""
             # Scores in a narrow range keep their digits if this point is subtracted.
             centre = rising.max(), falling.min()
-        target = make_likelihood_targets("BetaCalibration", separates, codes, weight)
+        target = smooth_targets_if_separable(
+            "BetaCalibration", separates, codes, weight
+        )
         features = [rising - centre[0], falling - centre[1]]
         if self.parameters == "am":
             # a = b: beta calibration becomes logistic regression on the log-odds.

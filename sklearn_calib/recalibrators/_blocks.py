@@ -25,9 +25,9 @@ from .._validation import (
     DeviceScores,
     canonical_logits,
     canonical_weight,
-    check_column_owner,
-    check_same_index,
+    check_and_get_common_index,
     check_same_length,
+    check_single_column_class,
     find_columns,
     has_unsorted_classes,
     read_array,
@@ -55,8 +55,8 @@ _MAX_SAMPLE_ENTRIES = 4_000_000
 _SAMPLING_INTERVAL = 20
 # With more classes than this the sample has no more entries than the second number, in
 # shorter pieces.
-_MANY_CLASSES_LIMIT = 2000
-_MAX_ENTRIES_MANY_CLASSES = 5_000_000
+_MAX_FULL_SAMPLE_CLASSES = 2000
+_MAX_SAMPLE_ENTRIES_MANY_CLASSES = 5_000_000
 # If blocks are loaded by functions, at most one in so many is loaded for the sample.
 _LOADED_BLOCK_INTERVAL = 10
 # An array is checked and summed in slices of so many entries, which are still in the
@@ -137,7 +137,7 @@ class ScoreBlock:
             )
         self.is_unnamed = classes is None
         self.classes = np.arange(columns) if classes is None else classes
-        check_same_index(self.y, item[0], self.sample_weight)
+        check_and_get_common_index(self.y, item[0], self.sample_weight)
         places = find_columns(item[0], self.classes)
         if places is not None:
             self.scores = read_numbers(self.scores, "scores")[:, places]
@@ -151,7 +151,7 @@ class ScoreBlock:
                 return np.zeros(0, dtype=np.intp)
             if self.is_unnamed and labels.dtype.kind not in "biuf":
                 distinct = read_labels(labels)[0]
-                check_column_owner(self.scores, distinct, "classes")
+                check_single_column_class(self.scores, distinct, "classes")
             return read_labels(labels, classes=self.classes, input_name="labels")[1]
 
     @cached_property
@@ -380,7 +380,7 @@ class ScoreBlocks:
         blocks that can only be read in order, the first ones are taken.
         """
         if self._sample is None:
-            self._sample = self._join_sample_parts(self._sample_parts())
+            self._sample = self._join_sample_parts(self._collect_sample_parts())
         return self._sample
 
     def warn_column_order(self) -> None:
@@ -401,7 +401,7 @@ class ScoreBlocks:
             self.sum_over_slices(lambda *_: 0)
         return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
-    def _sample_parts(self):
+    def _collect_sample_parts(self):
         """Return the rows of the sample, in one or several parts."""
         blocks = self.blocks
         rng = np.random.default_rng(0)
@@ -489,6 +489,6 @@ def _compute_max_sample_rows(blocks):
     )
     return (
         max_rows
-        if n_classes <= _MANY_CLASSES_LIMIT
-        else max(1, min(max_rows, _MAX_ENTRIES_MANY_CLASSES // n_classes))
+        if n_classes <= _MAX_FULL_SAMPLE_CLASSES
+        else max(1, min(max_rows, _MAX_SAMPLE_ENTRIES_MANY_CLASSES // n_classes))
     )

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._ridge_logistic_groups import fit_shrunken_lines
+from .._kernels._ridge_logistic_groups import fit_group_line_coefficients
 from .._sklearn_compat import (
     NONNEGATIVE_INTEGER,
     NONNEGATIVE_REAL,
@@ -32,7 +32,7 @@ TREES_PER_EVALUATION = 10
 MIN_LOSS_GAIN_NATS = 1e-6
 
 
-class BoosterOptions:
+class BoosterOptionsMixin:
     """Base of the estimators that are corrected by rounds of trees: their parameters."""
 
     _parameter_constraints: ClassVar = {
@@ -82,7 +82,7 @@ class BoosterOptions:
         self.monotone = monotone
         self.use_score = use_score
 
-    def _count_steps(self):
+    def _count_steps_and_trees(self):
         """Return the number of steps in a round, and of trees in a step."""
         return -(-self.n_trees // TREES_PER_EVALUATION), min(
             TREES_PER_EVALUATION, int(self.n_trees)
@@ -122,7 +122,7 @@ class BoosterRound(NamedTuple):
     trees: list[Any]
     lines: list[tuple[float, float]]
 
-    def map_margin(self, raised: FloatArray) -> FloatArray:
+    def apply_last_line(self, raised: FloatArray) -> FloatArray:
         """Map the margin with the line of the last step."""
         intercept, slope = self.lines[-1]
         return np.clip(slope * raised + intercept, -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
@@ -146,10 +146,10 @@ class _RoundTracker:
         assign_bins(self.margin, edges, self.codes[:, -1])
 
     def follow_round(self, round_, block):
-        from .._kernels._offset_trees import add_tree_values_to_offset
+        from .._kernels._offset_trees import sum_offset_and_tree_values
 
-        self.raised = add_tree_values_to_offset(block, self.codes, self.raised)
-        self.margin = round_.map_margin(self.raised)
+        self.raised = sum_offset_and_tree_values(block, self.codes, self.raised)
+        self.margin = round_.apply_last_line(self.raised)
 
 
 class BoostingRounds:
@@ -166,7 +166,7 @@ class BoostingRounds:
     def grow_step(
         self,
         track: _RoundTracker,
-        options: BoosterOptions,
+        options: BoosterOptionsMixin,
         min_leaf_weight: float,
         followers: Sequence[_RoundTracker] = (),
     ) -> None:
@@ -175,7 +175,7 @@ class BoostingRounds:
 
         s = options
         rows = track.rows
-        n_steps, n_trees = s._count_steps()
+        n_steps, n_trees = s._count_steps_and_trees()
         # A new round bins the corrected score again, as multicalibration needs groups
         # of the current predictions.
         if not self.rounds or len(self.rounds[-1].trees) == n_steps:
@@ -204,7 +204,7 @@ class BoostingRounds:
         last.trees.append(block)
         last.lines.append(_fit_line(track.raised, rows, s))
         self.gains.append(gains)
-        track.margin = last.map_margin(track.raised)
+        track.margin = last.apply_last_line(track.raised)
         for other_track in followers:
             other_track.follow_round(last, block)
 
@@ -244,8 +244,8 @@ def _fit_line(score, rows, options):
     single_group = np.zeros(len(score), np.intp)
     spread = compute_weighted_deviation(score, rows.weight)
 
-    def fit_shrunken(z):
-        return fit_shrunken_lines(
+    def fit_shrunken_line(z):
+        return fit_group_line_coefficients(
             z,
             rows.target,
             rows.weight,
@@ -256,11 +256,11 @@ def _fit_line(score, rows, options):
             spread,
         )[0]
 
-    intercept, slope = fit_shrunken(score)
+    intercept, slope = fit_shrunken_line(score)
     # A negative slope would reverse the order of the scores; a constant is the best
     # monotone line.
     if options.monotone and slope < 0:
-        return float(fit_shrunken(np.zeros_like(score))[0]), 0.0
+        return float(fit_shrunken_line(np.zeros_like(score))[0]), 0.0
     return float(intercept), float(slope)
 
 
@@ -279,7 +279,7 @@ def cross_validate_steps(
     rows: BoosterRows,
     start_margin: FloatArray,
     folds: list[Any],
-    options: BoosterOptions,
+    options: BoosterOptionsMixin,
     min_leaf_weight: float,
 ) -> tuple[int, FloatArray, list[BoostingRounds]]:
     """Return the number of steps with the smallest held-out loss, and all losses.
@@ -301,7 +301,7 @@ def cross_validate_steps(
         held = _RoundTracker(rows.take_rows(test), rounds.coding)
         tracks.append((learned, held))
     mass = sum(held.rows.weight.sum() for _, held in tracks)
-    n_steps, _ = options._count_steps()
+    n_steps, _ = options._count_steps_and_trees()
     start_loss = 0.0
     for _, test in folds:
         start_loss += sum_losses(start_margin[test], rows.take_rows(test))

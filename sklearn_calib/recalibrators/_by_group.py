@@ -6,13 +6,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._argument_checks import check_bool
-from .._atomic import atomic_fit
+from .._argument_checks import validate_bool
+from .._atomic import replace_by_fitted_copy
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import (
-    check_same_index,
+    check_and_get_common_index,
     get_rows_per_weight,
     read_proba,
     reorder_columns,
@@ -31,7 +31,7 @@ from ._group_columns import read_group_columns
 class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
     """Base of the estimators whose features are probabilities, and a table of groups beside them.
 
-    Subclasses write `_fit(rows)` and `_predict_second(proba, columns)` for two classes.
+    Subclasses write `_fit(rows)` and `_predict_two_class_proba(proba, columns)` for two classes.
     More classes are handled one-vs-rest.
     """
 
@@ -80,9 +80,9 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
-        with atomic_fit(self) as new:
+        with replace_by_fitted_copy(self) as new:
             validate_params(new)
-            soft_labels = check_bool(soft_labels, "soft_labels")
+            soft_labels = validate_bool(soft_labels, "soft_labels")
             rows = validate_fit_input(
                 X,
                 y,
@@ -90,7 +90,7 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
                 classes,
                 soft_labels=soft_labels,
             )
-            check_same_index(y, X, groups)
+            check_and_get_common_index(y, X, groups)
             columns = read_group_columns(groups, np.shape(y)[0])
             check_feature_names(new, X, reset=True)
             is_single = np.ndim(X) == 1 or np.shape(X)[1] == 1
@@ -163,7 +163,7 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
             other rows, up to rounding in the last digit.
         """
         check_is_fitted(self)
-        check_same_index(X, groups)
+        check_and_get_common_index(X, groups)
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
         proba = reorder_columns(
             proba,
@@ -173,11 +173,11 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
         )
         columns = read_group_columns(groups, len(proba))
         if len(self.classes_) == 2:
-            return self._predict_second(proba, columns)
+            return self._predict_two_class_proba(proba, columns)
         return combine_one_vs_rest(
             self.one_vs_rest_,
             proba,
-            lambda fitted, pair: fitted._predict_second(pair, columns),
+            lambda fitted, pair: fitted._predict_two_class_proba(pair, columns),
         )
 
     def predict(self, X: ArrayLike, groups: object = None) -> AnyArray:
@@ -191,7 +191,7 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
     def _fit(self, rows: FitInput) -> None:
         raise NotImplementedError
 
-    def _predict_second(
+    def _predict_two_class_proba(
         self, proba: FloatArray, columns: dict[Any, AnyArray]
     ) -> FloatArray:
         raise NotImplementedError

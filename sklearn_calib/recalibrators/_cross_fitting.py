@@ -19,9 +19,9 @@ from .._typing import (
 )
 from .._validation import (
     canonical_weight,
-    check_column_owner,
-    check_same_index,
+    check_and_get_common_index,
     check_same_length,
+    check_single_column_class,
     read_labels,
     read_proba,
     reorder_columns,
@@ -105,14 +105,14 @@ def cross_fitted_proba(
     """
     names, codes = read_labels(y, classes=classes, input_name="y")
     table = proba
-    check_same_index(y, table, sample_weight, groups)
+    check_and_get_common_index(y, table, sample_weight, groups)
     proba = read_proba(table, n_classes=len(names), input_name="proba")
     proba = reorder_columns(proba, table, names)
     check_same_length(codes, proba)
     if sample_weight is not None:
         sample_weight = canonical_weight(sample_weight, len(codes))
     if classes is None:
-        check_column_owner(table, names, "classes")
+        check_single_column_class(table, names, "classes")
     else:
         rows = slice(None) if sample_weight is None else sample_weight > 0
         warn_column_order(
@@ -148,7 +148,7 @@ def cross_fitted_proba(
     return out
 
 
-def compute_recalibrated_proba(
+def recalibrate_own_rows(
     recalibrator: RecalibratorLike,
     proba: FloatArray,
     codes: IntArray,

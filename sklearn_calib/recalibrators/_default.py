@@ -8,7 +8,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 
 from .. import maps
 from .._kernels._log_odds import round_to_36_bits
-from .._kernels._logistic import fit_slope_and_intercept, fit_structured_two_classes
+from .._kernels._logistic import fit_slope_and_intercept, fit_two_class_vector_scaling
 from .._kernels._softmax_regression import (
     fit_softmax_regression,
     fit_temperature_and_offsets,
@@ -31,7 +31,12 @@ _PRIOR_ROWS_PER_CLASS = 2
 _MIN_OFFSET_GAIN_NATS_PER_CLASS = 2.0
 _BINARY_LINE_PENALTY = 2.0
 #: Nats that a map must save on the calibration rows, compared with unchanged scores.
-_BINARY_PRICE_BY_INPUT = {"logit": 2.0, "compressed": 4.0, "rank": 2.5, "proba": 4.0}
+_BINARY_PRICE_NATS_BY_SCALE = {
+    "logit": 2.0,
+    "compressed": 4.0,
+    "rank": 2.5,
+    "proba": 4.0,
+}
 _VECTOR_PRICE_NATS = 1.0
 # Half a nat for each class if that is more.
 _MIN_MATRIX_PRICE_NATS = 4.0
@@ -46,7 +51,7 @@ _MAX_RANK_KNOTS = 20
 # The slope of the log-odds at 1/2.
 _LOG_ODDS_SLOPE_AT_HALF = 4.0
 # From so many classes on there are only matrix, vector and unchanged scores.
-_MANY_CLASSES_LIMIT = 50
+_MIN_CLASSES_FOR_FEWER_MAPS = 50
 # With fewer rows a spline does not save its price.
 _MIN_SPLINE_ROWS = 300
 
@@ -146,7 +151,7 @@ class DefaultCalibration(Recalibrator):
     'logit'
     """
 
-    maps_: "list[_TwoStepMap | _SplinedMap | Identity]"
+    maps_: "list[_TwoStepScaling | _SplinedMap | Identity]"
     weights_: FloatArray
 
     capabilities = replace(FittedSoftmax.capabilities, monotone=True, weights="counts")
@@ -185,27 +190,35 @@ class DefaultCalibration(Recalibrator):
 
     def _iter_two_class_fits(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
-        scores = _log_scores(proba)
-        for scale, price in _BINARY_PRICE_BY_INPUT.items():
-            steps = _TwoStepMap(scale)
-            if scale == "rank" and not steps._fit_ranks(scores, weight):
+        scores = _compute_log_proba_or_log_odds(proba)
+        for scale, price in _BINARY_PRICE_NATS_BY_SCALE.items():
+            steps = _TwoStepScaling(scale)
+            if scale == "rank" and not steps._try_set_rank_knots(scores, weight):
                 continue
-            yield steps, price, steps._fit(scores, codes, weight)
+            yield steps, price, steps._fit_predict_scores(scores, codes, weight)
 
     def _iter_multiclass_fits(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
-        scores = _log_scores(proba)
-        matrix = _TwoStepMap()
-        matrix_proba = matrix._fit(scores, codes, weight)
+        scores = _compute_log_proba_or_log_odds(proba)
+        matrix = _TwoStepScaling()
+        matrix_proba = matrix._fit_predict_scores(scores, codes, weight)
         price = max(_MIN_MATRIX_PRICE_NATS, proba.shape[1] / 2)
         yield matrix, price, matrix_proba
-        vector = _TwoStepMap(first_step=matrix)
-        yield vector, _VECTOR_PRICE_NATS, vector._fit(scores, codes, weight)
-        if proba.shape[1] >= _MANY_CLASSES_LIMIT:
+        vector = _TwoStepScaling(first_step=matrix)
+        yield (
+            vector,
+            _VECTOR_PRICE_NATS,
+            vector._fit_predict_scores(scores, codes, weight),
+        )
+        if proba.shape[1] >= _MIN_CLASSES_FOR_FEWER_MAPS:
             return
-        compressed = _TwoStepMap("compressed")
+        compressed = _TwoStepScaling("compressed")
         compressed_price = price + _COMPRESSED_EXTRA_PRICE_NATS
-        yield compressed, compressed_price, compressed._fit(scores, codes, weight)
+        yield (
+            compressed,
+            compressed_price,
+            compressed._fit_predict_scores(scores, codes, weight),
+        )
         del scores
         if weight.sum() < _MIN_SPLINE_ROWS:
             return
@@ -223,7 +236,7 @@ class DefaultCalibration(Recalibrator):
         )
 
 
-def _log_scores(proba):
+def _compute_log_proba_or_log_odds(proba):
     """Return the inputs of the maps: logarithms, or log-odds of two classes."""
     log = log_proba(proba)
     return log[:, 1] - log[:, 0] if log.shape[1] == 2 else log
@@ -232,7 +245,7 @@ def _log_scores(proba):
 class _SplinedMap(Recalibrator):
     """A fitted map, followed by one spline that all classes share."""
 
-    def __init__(self, first: "_TwoStepMap") -> None:
+    def __init__(self, first: "_TwoStepScaling") -> None:
         self.first = first
 
     def _fit(self, proba, codes, weight):
@@ -254,14 +267,14 @@ class _SplinedMap(Recalibrator):
         return maps.make_chain(self.first._make_map(), self._make_last_map())
 
 
-class _TwoStepMap(FittedSoftmax):
+class _TwoStepScaling(FittedSoftmax):
     """One map: a temperature, perhaps with offsets, and structured scaling from there.
 
     Parameters
     ----------
     scale : {"logit", "compressed", "rank", "proba"}, default="logit"
         The scores that it is a map of; the last two are for two classes.
-    first_step : _TwoStepMap, default=None
+    first_step : _TwoStepScaling, default=None
         A fitted map of several classes whose first step is taken. Structured vector
         scaling follows it instead of matrix scaling.
     """
@@ -271,12 +284,12 @@ class _TwoStepMap(FittedSoftmax):
     uniform_share_: float
 
     def __init__(
-        self, scale: str = "logit", *, first_step: "_TwoStepMap | None" = None
+        self, scale: str = "logit", *, first_step: "_TwoStepScaling | None" = None
     ) -> None:
         self.scale = scale
         self.first_step = first_step
 
-    def _fit(self, scores, codes, weight):
+    def _fit_predict_scores(self, scores, codes, weight):
         """Fit both steps, and return the probabilities of the rows."""
         total = float(weight.sum())
         # The uniform distribution gets the weight of one row in n + 1, so that no
@@ -284,7 +297,7 @@ class _TwoStepMap(FittedSoftmax):
         self.uniform_share_ = 1.0 / (total + 1.0)
         scores = self._rescale_scores(scores)
         if scores.ndim == 1:
-            return self._fit_log_odds(scores, codes, weight)
+            return self._fit_predict_log_odds(scores, codes, weight)
         if self.first_step is None:
             self._fit_first_step(scores, codes, weight)
             second = StructuredMatrixScaling()
@@ -299,7 +312,7 @@ class _TwoStepMap(FittedSoftmax):
         log = log * self.coef_ if self.coef_.ndim == 1 else log @ self.coef_.T
         return softmax(log + self.intercept_, axis=1)
 
-    def _fit_log_odds(self, log_odds, codes, weight):
+    def _fit_predict_log_odds(self, log_odds, codes, weight):
         """Fit both steps for two classes, and return the probabilities of the rows."""
         self._set_first_step(
             fit_slope_and_intercept(
@@ -319,11 +332,11 @@ class _TwoStepMap(FittedSoftmax):
         share = self.uniform_share_
         log = np.log((1.0 - share) * expit([-log_odds, log_odds]) + share / 2)
         penalty = _BINARY_LINE_PENALTY * 2 / float(weight.sum())
-        self._store_fit(fit_structured_two_classes(log, codes, weight, penalty))
+        self._store_fit(fit_two_class_vector_scaling(log, codes, weight, penalty))
         first, second = self.coef_[:, None] * log
         return compute_sigmoid_columns(second - first + np.diff(self.intercept_))
 
-    def _fit_ranks(self, scores, weight):
+    def _try_set_rank_knots(self, scores, weight):
         """Keep log-odds of shares of the rows below scores; return whether scores differ.
 
         The knots are even in these log-odds, and the same if both classes change places.

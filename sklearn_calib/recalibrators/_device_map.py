@@ -13,7 +13,7 @@ from ..exceptions import invalid_input
 from ..maps import CalibrationMap, TensorRows
 
 
-class DeviceMap:
+class DevicePredictor:
     """A map that is arithmetic, for rows that stay on their device.
 
     Parameters
@@ -82,7 +82,7 @@ class DeviceMap:
             yield row_slice, self._map.apply(tensor_rows).proba
 
 
-def device_map(model: Any, X: Any) -> DeviceMap | None:
+def make_device_predictor(model: Any, X: Any) -> DevicePredictor | None:
     """Return the map of scores that stay on their device; None if numpy takes them."""
     if (scores := read_device_scores(X, "proba", read_proba)) is None:
         return None
@@ -96,4 +96,4 @@ def device_map(model: Any, X: Any) -> DeviceMap | None:
             got=f"{scores.shape[1]}",
             hint="Pass the columns in the order of classes_",
         )
-    return DeviceMap(model._make_map_with_floor(), scores, n_classes)
+    return DevicePredictor(model._make_map_with_floor(), scores, n_classes)

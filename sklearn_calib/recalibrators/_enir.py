@@ -7,19 +7,19 @@ from sklearn.utils._param_validation import StrOptions
 
 from .._typing import FloatArray
 from .._validation import get_rows_per_weight
-from ._near_isotonic import LogOddsInterpolator
+from ._near_isotonic import BaseScoreInterpolator
 from ._penalty_paths import (
     MAX_PENALTIES,
-    compute_bic_penalty,
-    compute_group_losses,
+    compute_bic_penalty_per_df,
     compute_model_weights,
-    find_run_starts,
+    compute_total_loss_and_counts,
+    find_run_starts_and_values,
     pool_equal_log_odds,
     select_evenly_by_rank,
 )
 
 
-class ENIR(LogOddsInterpolator):
+class ENIR(BaseScoreInterpolator):
     """Average of nearly-isotonic fits along their path, weighted by an information criterion.
 
     More than two classes are handled one-vs-rest and the rows divided by their sums.
@@ -99,11 +99,13 @@ class ENIR(LogOddsInterpolator):
         lams = select_evenly_by_rank(
             np.append(0.0, find_breakpoints(path.merges)), MAX_PENALTIES
         )
-        price = 2.0 if self.criterion == "aic" else compute_bic_penalty(mass.sum())
+        price = (
+            2.0 if self.criterion == "aic" else compute_bic_penalty_per_df(mass.sum())
+        )
         models = []
         for lam in lams[1:] if len(lams) > 1 else lams:
-            starts, value = find_run_starts(path, lam, 6)
-            loss, total, ones = compute_group_losses(starts, value, path)
+            starts, value = find_run_starts_and_values(path, lam, 6)
+            loss, total, ones = compute_total_loss_and_counts(starts, value, path)
             [score] = scores.sum_runs(starts)
             # The authors' program shrinks the value of a group to its mean score, the
             # more the better both agree.

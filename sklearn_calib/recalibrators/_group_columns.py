@@ -10,11 +10,11 @@ from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
 from .._show import quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import (
-    is_missing,
+    convert_list_to_object_array,
+    is_missing_or_infinite,
     iter_named_columns,
     read_array,
     to_numpy_dates,
-    to_object_array,
 )
 from ..exceptions import add_error_context, invalid_input
 
@@ -65,7 +65,9 @@ def _convert_group_table(groups, what):
         isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups))
     )
     pairs = list(
-        enumerate(groups) if masks else iter_named_columns(to_object_array(groups))
+        enumerate(groups)
+        if masks
+        else iter_named_columns(convert_list_to_object_array(groups))
     )
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
@@ -91,7 +93,7 @@ def _convert_column(column, name):
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
     values = to_numpy_dates(
-        read_array(to_object_array(column), f"column {quote_text(name)}")
+        read_array(convert_list_to_object_array(column), f"column {quote_text(name)}")
     )
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
@@ -122,7 +124,9 @@ def _convert_column(column, name):
     )
     # Objects that are all numbers, such as Decimals or integers with None, are numbers.
     if are_numbers and not is_categorical and values.size:
-        return np.array([np.nan if is_missing(v) else float(v) for v in values.ravel()])
+        return np.array(
+            [np.nan if is_missing_or_infinite(v) else float(v) for v in values.ravel()]
+        )
     return values
 
 
@@ -227,7 +231,7 @@ def is_missing_value(value: object) -> bool:
     An infinite number is not.
     """
     return is_missing_type(type(value)) or (
-        is_missing(value) and value not in (np.inf, -np.inf)
+        is_missing_or_infinite(value) and value not in (np.inf, -np.inf)
     )
 
 

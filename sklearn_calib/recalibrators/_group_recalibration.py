@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
-from .._kernels._ridge_logistic_groups import fit_shrunken_lines
+from .._kernels._ridge_logistic_groups import fit_group_line_coefficients
 from .._simplex_array import compute_log_odds, compute_sigmoid_columns
 from .._sklearn_compat import POSITIVE_REAL
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
@@ -21,7 +21,7 @@ from ._by_group import BaseGroupRecalibrator
 from ._group_columns import ColumnSchema, is_missing_value, select_columns
 from ._platt import PlattScaling
 
-MAX_GROUPS = 1000
+MAX_GROUPS_WITHOUT_WARNING = 1000
 
 
 class GroupRecalibration(BaseGroupRecalibrator):
@@ -173,9 +173,9 @@ class GroupRecalibration(BaseGroupRecalibrator):
         keys = _make_group_keys(list(data.group_columns.values()))
         self.groups_ = sorted(set(keys), key=_make_sort_key)
         self._index_by_group = {key: index for index, key in enumerate(self.groups_)}
-        if len(self.groups_) > MAX_GROUPS:
+        if len(self.groups_) > MAX_GROUPS_WITHOUT_WARNING:
             warn_calibration(
-                expected=f"at most {MAX_GROUPS} groups, each of many rows",
+                expected=f"at most {MAX_GROUPS_WITHOUT_WARNING} groups, each of many rows",
                 got=f"{len(self.groups_)}",
                 hint=(
                     "Their lines are nearly that of all rows. Cut columns of numbers into "
@@ -187,11 +187,11 @@ class GroupRecalibration(BaseGroupRecalibrator):
         # they correct its result.
         base = self._compute_base_proba(data.proba)
         self.floor_ = estimate_floor(base)
-        z = self._compute_score(base)
+        z = self._compute_base_log_odds(base)
         group = self._find_group(keys)
         target = data.y_encoded.astype(float)
         n_groups = len(self.groups_)
-        lines = fit_shrunken_lines(
+        lines = fit_group_line_coefficients(
             z, target, data.weight, group, n_groups, line, self.strength,
             compute_weighted_deviation(z, data.weight),
         )  # fmt: skip
@@ -206,7 +206,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
             ]
         )
 
-    def _predict_second(
+    def _predict_two_class_proba(
         self, proba: FloatArray, columns: dict[Any, AnyArray]
     ) -> FloatArray:
         """Return the probability of the second class, by the line of each row's group."""
@@ -219,7 +219,9 @@ class GroupRecalibration(BaseGroupRecalibrator):
         # Index -1 selects the appended entry: new groups get the line of all rows.
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
-        t = intercept + slope * self._compute_score(self._compute_base_proba(proba))
+        t = intercept + slope * self._compute_base_log_odds(
+            self._compute_base_proba(proba)
+        )
         return compute_sigmoid_columns(t)
 
     def _is_line_on_log_odds(self):
@@ -234,7 +236,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
             else predict_proba_aligned(self.pooled_, proba, np.arange(2))
         )
 
-    def _compute_score(self, base):
+    def _compute_base_log_odds(self, base):
         return compute_log_odds(clip_to_floor(base, self.floor_))
 
     def _find_group(self, keys: list[tuple[Any, ...]]) -> IntArray:

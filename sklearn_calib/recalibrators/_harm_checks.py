@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
-from .._kernels._classical_tests import compute_rank_correlation
+from .._kernels._classical_tests import compute_spearman_and_z
 from .._kernels._log_odds import compute_rank_score
 from .._simplex_array import LOG_LOSS_FLOOR, compute_log_losses, iter_row_blocks
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
@@ -20,17 +20,17 @@ from .._warnings import warn_calibration
 from ._any_recalibrator import predict_proba_aligned
 
 # The level of the tests of scores without information and of independent rows.
-HARM_SIGNIFICANCE_LEVEL = 1e-4
+WARNING_SIGNIFICANCE_LEVEL = 1e-4
 # A score counts as tied if this many rows have it.
-_MIN_TIED_ROWS = 5
+_MIN_ROWS_PER_TIED_SCORE = 5
 # So many scores must have that many rows.
 _MIN_TIED_SCORES = 20
 # The base rate is tested on a sample of at most this many rows.
 _MAX_BASE_RATE_ROWS = 20_000
 # With more rows an overfitted map is unlikely, and refits take long.
-_MAX_LOSS_ROWS = 4_000
+_MAX_LOSS_CHECK_ROWS = 4_000
 # With fewer rows, 3 standard errors of skewed differences are not evidence.
-_MIN_LOSS_ROWS = 500
+_MIN_LOSS_CHECK_ROWS = 500
 _MAX_STANDARD_ERRORS = 3.0
 # A map that learns nothing costs its parameters / (2 n) nats.
 _MAX_LOSS_RATIO = 1.05
@@ -40,9 +40,9 @@ _MIN_COPIED_FRACTION = 0.2
 _NEIGHBOUR_RANKS = 1, 40, 80
 # In units of that distance; independent rows are above 0.65 of it.
 _MAX_NEIGHBOUR_DISTANCE_RATIO = 0.5
-_SEARCH_RADIUS_RATIO = 0.7
+_NEAR_COPY_RADIUS_RATIO = 0.7
 # In more rows only equal ones are looked for.
-_MAX_NEAR_ROWS = 20_000
+_MAX_NEAR_COPY_SEARCH_ROWS = 20_000
 # The fraction of the different rows that have a number of their own.
 _MIN_DISTINCT_FRACTION = 0.9
 
@@ -94,7 +94,7 @@ def warn_absent_classes(method: Any, absent: IntArray) -> None:
     )
 
 
-def negative_rank_correlation(
+def find_negative_rank_correlation(
     proba: FloatArray, y_encoded: IntArray, weight: FloatArray, n_tests: int = 1
 ) -> float | None:
     """Return the rank correlation of scores and classes if it is negative beyond chance, or None.
@@ -112,8 +112,10 @@ def negative_rank_correlation(
         return None
     if two:
         score = compute_rank_score(proba)
-    correlation, statistic = compute_rank_correlation(score, y_encoded, weight)
-    return correlation if statistic < ndtri(HARM_SIGNIFICANCE_LEVEL / n_tests) else None
+    correlation, statistic = compute_spearman_and_z(score, y_encoded, weight)
+    return (
+        correlation if statistic < ndtri(WARNING_SIGNIFICANCE_LEVEL / n_tests) else None
+    )
 
 
 def warn_decreasing_scores(method: object, correlations: Mapping[str, float]) -> None:
@@ -143,7 +145,7 @@ def warn_decreasing_scores(method: object, correlations: Mapping[str, float]) ->
 # -- rows that belong together --------------------------------------------------------------------
 
 
-def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
+def has_dependent_tied_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
     """Return whether rows of one score agree in their labels as independent rows would not.
 
     The scores that at least 5 rows have are compared. They must hold half of all rows,
@@ -167,7 +169,7 @@ def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
         # squares), so different rows rarely get one key.
         key = digits @ np.sqrt(np.arange(2.0, 2 + len(digits.T)))
     _, tie, count = np.unique(key, return_inverse=True, return_counts=True)
-    large = count >= _MIN_TIED_ROWS
+    large = count >= _MIN_ROWS_PER_TIED_SCORE
     if large.sum() < _MIN_TIED_SCORES or 2 * count[large].sum() < len(y_encoded):
         return False
     count = np.bincount(tie)[large]
@@ -177,12 +179,12 @@ def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
         value[tie] = digits[:, column]
         # Scores with the same value of this column are sorted by their event rates.
         order = np.lexsort((hits / count, value[large]))
-        if _have_alternating_labels(count[order], hits[order], len(columns)):
+        if _has_improbable_label_changes(count[order], hits[order], len(columns)):
             return True
     return False
 
 
-def _have_alternating_labels(count, events, n_tests):
+def _has_improbable_label_changes(count, events, n_tests):
     """Return whether too many neighbouring scores have rows of opposite labels only."""
     all_events = events == count
     no_events = events == 0
@@ -202,7 +204,7 @@ def _have_alternating_labels(count, events, n_tests):
         if observed > expected:
             # Chernoff's bound for a sum of independent indicators.
             bound = observed - expected + observed * np.log(expected / observed)
-            if bound < np.log(HARM_SIGNIFICANCE_LEVEL / (2 * n_tests)):
+            if bound < np.log(WARNING_SIGNIFICANCE_LEVEL / (2 * n_tests)):
                 return True
     return False
 
@@ -216,24 +218,24 @@ def warn_leaky_folds(got: str, hint: str = GROUPS_HINT) -> None:
     )
 
 
-def warn_repeated_cells(counts: IntArray) -> None:
+def warn_repeated_rows_in_counts(counts: IntArray) -> None:
     """Warn of repeated rows of two classes, counted by class in cells of increasing scores."""
     count = counts.sum(axis=1).astype(float)
     hits = counts[:, 1].astype(float)
-    large = count >= _MIN_TIED_ROWS
+    large = count >= _MIN_ROWS_PER_TIED_SCORE
     if large.sum() < _MIN_TIED_SCORES or 2 * count[large].sum() < count.sum():
         return
-    if _have_alternating_labels(count[large], hits[large], 1):
+    if _has_improbable_label_changes(count[large], hits[large], 1):
         warn_leaky_folds(_REPEATED_SCORES_MESSAGE)
 
 
 def warn_repeated_rows(proba: FloatArray, y_encoded: IntArray, hint: str) -> None:
     """Warn of repeated rows: folds that share them know the labels that they are judged by."""
-    if has_repeated_rows(proba, y_encoded):
+    if has_dependent_tied_rows(proba, y_encoded):
         warn_leaky_folds(_REPEATED_SCORES_MESSAGE, hint)
 
 
-def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
+def group_near_duplicates_and_warn(X: Any, n_folds: int) -> IntArray | None:
     """Return groups of equal or nearly equal rows, with a warning; None if few are copies.
 
     A fifth of the rows has to be equal to others, or half of them nearer to another one
@@ -255,7 +257,7 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
     n = len(key)
     different = len(np.unique(key))
     equal = n - different >= _MIN_COPIED_FRACTION * n
-    if not (equal or _NEIGHBOUR_RANKS[-1] < n <= _MAX_NEAR_ROWS):
+    if not (equal or _NEIGHBOUR_RANKS[-1] < n <= _MAX_NEAR_COPY_SEARCH_ROWS):
         return None
     continuous = [
         c for c in table.T if len(np.unique(c)) >= _MIN_DISTINCT_FRACTION * different
@@ -266,7 +268,7 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
     groups = (
         np.unique(key, return_inverse=True)[1]
         if equal
-        else _find_near_copies(continuous)
+        else _group_near_duplicate_rows(continuous)
     )
     if groups is None:
         return None
@@ -282,7 +284,7 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
     return groups
 
 
-def _find_near_copies(columns):
+def _group_near_duplicate_rows(columns):
     """Return groups of rows that are near each other for how near the others are, or None.
 
     Distances are those of ranks. The number of neighbours grows with the power of the
@@ -307,7 +309,7 @@ def _find_near_copies(columns):
     if near >= _MAX_NEIGHBOUR_DISTANCE_RATIO * expected:
         return None
     pairs = cKDTree(ranks).query_pairs(
-        _SEARCH_RADIUS_RATIO * expected, output_type="ndarray"
+        _NEAR_COPY_RADIUS_RATIO * expected, output_type="ndarray"
     )
     table = coo_array((np.ones(len(pairs)), pairs.T), (n, n))
     return connected_components(table, directed=False)[1]
@@ -330,7 +332,7 @@ def warn_if_harmful(
     frequencies than those of the rows, such as `PriorShift` with a given prior, is not
     judged by them.
     """
-    if _targets_other_prior(
+    if _has_other_target_prior(
         recalibrator,
         y_encoded,
         weight,
@@ -344,7 +346,7 @@ def warn_if_harmful(
         return
     name = type(recalibrator).__name__
     some = _select_evenly_spread_rows(positive, _MAX_BASE_RATE_ROWS)
-    lost = _find_lost_base_rate(
+    lost = _find_significant_base_rate_gap(
         recalibrator,
         scores[some],
         y_encoded[some],
@@ -352,9 +354,9 @@ def warn_if_harmful(
         classes,
     )
     if lost:
-        _warn_lost_base_rate(name, classes, *lost)
+        _warn_base_rate_gap(name, classes, *lost)
         return
-    if not _MIN_LOSS_ROWS <= len(positive) <= _MAX_LOSS_ROWS:
+    if not _MIN_LOSS_CHECK_ROWS <= len(positive) <= _MAX_LOSS_CHECK_ROWS:
         return
     scores = scores[positive]
     y_encoded = y_encoded[positive]
@@ -382,7 +384,7 @@ def warn_if_harmful(
     )
 
 
-def _warn_lost_base_rate(name, classes, column, mean, rate, errors):
+def _warn_base_rate_gap(name, classes, column, mean, rate, errors):
     """Warn of the class whose mean probability is farthest from its frequency."""
     label = np.asarray(classes[column]).tolist()
     warn_calibration(
@@ -414,7 +416,7 @@ def warn_if_labels_harmed(
     label that is farthest off. `refit(rows)` fits all labels on some of the rows.
     """
     n_labels = table.shape[1]
-    losses = _find_lost_label_rates(recalibrator, pairs, table, weight)
+    losses = _list_base_rate_gaps_by_label(recalibrator, pairs, table, weight)
     if losses:
         label, mean, rate, errors = max(losses, key=lambda difference: difference[-1])
         warn_calibration(
@@ -432,14 +434,14 @@ def warn_if_labels_harmed(
         )
         return
     rows = np.flatnonzero((weight > 0) & ~np.isnan(table).all(axis=1))
-    if not _MIN_LOSS_ROWS <= len(rows) <= _MAX_LOSS_ROWS:
+    if not _MIN_LOSS_CHECK_ROWS <= len(rows) <= _MAX_LOSS_CHECK_ROWS:
         return
 
     def compute_losses(fitted, half):
         predicted = fitted.predict_proba([pair[rows[half]] for pair in pairs])
-        return _sum_label_losses(predicted, table[rows[half]])
+        return _sum_losses_over_labels(predicted, table[rows[half]])
 
-    before = _sum_label_losses([pair[rows] for pair in pairs], table[rows])
+    before = _sum_losses_over_labels([pair[rows] for pair in pairs], table[rows])
     is_second_half = np.arange(len(rows)) % 2 == 1
     after = _compute_left_out_losses(
         is_second_half, lambda fit_half: refit(rows[fit_half]), compute_losses
@@ -452,7 +454,7 @@ def warn_if_labels_harmed(
     )
 
 
-def _find_lost_label_rates(recalibrator, pairs, table, weight):
+def _list_base_rate_gaps_by_label(recalibrator, pairs, table, weight):
     """Return (label, mean, frequency, standard errors) of labels with a lost base rate."""
     losses = []
     for label, y in enumerate(table.T):
@@ -461,10 +463,10 @@ def _find_lost_label_rates(recalibrator, pairs, table, weight):
         y_encoded = y[labelled].astype(np.intp)
         if len(np.unique(y_encoded)) < 2:
             continue
-        if _targets_other_prior(method, y_encoded, weight[labelled], 2):
+        if _has_other_target_prior(method, y_encoded, weight[labelled], 2):
             continue
         sampled = _select_evenly_spread_rows(labelled, _MAX_BASE_RATE_ROWS)
-        lost = _find_lost_base_rate(
+        lost = _find_significant_base_rate_gap(
             method,
             pairs[label][sampled],
             y[sampled].astype(np.intp),
@@ -477,7 +479,7 @@ def _find_lost_label_rates(recalibrator, pairs, table, weight):
     return losses
 
 
-def _sum_label_losses(pairs, table):
+def _sum_losses_over_labels(pairs, table):
     """Return the sum over the known labels of each row."""
     total = np.zeros(len(table))
     for pair, y in zip(pairs, table.T, strict=True):
@@ -487,7 +489,7 @@ def _sum_label_losses(pairs, table):
     return total
 
 
-def _targets_other_prior(recalibrator, y_encoded, weight, n_classes):
+def _has_other_target_prior(recalibrator, y_encoded, weight, n_classes):
     last = recalibrator[-1] if isinstance(recalibrator, Pipeline) else recalibrator
     prior = getattr(last, "prior_", None)
     if prior is None or np.shape(prior) != (n_classes,):
@@ -496,7 +498,9 @@ def _targets_other_prior(recalibrator, y_encoded, weight, n_classes):
     return not np.allclose(prior, counts / counts.sum(), rtol=0, atol=1e-9)
 
 
-def _find_lost_base_rate(recalibrator, scores, y_encoded, weight, classes, n_tests=1):
+def _find_significant_base_rate_gap(
+    recalibrator, scores, y_encoded, weight, classes, n_tests=1
+):
     """Return the column whose mean is farthest from its class's frequency, if beyond chance.
 
     Sums over the rows are compared. Their variance is that of labels drawn from the

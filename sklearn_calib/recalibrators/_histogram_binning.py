@@ -11,10 +11,10 @@ from .._kernels._binning import (
     BIN_EDGE_TOLERANCE,
     blend_with_base_rate,
     compute_log_evidence,
-    find_distinct_scores,
+    find_distinct_scores_and_index,
     find_mass_midpoints,
     limit_rows_by_distinct_values,
-    pool_equal_scores,
+    pool_equal_scores_to_rates,
     sum_bins,
 )
 from .._kernels._log_odds import average_log_odds_as_probabilities, compute_rank_score
@@ -126,7 +126,7 @@ class HistogramBinning(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         """Choose the bins, and set each value to the event rate shrunk to the mean score."""
-        score = self._compute_score(proba)
+        score = self._compute_score_to_bin(proba)
         self.n_bins_ = self.n_bins
         if self.n_bins == "bdeu":
             self.n_bins_ = _choose_bin_count(score, codes, weight, self.strategy)
@@ -162,9 +162,9 @@ class HistogramBinning(Recalibrator):
             return maps.make_steps(
                 "proba", np.nextafter(self._cuts, np.inf), self.bin_values_
             )
-        return maps.make_rank_steps(self._cuts, self.bin_values_, right_closed=True)
+        return maps.make_log_odds_steps(self._cuts, self.bin_values_, right_closed=True)
 
-    def _compute_score(self, proba):
+    def _compute_score_to_bin(self, proba):
         """Return the values to cut: probabilities for equal widths, ranks for equal masses."""
         return (
             np.asarray(proba)[:, 1]
@@ -175,9 +175,9 @@ class HistogramBinning(Recalibrator):
 
 def _find_equal_mass_cuts(score, weight, n_bins):
     """Return right-closed cuts between bins of equal mass, without empty bins."""
-    values, row_value = find_distinct_scores(score)
+    values, row_value = find_distinct_scores_and_index(score)
     middles = find_mass_midpoints(np.bincount(row_value, weights=weight))
-    starts = np.unique(_find_bin_start_log_odds(values, middles, n_bins))
+    starts = np.unique(_find_bin_start_positions(values, middles, n_bins))
     # Bins that begin before the first score or behind the last one are empty.
     left = starts[(starts > 0) & (starts < len(values))] - 1
     # The mean of neighbouring floats may round to the right one, which must stay in the
@@ -188,7 +188,7 @@ def _find_equal_mass_cuts(score, weight, n_bins):
     )
 
 
-def _find_bin_start_log_odds(values, mass_midpoints, n_bins):
+def _find_bin_start_positions(values, mass_midpoints, n_bins):
     """Find the starts of bins 1, 2, ... of increasing log-odds, from the middles of masses.
 
     A middle on an edge belongs to the bin that is nearer to the median, and on the
@@ -209,7 +209,7 @@ def _choose_bin_count(score, codes, weight, strategy):
     """Return the number of bins with the largest evidence, from partial sums."""
     from .._kernels._range_sums import RangeSums
 
-    knots, _, mass, share = pool_equal_scores(score, codes, weight)
+    knots, _, mass, share = pool_equal_scores_to_rates(score, codes, weight)
     mass = mass * get_rows_per_weight(weight)
     sums = RangeSums(mass * (1 - share), mass * share)
     uniform = strategy == "uniform"
@@ -224,7 +224,7 @@ def _choose_bin_count(score, codes, weight, strategy):
                 bin_axis, np.arange(1, n_bins) / n_bins, side="right"
             )
         else:
-            cuts = _find_bin_start_log_odds(knots, bin_axis, n_bins)
+            cuts = _find_bin_start_positions(knots, bin_axis, n_bins)
         zeros, ones = sums.sum_between(np.append(0, cuts), np.append(cuts, len(knots)))
         # The BDeu score with an equivalent sample size of 2, as in the implementation
         # of Naeini et al. (2015).

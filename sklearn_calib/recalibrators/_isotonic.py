@@ -98,7 +98,7 @@ class IsotonicCalibration(Recalibrator):
         # pooling adjacent violators.
         values = fit_isotonic_shares(share, mass)
         if self.centred:
-            knots, values = _center_blocks(knots, values, mass)
+            knots, values = _move_knots_to_block_means(knots, values, mass)
         else:
             # The two ends of each flat piece are sufficient.
             inside = np.zeros(len(values), dtype=bool)
@@ -110,13 +110,13 @@ class IsotonicCalibration(Recalibrator):
 
     def _make_map(self):
         if self.prediction == "step" and not self.centred:
-            return maps.make_rank_steps(
+            return maps.make_log_odds_steps(
                 self.knots_[1:], self.values_, right_closed=False
             )
         return maps.make_linear_in_proba(self.knots_, self.values_)
 
 
-def _center_blocks(knots, values, mass):
+def _move_knots_to_block_means(knots, values, mass):
     """Return one knot per block at its mean probability.
 
     Blocks at 0 and 1 keep their ends.

@@ -14,7 +14,7 @@ from ..exceptions import invalid_input
 from ._base import FitInput
 from ._booster import (
     MAX_ABS_LOG_ODDS,
-    BoosterOptions,
+    BoosterOptionsMixin,
     BoosterRows,
     cross_validate_steps,
 )
@@ -27,7 +27,7 @@ MAX_GROUP_COLUMNS = 1000
 SCORE_FEATURE_NAME = "(score)"
 
 
-class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
+class MulticalibratedScores(BoosterOptionsMixin, BaseGroupRecalibrator):
     """Probabilities corrected so that they are right in many groups at once.
 
     A few rounds of small boosted trees look for groups, and for ranges of the
@@ -167,12 +167,12 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
 
     def _fit(self, data: FitInput) -> None:
         """Boost corrections of the log-odds; cross-validation chooses the number of rounds."""
-        _check_group_column_count(data)
+        _check_group_columns(data)
         # Trees break ties by the order of their bins, so exchanged classes would give
         # slightly different trees. A fixed orientation prevents this.
-        self._turned = _is_class_order_reversed(data)
+        self._turned = _is_second_class_more_frequent(data)
         data = data._replace(
-            proba=self._swap_columns(data.proba),
+            proba=self._swap_columns_if_turned(data.proba),
             y_encoded=data.y_encoded ^ self._turned,
         )
         self._schema = ColumnSchema.learn_categories(data.group_columns)
@@ -195,7 +195,7 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
             self,
             float(min_leaf_weight),
         )
-        n_steps, n_trees = self._count_steps()
+        n_steps, n_trees = self._count_steps_and_trees()
         # Rounded up, because the last round may be incomplete.
         self.n_rounds_ = -(-best_step // n_steps)
         self.n_trees_ = best_step * n_trees
@@ -206,7 +206,7 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
             totals = np.sum(gains, axis=(0, 1)).tolist()
             self.feature_gains_ |= zip(names, totals, strict=False)
 
-    def _predict_second(
+    def _predict_two_class_proba(
         self, proba: FloatArray, columns: dict[Any, AnyArray]
     ) -> FloatArray:
         """Return the probability of the second class with the mean correction of all folds."""
@@ -215,7 +215,7 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
             return np.array(proba)
         nothing = np.empty(0)
         rows = BoosterRows(
-            self._compute_margin(self._swap_columns(proba)),
+            self._compute_margin(self._swap_columns_if_turned(proba)),
             columns_read,
             nothing,
             nothing,
@@ -223,9 +223,9 @@ class MulticalibratedScores(BoosterOptions, BaseGroupRecalibrator):
         # The corrections of all folds are averaged, which has less variance than one
         # fit to all rows and costs no further fit.
         margin = np.mean([rounds.predict(rows) for rounds in self._fold_rounds], axis=0)
-        return self._swap_columns(compute_sigmoid_columns(margin))
+        return self._swap_columns_if_turned(compute_sigmoid_columns(margin))
 
-    def _swap_columns(self, proba):
+    def _swap_columns_if_turned(self, proba):
         """Exchange the two columns into the order that the trees use, and back."""
         if not self._turned:
             return proba
@@ -281,11 +281,12 @@ def _find_kept_positions(rows, known_rows):
     rows = np.asarray(rows)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows
     return np.concatenate(
-        [np.arange(*ends) for ends in _iter_runs(rows, known_rows)] or [rows[:0]]
+        [np.arange(*ends) for ends in _iter_known_row_ranges(rows, known_rows)]
+        or [rows[:0]]
     )
 
 
-def _iter_runs(rows, known_rows):
+def _iter_known_row_ranges(rows, known_rows):
     """Return the start and end of the run of equal numbers of each row."""
     starts, ends = (
         np.searchsorted(known_rows, rows, side) for side in ("left", "right")
@@ -293,7 +294,7 @@ def _iter_runs(rows, known_rows):
     return zip(starts, ends, strict=True)
 
 
-def _is_class_order_reversed(data):
+def _is_second_class_more_frequent(data):
     """Return 1 if the second class is more frequent, so that the trees exchange the classes.
 
     Of two equally frequent classes they see that of the first row as the second: a swap
@@ -309,7 +310,7 @@ def _clip_log_odds(proba):
     return np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
 
 
-def _check_group_column_count(data):
+def _check_group_columns(data):
     """Raise an error for too many columns, or one with the reserved name."""
     if len(data.group_columns) > MAX_GROUP_COLUMNS:
         raise invalid_input(

@@ -10,19 +10,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import maps
 from .._kernels._level_merging import (
     CorrectionRule,
-    SinglePool,
-    SplitPools,
-    calibrate_cells,
+    SplitSampleEstimates,
+    WholeSampleEstimates,
+    correct_and_merge_cells,
 )
 from .._kernels._level_sets import (
     MAX_LEVELS,
     choose_n_levels,
     compute_levels,
-    find_cells,
-    get_cell_tolerance,
+    convert_levels_to_proba,
+    find_row_cell_indices,
     get_integer_snap_width,
-    group_rows,
-    round_to_simplex,
+    get_max_cell_error,
+    sort_rows_into_level_runs,
 )
 from .._random import make_random_state
 from .._sklearn_compat import NONNEGATIVE_INTEGER, NONNEGATIVE_REAL, OPEN_UNIT_INTERVAL
@@ -273,13 +273,13 @@ class MulticlassBinning(Recalibrator):
                 weight[pool],
                 absent,
             )
-            sums.append(self._compute_sums(*completed))
+            sums.append(self._summarise_cells(*completed))
         labels, first, size = sums[0]
         # Algorithm 2 starts each group at rho(v), the point of the simplex nearest to
         # the cell. Keeping the mean of the model's own predictions loses nothing to
         # rounding.
         if not self.keep:
-            first = round_to_simplex(heavy, self.n_levels_)
+            first = convert_levels_to_proba(heavy, self.n_levels_)
         beta = max(self.beta_, 1e-12)
         # The number of iterations is O(1 / beta^2) by lemma 14; this is its bound with
         # the constants of the proof.
@@ -296,17 +296,17 @@ class MulticlassBinning(Recalibrator):
             float(self.shrink),
             max_iter,
         )
-        merged = calibrate_cells(
+        merged = correct_and_merge_cells(
             heavy,
             labels,
             first,
             rule,
-            self._make_estimates(sums, k, rng),
+            self._make_estimate_pools(sums, k, rng),
         )
         self.n_iter_ = merged.n_iter
         self.n_merges_ = merged.n_merges
         self._store_merged_cells(merged)
-        self._warn_small_cells(merged, len(proba))
+        self._warn_unusable_or_unconverged(merged, len(proba))
         self.error_bound_ = self._bound_error(
             merged,
             size,
@@ -321,7 +321,7 @@ class MulticlassBinning(Recalibrator):
 
     def _set_tolerance_and_levels(self):
         """Set beta, the tolerance of errors, and the number of levels."""
-        self.beta_ = get_cell_tolerance(float(self.p), self.epsilon)
+        self.beta_ = get_max_cell_error(float(self.p), self.epsilon)
         self.tol_ = self.beta_ / 2
         self.n_levels_ = (
             choose_n_levels(self.beta_) if self.n_levels is None else self.n_levels
@@ -357,7 +357,7 @@ class MulticlassBinning(Recalibrator):
 
     def _find_heavy_cells(self, proba, weight):
         """Return the levels of cells with enough mass, (b, k), and their share of the mass."""
-        order, starts = group_rows(proba, self.n_levels_)
+        order, starts = sort_rows_into_level_runs(proba, self.n_levels_)
         counts = np.add.reduceat(weight[order], starts)
         total = weight.sum()
         # Algorithm 2 keeps cells whose estimated mass is at least beta / 6; rounding
@@ -370,7 +370,7 @@ class MulticlassBinning(Recalibrator):
         cells = cells[np.lexsort(cells.T[::-1])].reshape(-1, proba.shape[1])
         return cells, float(counts[kept].sum() / total)
 
-    def _compute_sums(self, proba, codes, weight):
+    def _summarise_cells(self, proba, codes, weight):
         """Compute label masses and the mean prediction of each cell, and the sample size."""
         b = len(self.bins_)
         k = proba.shape[1]
@@ -388,13 +388,15 @@ class MulticlassBinning(Recalibrator):
             )
         with np.errstate(invalid="ignore"):
             first /= size * mass[:, None]
-        first[mass == 0] = round_to_simplex(self.bins_[mass == 0], self.n_levels_)
+        first[mass == 0] = convert_levels_to_proba(
+            self.bins_[mass == 0], self.n_levels_
+        )
         return labels, first, size
 
-    def _make_estimates(self, sums, k, rng):
+    def _make_estimate_pools(self, sums, k, rng):
         """Return the estimates of label frequencies: from one pool, or from noisy ones."""
         if self.pools is None:
-            return SinglePool(sums[0][0])
+            return WholeSampleEstimates(sums[0][0])
         noise = None
         if self.noise == "laplace":
             b = max(len(self.bins_), 1)
@@ -404,11 +406,13 @@ class MulticlassBinning(Recalibrator):
             # from m = 32 log(4 n k / delta) / alpha^2 rows; this is it without alpha.
             scale = np.sqrt(2 / (size * np.log(4 * b * k / failure)))
             noise = partial(rng.laplace, 0, scale)
-        return SplitPools([labels for labels, _, _ in sums], noise)
+        return SplitSampleEstimates([labels for labels, _, _ in sums], noise)
 
     def _find_cell(self, proba):
         """Return the heavy cell of each row, or -1."""
-        return find_cells(np.ascontiguousarray(proba), self.n_levels_, self.bins_)
+        return find_row_cell_indices(
+            np.ascontiguousarray(proba), self.n_levels_, self.bins_
+        )
 
     def _store_merged_cells(self, merged):
         """Keep the merged cells in the form that predictions and users read."""
@@ -429,7 +433,7 @@ class MulticlassBinning(Recalibrator):
                 )
             )
 
-    def _warn_small_cells(self, merged, n):
+    def _warn_unusable_or_unconverged(self, merged, n):
         """Warn if no cell is heavy enough, or if errors remain."""
         if not len(self.bins_):
             warn_calibration(

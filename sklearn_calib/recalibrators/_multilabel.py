@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._atomic import atomic_fit
+from .._atomic import replace_by_fitted_copy
 from .._count_weights import are_counts
 from .._kernels._log_odds import compute_map_input
 from .._kernels._probability_floor import clip_to_floor
@@ -24,11 +24,11 @@ from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
 from .._validation import (
     BINARY_CLASSES,
     canonical_weight,
-    check_same_index,
+    check_and_get_common_index,
     find_columns,
     find_known_rows,
+    read_label_names_proba_and_table,
     read_label_scores,
-    validate_label_tables,
 )
 from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import invalid_input
@@ -173,11 +173,11 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             another method than Platt scaling. After any error the estimator is
             unfitted.
         """
-        with atomic_fit(self) as new:
+        with replace_by_fitted_copy(self) as new:
             validate_params(new)
-            method = new._resolve_method()
-            check_same_index(y, X, sample_weight)
-            names, pairs, table = validate_label_tables(
+            method = new._resolve_recalibrator()
+            check_and_get_common_index(y, X, sample_weight)
+            names, pairs, table = read_label_names_proba_and_table(
                 y,
                 X,
                 None,
@@ -185,7 +185,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
                 input_name="X",
             )
             weight = canonical_weight(sample_weight, len(table))
-            new._fit_pooling(_MultilabelInput(pairs, table, weight, names), method)
+            new._fit_by_pooling(_MultilabelInput(pairs, table, weight, names), method)
             check_feature_names(new, X, reset=True)
         return self
 
@@ -194,12 +194,12 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         validate_params(self)
         weight = canonical_weight(sample_weight, len(table))
         names = list(range(len(pairs)))
-        self._fit_pooling(
-            _MultilabelInput(pairs, table, weight, names), self._resolve_method()
+        self._fit_by_pooling(
+            _MultilabelInput(pairs, table, weight, names), self._resolve_recalibrator()
         )
         return self
 
-    def _fit_pooling(self, data, method):
+    def _fit_by_pooling(self, data, method):
         if self.pooling == "none":
             self._fit_labels_separately(data, method)
         elif self.pooling == "all":
@@ -223,7 +223,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         proba : ndarray of shape (n_samples, n_labels), or list of ndarray of shape
         (n_samples, 2)
         """
-        scores = self._check_predict(X)
+        scores = self._read_predict_input(X)
         return scores.match_form(self._recalibrate_pairs(scores))
 
     def transform(self, X: ArrayLike | list[Any]) -> FloatArray | list[FloatArray]:
@@ -232,7 +232,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike | list[Any]) -> AnyArray:
         """Predict 1 for each label with a calibrated probability above 1/2, else 0."""
-        scores = self._check_predict(X)
+        scores = self._read_predict_input(X)
         pairs = self._recalibrate_pairs(scores)
         return np.column_stack([pair[:, 1] > pair[:, 0] for pair in pairs]).astype(
             np.intp
@@ -312,7 +312,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             self._fit_labels_separately(data, method)
         else:
             fit = choose_shrunken_lines(
-                data.make_label_columns(self.pooled_),
+                data.make_platt_label_columns(self.pooled_),
                 [self.pooled_.intercept_, self.pooled_.slope_],
                 DEFAULT_PENALTIES if tau == "auto" else [float(tau)],
             )
@@ -335,7 +335,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     # -- the machinery ------------------------------------------------------------------------
 
-    def _resolve_method(self):
+    def _resolve_recalibrator(self):
         """Return the method for each label, and raise an error if it cannot be shrunk."""
         method = resolve_recalibrator(self.recalibrator)
         if self.pooling == "shrink" and not (
@@ -351,7 +351,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             )
         return method
 
-    def _check_predict(self, X):
+    def _read_predict_input(self, X):
         check_is_fitted(self)
         scores = read_label_scores(X, self.n_features_in_, input_name="X")
         fitted = getattr(self, "feature_names_in_", None)
@@ -410,7 +410,7 @@ class _MultilabelInput(NamedTuple):
                 pair, np.zeros(len(pair), np.intp), classes=BINARY_CLASSES
             )
 
-    def make_label_columns(self, platt):
+    def make_platt_label_columns(self, platt):
         """Return what the kernel takes, with the scores that a Platt scaling gives these pairs."""
         is_known = ~np.isnan(self.table)
         # Leaving a row out removes one of its copies if the weight is a count, else the

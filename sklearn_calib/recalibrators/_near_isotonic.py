@@ -14,15 +14,15 @@ from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
 from ._penalty_paths import (
     MAX_PENALTIES,
-    compute_bic_penalty,
-    compute_group_losses,
-    find_run_starts,
+    compute_bic_penalty_per_df,
+    compute_total_loss_and_counts,
+    find_run_starts_and_values,
     pool_equal_log_odds,
     select_evenly_by_rank,
 )
 
 
-class LogOddsInterpolator(Recalibrator):
+class BaseScoreInterpolator(Recalibrator):
     """Base of fits with a value at each of the calibration scores, and lines between them."""
 
     log_odds_: FloatArray
@@ -44,7 +44,7 @@ class LogOddsInterpolator(Recalibrator):
         return maps.make_linear_in_proba(self.log_odds_, self.values_)
 
 
-class NearIsotonicCalibration(LogOddsInterpolator):
+class NearIsotonicCalibration(BaseScoreInterpolator):
     """Isotonic regression that allows small decreases, at a penalty.
 
     A decrease between neighbouring scores is not forbidden but penalised. Without
@@ -142,10 +142,10 @@ class NearIsotonicCalibration(LogOddsInterpolator):
 
     def _compute_cost(self, path, lam):
         bic = self.penalty == "bic"
-        starts, value = find_run_starts(path, lam, 6 if bic else 12)
-        loss, total, ones = compute_group_losses(starts, value, path)
+        starts, value = find_run_starts_and_values(path, lam, 6 if bic else 12)
+        loss, total, ones = compute_total_loss_and_counts(starts, value, path)
         if bic:
-            return loss + compute_bic_penalty(total.sum()) * len(starts)
+            return loss + compute_bic_penalty_per_df(total.sum()) * len(starts)
         # The Bayesian Dirichlet score: a prior of two rows, half of them events, is
         # divided among the groups.
         return -compute_log_evidence(total, ones, 2.0 / len(total), 0.5)

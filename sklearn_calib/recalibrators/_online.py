@@ -10,7 +10,7 @@ from .. import maps
 from .._atomic import restore_if_raised
 from .._kernels._logistic_grid import (
     FINE_LINE_GRID,
-    compute_pair_proba,
+    compute_proba_by_line,
     update_grid_weights,
 )
 from .._kernels._two_class_problems import iter_one_vs_rest
@@ -149,7 +149,7 @@ class OnlineCalibration(Recalibrator):
                 hint="Leave classes out, or call fit to begin anew",
             )
         all_classes = classes if earlier_classes is None else earlier_classes
-        rows = self._validate_fit(
+        rows = self._read_fit_input(
             X,
             y,
             sample_weight,
@@ -166,7 +166,7 @@ class OnlineCalibration(Recalibrator):
             self.__dict__.pop("_derived", None)
             if earlier_classes is None:
                 self.classes_ = rows.classes
-                self._begin_learning(n_classes)
+                self._reset_to_prior(n_classes)
             if n_classes == 2:
                 self._learn_rows(proba, codes, weight)
             else:
@@ -184,16 +184,16 @@ class OnlineCalibration(Recalibrator):
     def shift_(self) -> float:
         return float(np.exp(self.log_weights_) @ FINE_LINE_GRID.shift)
 
-    def _begin_learning(self, n_classes):
+    def _reset_to_prior(self, n_classes):
         if n_classes == 2:
             self.log_weights_ = FINE_LINE_GRID.log_prior.copy()
             return
         self.one_vs_rest_ = [type(self)(self.share) for _ in range(n_classes)]
         for binary in self.one_vs_rest_:
-            binary._begin_learning(2)
+            binary._reset_to_prior(2)
 
     def _fit(self, proba, codes, weight):
-        self._begin_learning(2)
+        self._reset_to_prior(2)
         self._learn_rows(proba, codes, weight)
 
     def _learn_rows(self, proba, codes, weight):
@@ -205,7 +205,7 @@ class OnlineCalibration(Recalibrator):
         equal = bool((weight == 1).all())
         for start in range(0, len(z), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
-            likelihood = compute_pair_proba(towards[rows], z[rows], FINE_LINE_GRID)
+            likelihood = compute_proba_by_line(towards[rows], z[rows], FINE_LINE_GRID)
             # Weights of 1 need no power of each likelihood.
             power = None if equal else weight[rows]
             log_weight = update_grid_weights(
@@ -219,7 +219,7 @@ class OnlineCalibration(Recalibrator):
         out = np.empty(len(z))
         for rows in iter_row_blocks(np.broadcast_to(z[:, None], (len(z), len(weight)))):
             # The prediction is the mean over all pairs, by their posterior weights.
-            out[rows] = compute_pair_proba(1.0, z[rows], FINE_LINE_GRID) @ weight
+            out[rows] = compute_proba_by_line(1.0, z[rows], FINE_LINE_GRID) @ weight
         return make_two_columns(np.clip(out / weight.sum(), 0.0, 1.0))
 
     def _make_map(self):

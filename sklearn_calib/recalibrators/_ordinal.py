@@ -14,7 +14,7 @@ from .._warnings import warn_calibration
 from ._base import (
     Capabilities,
     Recalibrator,
-    negative_rank_correlation,
+    find_negative_rank_correlation,
     warn_if_not_converged,
 )
 
@@ -133,32 +133,32 @@ class OrdinalCalibration(Recalibrator):
         self.order = order
 
     def _find_decreasing_correlation(self, proba, codes, weight):
-        if self._columns_follow_scale(proba, codes):
+        if self._has_unexpected_scale_order(proba, codes):
             # `_fit` checks the scale and reports its details.
             return None
-        rank = np.argsort(self._order_columns())
-        return negative_rank_correlation(
+        rank = np.argsort(self._find_column_order())
+        return find_negative_rank_correlation(
             take_columns(proba, np.argsort(rank)), rank[codes], weight
         )
 
-    def _check_fit_input(self, rows):
-        super()._check_fit_input(rows)
+    def _accept_fit_input(self, rows):
+        super()._accept_fit_input(rows)
         self._categories = rows.category_order
 
-    def _order_columns(self):
+    def _find_column_order(self):
         """Return the column of each class, from the lowest to the highest."""
         order = self._categories if self.order is None else self.order
         return order_scale_columns(order, self.classes_)
 
-    def _columns_follow_scale(self, proba, codes):
+    def _has_unexpected_scale_order(self, proba, codes):
         """Return whether columns follow the scale although the order of labels is expected."""
         if self.order is None or has_unsorted_classes(self.classes_):
             return False
         places = find_likely_order(np.asarray(proba), codes)
-        return places is not None and (places == self._order_columns()).all()
+        return places is not None and (places == self._find_column_order()).all()
 
-    def _warn_column_order(self, proba, codes):
-        if self._columns_follow_scale(proba, codes):
+    def _warn_unexpected_scale_order(self, proba, codes):
+        if self._has_unexpected_scale_order(proba, codes):
             names = self.order_.tolist()
             warn_calibration(
                 expected=f"columns in the order of the classes {self.classes_.tolist()}",
@@ -169,10 +169,10 @@ class OrdinalCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         """Fit a slope and a shift for each threshold of the ordered classes."""
-        columns = self._order_columns()
+        columns = self._find_column_order()
         self.order_ = self.classes_[columns]
         self._columns = columns
-        self._warn_column_order(proba, codes)
+        self._warn_unexpected_scale_order(proba, codes)
         proba = take_columns(proba, columns)
         codes = np.argsort(columns)[codes]
         share = weight / weight.sum()
@@ -187,28 +187,28 @@ class OrdinalCalibration(Recalibrator):
         self.slope_ = fit.slope
         self.shifts_ = fit.shifts
 
-    def _get_fitted_columns(self):
+    def _get_fitted_column_order(self):
         # Pickles of older versions do not have the attribute.
         return getattr(self, "_columns", np.arange(len(self.classes_)))
 
-    def _make_scale_map(self):
+    def _make_ordered_map(self):
         """Return the map of columns in the order of the scale."""
         return maps.CumulativeAffine(slope=self.slope_, shifts=self.shifts_)
 
     def _predict_proba(self, proba):
-        columns = self._get_fitted_columns()
-        mapped = self._make_scale_map()(take_columns(proba, columns))
+        columns = self._get_fitted_column_order()
+        mapped = self._make_ordered_map()(take_columns(proba, columns))
         return mapped[:, np.argsort(columns)]
 
     def _make_map(self):
         """Make the map, with its columns moved to the order of the scale and back."""
-        columns = self._get_fitted_columns()
+        columns = self._get_fitted_column_order()
         if (np.diff(columns) == 1).all():
-            return self._make_scale_map()
+            return self._make_ordered_map()
         # Exported maps are sequences of nodes; permutation matrices move the columns to
         # the order of the scale and back.
         indicators = np.eye(len(columns))[columns]
         zeros = np.zeros(len(indicators))
         moved = maps.SoftmaxAffine(coef=indicators, intercept=zeros)
         back = maps.SoftmaxAffine(coef=indicators.T, intercept=zeros)
-        return maps.make_chain(moved, self._make_scale_map(), back)
+        return maps.make_chain(moved, self._make_ordered_map(), back)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from .._kernels._binning import pool_equal_scores
+from .._kernels._binning import pool_equal_scores_to_rates
 from .._kernels._log_odds import compute_rank_score
 from .._typing import AnyArray, FloatArray, IntArray
 
@@ -16,7 +16,9 @@ def pool_equal_log_odds(
     proba: FloatArray, codes: IntArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pool distinct log-odds, increasing, with their weights and frequencies."""
-    knots, _, mass, share = pool_equal_scores(compute_rank_score(proba), codes, weight)
+    knots, _, mass, share = pool_equal_scores_to_rates(
+        compute_rank_score(proba), codes, weight
+    )
     return knots, mass, share
 
 
@@ -33,24 +35,26 @@ def number_runs(values: AnyArray) -> IntArray:
     return np.append(0, np.cumsum(np.diff(values) != 0))
 
 
-def find_run_starts(path: Any, lam: float, digits: int) -> tuple[IntArray, FloatArray]:
+def find_run_starts_and_values(
+    path: Any, lam: float, digits: int
+) -> tuple[IntArray, FloatArray]:
     """Return the starts and values, within [0, 1], of runs that agree to some digits."""
-    starts, values = path.find_groups(lam)
+    starts, values = path.find_group_starts_and_values(lam)
     values = np.clip(np.round(values, digits), 0.0, 1.0)
     first = np.append(True, np.diff(values) != 0)
     return starts[first], values[first]
 
 
-def compute_group_losses(
+def compute_total_loss_and_counts(
     starts: IntArray, value: FloatArray, path: Any
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute -2 log-likelihood of values on groups, and the groups' rows and positives."""
-    zeros, ones = path.sum_groups(starts)
+    zeros, ones = path.sum_labels_by_group(starts)
     log_likelihood = xlogy(ones, value) + xlogy(zeros, 1 - value)
     return -2 * log_likelihood.sum(), zeros + ones, ones
 
 
-def compute_bic_penalty(total: float) -> float:
+def compute_bic_penalty_per_df(total: float) -> float:
     """Return the penalty for a degree of freedom in the authors' programs."""
     return np.log(total) + np.log(2 * np.pi)
 

@@ -18,7 +18,7 @@ from .._sklearn_compat import NONNEGATIVE_REAL
 from ._base import (
     Capabilities,
     Recalibrator,
-    make_likelihood_targets,
+    smooth_targets_if_separable,
     warn_if_not_converged,
 )
 
@@ -129,7 +129,9 @@ class PlattScaling(Recalibrator):
             target = compute_platt_targets(codes, weight)
         else:
             separates = "a threshold" if threshold_separates(score, codes) else ""
-            target = make_likelihood_targets("PlattScaling", separates, codes, weight)
+            target = smooth_targets_if_separable(
+                "PlattScaling", separates, codes, weight
+            )
         # Centring within the scores keeps the columns well conditioned if all scores
         # are far from 0.
         centre = np.clip(0.0, score.min(), score.max())

@@ -14,21 +14,24 @@ from .. import maps
 from .._argument_checks import check_level, is_scalar_equal
 from .._kernels._label_shift import (
     MIN_EXPORTED_LOG,
-    compute_log_ratio,
+    compute_scaled_log_ratio,
     estimate_confusion,
-    estimate_confusion_prior,
+    estimate_prior_se_and_interval,
     estimate_regularised_prior,
-    select_predictions,
+    make_hard_or_soft_predictions,
     shift_posterior,
 )
 from .._kernels._mean_offset import find_reachable_means, fit_mean_offset
-from .._kernels._mixture_proportions import compute_uncertainty, fit_proportions
+from .._kernels._mixture_proportions import (
+    compute_proportion_se_and_interval,
+    fit_proportions,
+)
 from .._simplex_array import SMALLEST_PROBABILITY, has_exact_log
 from .._sklearn_compat import NONNEGATIVE_REAL, OPEN_UNIT_INTERVAL
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import (
     canonical_weight,
-    check_same_index,
+    check_and_get_common_index,
     read_labels,
     read_proba,
     reorder_columns,
@@ -43,7 +46,7 @@ _FREQUENCY_SUM_TOLERANCE = 1e-6
 # counts.
 MAX_EQUAL_COUNT_RATIO = 1.05
 # The distance of a mean from its target, relative to it.
-MEAN_TOLERANCE = 1e-9
+MEAN_RELATIVE_TOLERANCE = 1e-9
 
 
 def validate_class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
@@ -159,7 +162,7 @@ def compute_offset_to_mean(
                 ),
             )
     fit = fit_mean_offset(proba, weight, target)
-    if not (np.abs(fit.means / target - 1) <= MEAN_TOLERANCE).all():
+    if not (np.abs(fit.means / target - 1) <= MEAN_RELATIVE_TOLERANCE).all():
         raise invalid_input(
             expected=f"means that these rows can have, not {np.round(target, 6).tolist()}",
             got=f"{np.round(fit.means, 6).tolist()} as the nearest",
@@ -174,7 +177,7 @@ ClassFrequencies: TypeAlias = ArrayLike | Mapping[Any, float] | float
 
 ESTIMATED_PRIORS = ("bbse", "em", "rlls")
 # In nats per row.
-_MAX_LIKELIHOOD_GAP = 1e-7
+_MAX_LIKELIHOOD_GAP_NATS = 1e-7
 
 
 class PriorShift(Recalibrator):
@@ -542,7 +545,7 @@ class PriorShift(Recalibrator):
                 hint="predict_proba already uses it; to estimate it, fit PriorShift('em')",
             )
         check_level(level)
-        check_same_index(X, sample_weight)
+        check_and_get_common_index(X, sample_weight)
         proba = self._align_proba_columns(X)
         # This rejects tables with other column names.
         self._set_input_features(X, proba, reset=False)
@@ -565,9 +568,9 @@ class PriorShift(Recalibrator):
         for name in ("prior_se_", "prior_interval_"):
             adapted.__dict__.pop(name, None)
         estimate = (
-            adapted._estimate_by_likelihood
+            adapted._set_prior_by_likelihood
             if self.prior == "em"
-            else adapted._estimate_by_confusion
+            else adapted._set_prior_by_confusion
         )
         estimate(proba, weight, level)
         if (adapted.prior_ == 0).any():
@@ -583,26 +586,27 @@ class PriorShift(Recalibrator):
             )
         return adapted
 
-    def _estimate_by_likelihood(self, proba, weight, level):
+    def _set_prior_by_likelihood(self, proba, weight, level):
         """Set `prior_` to the frequencies with the highest likelihood of unlabelled rows."""
         source = self.training_prior_
         # By Bayes' theorem p_c / a_c is proportional to the density of the scores in
         # class c, so the frequencies of the target are the weights of a mixture.
         ratio = np.asarray(proba) / source
         fit = fit_proportions(ratio, weight, source)
-        if fit.gap > _MAX_LIKELIHOOD_GAP:
+        if fit.gap > _MAX_LIKELIHOOD_GAP_NATS:
             warn_calibration(
-                expected=f"a likelihood within {_MAX_LIKELIHOOD_GAP:g} nats per row of the largest",
+                expected=f"a likelihood within {_MAX_LIKELIHOOD_GAP_NATS:g} nats per row of "
+                "the largest",
                 got=f"one up to {fit.gap:.1g} below it after {fit.n_iter} steps",
                 hint="The frequencies are close to the best; join classes if they matter",
                 estimator=self,
             )
         self.prior_ = fit.prior
-        self.prior_se_, self.prior_interval_ = compute_uncertainty(
+        self.prior_se_, self.prior_interval_ = compute_proportion_se_and_interval(
             ratio, weight, fit.prior, source, self._source_rows, level
         )
 
-    def _estimate_by_confusion(self, proba, weight, level):
+    def _set_prior_by_confusion(self, proba, weight, level):
         """Set `prior_` to the frequencies that explain the mean prediction of unlabelled rows."""
         confusion = self._confusion
         if confusion is None:
@@ -612,7 +616,7 @@ class PriorShift(Recalibrator):
                 hint="Call fit again after set_params",
             )
         self._check_present(confusion.frequencies)
-        guess = select_predictions(proba, self.confusion == "hard")
+        guess = make_hard_or_soft_predictions(proba, self.confusion == "hard")
         if self.prior == "rlls":
             self.prior_ = estimate_regularised_prior(
                 confusion, guess, weight, self.penalty
@@ -624,7 +628,7 @@ class PriorShift(Recalibrator):
                 got="a confusion matrix without an inverse",
                 hint="Take confusion='soft', prior='em' or prior='rlls'",
             )
-        estimate = estimate_confusion_prior(confusion, guess, weight, level)
+        estimate = estimate_prior_se_and_interval(confusion, guess, weight, level)
         self.prior_, self.prior_se_, self.prior_interval_ = estimate
 
     def _check_present(self, frequencies):
@@ -655,7 +659,9 @@ class PriorShift(Recalibrator):
         self._confusion = None
         if isinstance(self.prior, str) and self.prior in ("bbse", "rlls"):
             self._confusion = estimate_confusion(
-                select_predictions(proba, self.confusion == "hard"), codes, weight
+                make_hard_or_soft_predictions(proba, self.confusion == "hard"),
+                codes,
+                weight,
             )
         source = observed
         if has_prior:
@@ -681,7 +687,7 @@ class PriorShift(Recalibrator):
         # A copy, so that changing one array does not change the other.
         self.prior_ = self.prior_.copy()
 
-    def _fit_in_passes(self, X, y, sample_weight, classes):
+    def _try_fit_before_validation(self, X, y, sample_weight, classes):
         """Fit the offset to a mean, which needs no labels; return whether this applies."""
         if y is not None or self.mean is None:
             return False
@@ -696,7 +702,7 @@ class PriorShift(Recalibrator):
         )
         labels = named if classes is None else classes
         self.classes_, _ = read_labels(labels, classes=classes)
-        self._check_fit_shapes(proba, self.classes_)
+        self._check_class_number(proba, self.classes_)
         proba = reorder_columns(proba, X, self.classes_)
         self._set_input_features(X, proba, reset=True)
         proba = proba[weight > 0]
@@ -748,7 +754,9 @@ class PriorShift(Recalibrator):
     def _compute_offsets(self):
         if "offset_" in vars(self):
             return self.offset_
-        return compute_log_ratio(self.prior_, self.training_prior_, self.strength)
+        return compute_scaled_log_ratio(
+            self.prior_, self.training_prior_, self.strength
+        )
 
     def _predict_proba(self, proba):
         # Exact zeros have no logarithm to shift.

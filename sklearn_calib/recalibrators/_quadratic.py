@@ -8,7 +8,7 @@ from .._simplex_array import compute_log_odds
 from ._base import (
     Capabilities,
     Recalibrator,
-    make_likelihood_targets,
+    smooth_targets_if_separable,
     warn_if_not_converged,
 )
 
@@ -70,7 +70,9 @@ class QuadraticScaling(Recalibrator):
         score = compute_log_odds(proba)
         is_separated = interval_separates(score, codes)
         separates = "a threshold or an interval" if is_separated else ""
-        target = make_likelihood_targets("QuadraticScaling", separates, codes, weight)
+        target = smooth_targets_if_separable(
+            "QuadraticScaling", separates, codes, weight
+        )
         # Scores are moved and scaled into [-1, 1], where 1, u and u^2 are well
         # conditioned.
         centre = np.clip(0.0, score.min(), score.max())

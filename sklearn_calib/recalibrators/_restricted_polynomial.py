@@ -9,8 +9,12 @@ from numpy.polynomial import chebyshev
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._binning import bin_distinct_values, pool_equal_scores, sum_bins
-from .._kernels._log_odds import round_second_proba, round_to_36_bits
+from .._kernels._binning import (
+    assign_values_to_bins,
+    pool_equal_scores_to_rates,
+    sum_bins,
+)
+from .._kernels._log_odds import round_second_class_proba, round_to_36_bits
 from .._simplex_array import compute_log_odds
 from .._sklearn_compat import POSITIVE_REAL
 from .._typing import AnyArray, FloatArray, Self
@@ -211,7 +215,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         from .._kernels._monotone_program import compute_chebyshev_moments
 
         score = self._round_score(proba)
-        knots, _, mass, share = pool_equal_scores(score, codes, weight)
+        knots, _, mass, share = pool_equal_scores_to_rates(score, codes, weight)
         constraints = self._parse_constraints()
         points = (
             knots
@@ -219,7 +223,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             else np.union1d(knots, self._compute_score_at(constraints.probability))
         )
         self.domain_ = points[[0, -1]]
-        degrees, bounds = self._list_candidates()
+        degrees, bounds = self._list_degrees_and_bounds()
         if len(points) == 1 or not self.domain_[1] - self.domain_[0] > 0:
             self._fit_constant(
                 float(weight @ codes / weight.sum()), bounds[-1], constraints
@@ -282,9 +286,9 @@ class RestrictedPolynomialRegression(Recalibrator):
         low = 0.0
         high = bound
         if constraints is not None:
-            low = constraints.low[~constraints.slope].max(initial=0.0)
-            high = min(constraints.high[~constraints.slope].min(initial=1.0), bound)
-            if low > high or (constraints.low[constraints.slope] > 0).any():
+            low = constraints.low[~constraints.is_slope].max(initial=0.0)
+            high = min(constraints.high[~constraints.is_slope].min(initial=1.0), bound)
+            if low > high or (constraints.low[constraints.is_slope] > 0).any():
                 raise self._impossible_constraints_error(
                     constraints, "a constant, since all scores are equal,"
                 )
@@ -306,7 +310,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _round_score(self, proba):
         if self.scale == "logit":
             return round_to_36_bits(compute_log_odds(proba), least_exponent=0)
-        return round_second_proba(proba)
+        return round_second_class_proba(proba)
 
     def _to_polynomial_domain(self, score):
         low, high = self.domain_
@@ -314,7 +318,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             return np.zeros_like(score)
         return np.clip(2 * (score - low) / (high - low) - 1, -1.0, 1.0)
 
-    def _list_candidates(self):
+    def _list_degrees_and_bounds(self):
         """Return the degrees and bounds to try, increasing."""
         degrees = _DEFAULT_DEGREES if isinstance(self.degree, str) else self.degree
         try:
@@ -351,15 +355,17 @@ class RestrictedPolynomialRegression(Recalibrator):
         None if constraints cannot be satisfied.
         """
         if moved_constraints is None and self.solver in ("auto", "ipm"):
-            from .._kernels._monotone_program import fit_polynomials
+            from .._kernels._monotone_program import fit_bounded_polynomials
 
-            return fit_polynomials(data, degree, bounds, tol)
-        from .._kernels._monotone_program import fit_program
+            return fit_bounded_polynomials(data, degree, bounds, tol)
+        from .._kernels._monotone_program import fit_polynomial_by_cvxpy
 
         name = None if self.solver == "cvxpy" else "CLARABEL"
         return [
             [
-                fit_program(*moments, degree, bound, name, moved_constraints)
+                fit_polynomial_by_cvxpy(
+                    *moments, degree, bound, name, moved_constraints
+                )
                 for bound in bounds
             ]
             for moments in data
@@ -375,7 +381,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         max_degree = len(x) - -(-len(x) // self.cv) - 1
         degrees = [degree for degree in degrees if degree <= max_degree]
         if len(x) < 2 * self.cv or not degrees:
-            return self._smallest_degree(
+            return self._find_smallest_degree(
                 x,
                 share,
                 mass,
@@ -414,7 +420,7 @@ class RestrictedPolynomialRegression(Recalibrator):
                     if fit is None:
                         losses[i, j] = np.inf
                     elif self.selection == "brier":
-                        losses[i, j] += _compute_squared_error(fit.coef, sums[f])
+                        losses[i, j] += _compute_loss_up_to_constant(fit.coef, sums[f])
                     else:
                         losses[i, j] += _compute_largest_bin_gap(fit.coef, *held)
         i, j = np.unravel_index(losses.argmin(), losses.shape)
@@ -423,7 +429,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             return degrees[-1], bounds[-1]
         return degrees[i], bounds[j]
 
-    def _smallest_degree(self, x, share, mass, bound, moved_constraints):
+    def _find_smallest_degree(self, x, share, mass, bound, moved_constraints):
         """Return the smallest degree that satisfies the constraints; 1 without any."""
         from .._kernels._monotone_program import compute_chebyshev_moments
 
@@ -460,7 +466,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         *columns, texts = zip(*parts, strict=True)
         constraints = _ProbabilityConstraints(*map(np.array, columns), texts)
         p = constraints.probability
-        slope = constraints.slope
+        slope = constraints.is_slope
         for i, j in np.argwhere(constraints.low[:, None] > constraints.high):
             # The values increase, so a lower bound also applies to all points behind
             # it.
@@ -489,12 +495,14 @@ class RestrictedPolynomialRegression(Recalibrator):
         from .._kernels._monotone_program import LinearConstraints
 
         pace = np.where(
-            constraints.slope, self._compute_domain_slope(constraints.probability), 1.0
+            constraints.is_slope,
+            self._compute_domain_slope(constraints.probability),
+            1.0,
         )
         x = self._to_polynomial_domain(self._compute_score_at(constraints.probability))
         return LinearConstraints(
             x,
-            constraints.slope,
+            constraints.is_slope,
             constraints.low / pace,
             constraints.high / pace,
         )
@@ -502,7 +510,9 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _measure_violation(self, constraints, moved_constraints):
         """Compute by how much the map misses its constraints, in their own units."""
         pace = np.where(
-            constraints.slope, self._compute_domain_slope(constraints.probability), 1.0
+            constraints.is_slope,
+            self._compute_domain_slope(constraints.probability),
+            1.0,
         )
         values = moved_constraints.make_matrix(self.degree_) @ self.coef_ * pace
         return float(
@@ -525,7 +535,7 @@ class _ProbabilityConstraints(NamedTuple):
     """Constraints by the probability: `low` <= P or its slope at `probability` <= `high`."""
 
     probability: FloatArray
-    slope: AnyArray
+    is_slope: AnyArray
     low: FloatArray
     high: FloatArray
     text: tuple[str, ...]
@@ -584,17 +594,20 @@ def _parse_constraint(entry, scale):
     )
 
 
-def _compute_squared_error(coef, held):
+def _compute_loss_up_to_constant(coef, held):
     """Return sum w f^2 - 2 sum w y f of held-out rows, from their moments."""
-    from .._kernels._monotone_program import compute_gram
+    from .._kernels._monotone_program import compute_chebyshev_gram
 
     sum_t, sum_y, _ = held
-    return coef @ compute_gram(sum_t, len(coef)) @ coef - 2 * coef @ sum_y[: len(coef)]
+    return (
+        coef @ compute_chebyshev_gram(sum_t, len(coef)) @ coef
+        - 2 * coef @ sum_y[: len(coef)]
+    )
 
 
 def _compute_largest_bin_gap(coef, x, share, mass):
     """Compute the largest gap of 10 bins of equal mass."""
-    bins = bin_distinct_values(x, mass, 10, "quantile")
+    bins = assign_values_to_bins(x, mass, 10, "quantile")
     gap = mass * (chebyshev.chebval(x, coef) - share)
     total, gaps = sum_bins(bins, 10, mass, gap)
     return float((np.abs(gaps) / np.maximum(total, 1e-300)).max())

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from .. import maps
-from .._kernels._block_passes import MIN_SCALED_LOGIT, scale_inputs
+from .._kernels._block_passes import MIN_SCALED_LOGIT, scale_logits_to_nonpositive
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._temperature import mix_with_uniform, scale_proba
 from .._simplex_array import log_proba
@@ -81,7 +81,7 @@ class BaseSoftmaxScaling(FittedSoftmax):
             share = 1.0 / (step.n_samples_ + 1.0)
             scaled = scale_proba(log_proba(proba), beta)
             return log_proba(mix_with_uniform(scaled, share))
-        return scale_inputs(
+        return scale_logits_to_nonpositive(
             log_proba(proba), self.temperature_scaling_.inverse_temperature_
         )
 
@@ -98,7 +98,7 @@ class BaseSoftmaxScaling(FittedSoftmax):
         )
 
 
-class StructuredScaling(BaseSoftmaxScaling):
+class BaseStructuredScaling(BaseSoftmaxScaling):
     """Base of structured matrix and vector scaling: penalties that fade as rows come."""
 
     capabilities = replace(FittedSoftmax.capabilities, weights="counts")

@@ -27,7 +27,7 @@ FittedChains = dict[str, tuple[Estimator, ...]]
 ErrorByChain = dict[str, Exception]
 
 
-def name_chains(recalibrators: object) -> RecalibratorChains:
+def make_chains_by_name(recalibrators: object) -> RecalibratorChains:
     """Return candidates by name, each as the recalibrators that it applies in turn.
 
     A pipeline of recalibrators is a chain; two chains that begin with the same instance
@@ -99,7 +99,7 @@ def compute_fold_weights(
     )
     # Equal rows become neighbours.
     order = np.lexsort((weight, column_key, key, codes))
-    count, copy_weight = _count_copies(weight[order], is_count, max_rows)
+    count, copy_weight = _divide_weights_into_copies(weight[order], is_count, max_rows)
     # The index into `order` of each copy.
     copies = np.repeat(np.arange(len(order)), count.astype(np.intp))
     label = codes[order][copies]
@@ -164,7 +164,7 @@ def assign_group_folds(
 _MAX_GROUPS_DEALT_SINGLY = 5000
 
 
-def _count_copies(weight, is_count, max_copies):
+def _divide_weights_into_copies(weight, is_count, max_copies):
     """Return how many copies of each row are divided, and the weight of one copy.
 
     There are at most `max_copies` copies in all.

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ._softmax_family import StructuredScaling
+from ._softmax_family import BaseStructuredScaling
 
 
-class StructuredMatrixScaling(StructuredScaling):
+class StructuredMatrixScaling(BaseStructuredScaling):
     """Matrix scaling with penalties, strongest off the diagonal, weaker the more rows there are.
 
     Between temperature scaling (few rows) and matrix scaling (many).

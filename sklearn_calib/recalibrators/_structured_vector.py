@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ._softmax_family import StructuredScaling
+from ._softmax_family import BaseStructuredScaling
 
 
-class StructuredVectorScaling(StructuredScaling):
+class StructuredVectorScaling(BaseStructuredScaling):
     """Vector scaling with penalties, weaker the more rows there are; temperature scaling for few.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
-from .._atomic import atomic_fit
+from .._atomic import replace_by_fitted_copy
 from .._kernels._block_passes import fit_temperature_passes, run_temperature_pass
 from .._kernels._temperature import (
     fit_expected_accuracy,
@@ -19,7 +19,7 @@ from .._kernels._temperature import (
 from .._simplex_array import compute_masked_log_proba, get_absent_mask
 from .._typing import ArrayLike, Self
 from .._validation import (
-    check_column_owner,
+    check_single_column_class,
     read_device_scores,
     read_labels,
     read_proba,
@@ -153,7 +153,7 @@ class TemperatureScaling(Recalibrator):
         self.warm_start = warm_start
         self.criterion = criterion
 
-    def _fit_in_passes(self, X, y, sample_weight, classes):
+    def _try_fit_before_validation(self, X, y, sample_weight, classes):
         """Fit large memory maps and tensors block by block; return whether this applies."""
         if self.criterion != "log_loss":
             return False
@@ -171,10 +171,10 @@ class TemperatureScaling(Recalibrator):
             return False
         named_classes, _ = read_labels(y, classes=classes, input_name="y")
         if classes is None:
-            check_column_owner(X, named_classes, "classes")
+            check_single_column_class(X, named_classes, "classes")
         classes = named_classes
         if X.shape[1] > 1:
-            self._check_fit_shapes(X, classes)
+            self._check_class_number(X, classes)
         start = getattr(self, "_last", None) if self.warm_start else None
         blocks = ScoreBlocks(
             [(X, y, sample_weight)],
@@ -284,7 +284,7 @@ class TemperatureScaling(Recalibrator):
                 got=repr(start),
                 hint="Pass the inverse_temperature_ of an earlier fit, or None",
             )
-        with atomic_fit(self) as new:
+        with replace_by_fitted_copy(self) as new:
             new._fit_passes(ScoreBlocks(blocks, kind, classes, map), start)
         return self
 
@@ -302,7 +302,7 @@ class TemperatureScaling(Recalibrator):
         def run_pass(beta):
             return blocks.sum_over_slices(partial(run_temperature_pass, beta=beta))
 
-        self._solve_or_smooth(
+        self._solve_and_store_temperature(
             partial(
                 fit_temperature_passes,
                 run_pass,
@@ -341,9 +341,9 @@ class TemperatureScaling(Recalibrator):
             near = None if smoothing else start
             return fit_temperature(z, codes, weight, smoothing, near), total
 
-        self._solve_or_smooth(solve_smoothed)
+        self._solve_and_store_temperature(solve_smoothed)
 
-    def _solve_or_smooth(self, solve):
+    def _solve_and_store_temperature(self, solve):
         """Solve for labels as they are, and again, smoothed, if the temperature would be 0.
 
         ``solve(label_smoothing)`` gives the fit and the sum of the weights.

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_choice, is_number
-from .._kernels._float_order import decode_floats, find_crossings
+from .._kernels._float_order import decode_floats, find_level_crossing_keys
 from .._kernels._probability_floor import clip_to_floor
 from .._show import RenderableMixin, Section, Table
 from .._typing import AnyArray, FloatArray
@@ -126,7 +126,7 @@ def make_thresholds_section(thresholds: Sequence[Threshold]) -> Section:
 
 
 def find_thresholds(
-    value: Callable[[Any], FloatArray],
+    compute_second_proba: Callable[[Any], FloatArray],
     target: Any,
     *,
     input: str,
@@ -138,26 +138,28 @@ def find_thresholds(
 
     Parameters
     ----------
-    value : callable
+    compute_second_proba : callable
         From rows of two columns to the probability of the second class.
     target, input, dtype
         As in `Recalibrator.threshold`.
     floor : float or None
-        What probabilities are raised to before `value`.
+        What probabilities are raised to before `compute_second_proba`.
     turning_map : callable
         Called without arguments: None if the map only rises or only falls, else the
         map.
     """
     check_choice("input", input, _SCORE_RANGE_BY_INPUT, "Say what the scores are")
     check_choice("dtype", dtype, _DTYPE_NAMES, "Say how the scores are stored")
-    targets = _check_targets(target)
+    targets = _read_targets(target)
 
     def read_rows(x):
         return read_proba(x, kind=input)  # type: ignore[arg-type]
 
-    def evaluate_scores(x):
+    def compute_calibrated_proba(x):
         rows = read_rows(x)
-        return value(rows if floor is None else clip_to_floor(rows, floor))
+        return compute_second_proba(
+            rows if floor is None else clip_to_floor(rows, floor)
+        )
 
     low, high = _SCORE_RANGE_BY_INPUT[input]
     # The largest numbers of float32 limit the range further.
@@ -171,14 +173,14 @@ def find_thresholds(
         calibration_map.cut_ranges(ranges, lambda x: Rows.from_canonical(read_rows(x)))
         # The computed places of the cuts are rounded; the exact jumps are found by
         # evaluating the map.
-        ranges.move_to_jumps(evaluate_scores)
+        ranges.move_to_jumps(compute_calibrated_proba)
         if ranges.needs_search:
-            ranges.cut_at_extremes(evaluate_scores)
-    listed = _make_thresholds(evaluate_scores, ranges, targets, input)
+            ranges.cut_at_extremes(compute_calibrated_proba)
+    listed = _make_thresholds(compute_calibrated_proba, ranges, targets, input)
     return listed[0] if np.ndim(target) == 0 else listed
 
 
-def _check_targets(target):
+def _read_targets(target):
     """Return targets as an array of float64, and raise an error if one is not in [0, 1]."""
     targets = np.atleast_1d(np.asarray(target, dtype=object))
     for number in targets.ravel():
@@ -201,15 +203,15 @@ def _check_targets(target):
     return targets.astype(np.float64)
 
 
-def _make_thresholds(value, ranges, targets, input):
+def _make_thresholds(compute_second_proba, ranges, targets, input):
     """Return a `Threshold` for each target, from the crossings in the ranges of a map."""
-    starts = ranges.starts
-    stops = ranges.stops
+    starts = ranges.first_keys
+    stops = ranges.last_keys
     dtype = ranges.dtype
-    of_range, target_indices, keys, first, last = find_crossings(
-        value, starts, stops, targets, dtype
+    of_range, target_indices, keys, first, last = find_level_crossing_keys(
+        compute_second_proba, starts, stops, targets, dtype
     )
-    ends = value(decode_floats(np.concatenate([starts, stops]), dtype))
+    ends = compute_second_proba(decode_floats(np.concatenate([starts, stops]), dtype))
     lowest = float(ends.min())
     highest = float(ends.max())
     thresholds = []

@@ -9,12 +9,12 @@ from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
-from .._kernels._log_odds import round_second_proba
+from .._kernels._log_odds import round_second_class_proba
 from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import FloatArray, IntArray
 from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
-from ._penalty_paths import compute_bic_penalty
+from ._penalty_paths import compute_bic_penalty_per_df
 
 # Less bends nothing but the last digits of a line.
 MIN_PENALTY_PER_ROW = 1e-12
@@ -155,12 +155,12 @@ class TrendFiltering(Recalibrator):
         """Fit all penalties and keep the best line, or fit the given penalty."""
         if isinstance(self.penalty, str):
             best = min(
-                iter_fits(proba, codes, weight, self.penalty),
+                iter_trend_lines(proba, codes, weight, self.penalty),
                 key=lambda line: line.criterion,
             )
         else:
             best = next(
-                iter_fits(
+                iter_trend_lines(
                     proba,
                     codes,
                     weight,
@@ -178,7 +178,7 @@ class TrendFiltering(Recalibrator):
         return self.line_.make_map()
 
 
-def iter_fits(
+def iter_trend_lines(
     proba: FloatArray,
     codes: IntArray,
     weight: FloatArray,
@@ -191,7 +191,7 @@ def iter_fits(
     """
     from .._kernels._trend_filter import find_largest_penalty, fit_trend_filter
 
-    x, y, mass = _make_points(round_second_proba(proba), codes, weight)
+    x, y, mass = _pool_close_scores(round_second_class_proba(proba), codes, weight)
     rows = mass * get_rows_per_weight(weight)
     top = find_largest_penalty(x, y, mass)
     if lam is None:
@@ -223,7 +223,7 @@ def iter_fits(
         )
 
 
-def _make_points(score, codes, weight):
+def _pool_close_scores(score, codes, weight):
     """Return scores, frequencies and weights of the fitted points."""
     step = np.rint(score / _SCORE_RESOLUTION).astype(np.intp)
     used_steps = np.flatnonzero(np.bincount(step))
@@ -265,6 +265,6 @@ def _compute_criterion(p, y, rows, df, criterion):
     p = np.clip(p, 1 / (total + 2), 1 - 1 / (total + 2))
     loss = -2 * (rows @ (xlogy(y, p) + xlogy(1 - y, 1 - p)))
     if criterion == "bic":
-        return loss + df * compute_bic_penalty(total)
+        return loss + df * compute_bic_penalty_per_df(total)
     spare = total - df - 1
     return loss + 2 * df + 2 * df * (df + 1) / spare if spare > 0 else np.inf

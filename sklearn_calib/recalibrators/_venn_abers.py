@@ -3,8 +3,8 @@
 import numpy as np
 
 from .. import maps
-from .._kernels._binning import find_distinct_scores
-from .._kernels._log_odds import compute_rank_score, find_smallest_rounded_beyond
+from .._kernels._binning import find_distinct_scores_and_index
+from .._kernels._log_odds import compute_rank_score, find_smallest_input_rounding_beyond
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._typing import ArrayLike, FloatArray
 from ._base import Capabilities, Recalibrator
@@ -82,7 +82,7 @@ class VennAbers(Recalibrator):
             ``interval[..., 0] <= interval[..., 1]``, in [0, 1]; not normalised over
             classes.
         """
-        proba = self._check_predict(X)
+        proba = self._read_predict_input(X)
         if not hasattr(self, "one_vs_rest_"):
             return self._compute_interval(proba)
         class_pairs = zip(self.one_vs_rest_, iter_one_vs_rest(proba), strict=True)
@@ -93,7 +93,9 @@ class VennAbers(Recalibrator):
     def _fit(self, proba, codes, weight):
         from .._kernels._venn_abers import compute_venn_abers_table
 
-        self.scores_, row_score = find_distinct_scores(compute_rank_score(proba))
+        self.scores_, row_score = find_distinct_scores_and_index(
+            compute_rank_score(proba)
+        )
         row_score += 1  # the sums begin with 0
         mass = np.cumsum(np.bincount(row_score, weights=weight))
         positive = np.cumsum(np.bincount(row_score, weights=weight * codes))
@@ -104,7 +106,7 @@ class VennAbers(Recalibrator):
     def _make_map(self):
         lower, upper = self.table_.T
         on, after = (
-            find_smallest_rounded_beyond(self.scores_, inclusive=inclusive)
+            find_smallest_input_rounding_beyond(self.scores_, inclusive=inclusive)
             for inclusive in (True, False)
         )
         edges = np.column_stack([on, after]).ravel()

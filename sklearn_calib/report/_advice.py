@@ -30,7 +30,7 @@ COMPARED_RECALIBRATORS = (
     "isotonic",
 )
 # The methods that allow for rows with options of their own.
-_RECALIBRATORS_WITH_OPTIONS = ("identity", "auto", "temperature")
+_RECALIBRATORS_FOR_ABSENT_CLASSES = ("identity", "auto", "temperature")
 _N_FOLDS = 5
 # A cell of the summary moves no score by more than 1/512 of it.
 _N_SUMMARY_CELLS = 4096
@@ -157,12 +157,12 @@ def make_advice(
     if model.n_clusters is not None:
         make_source = _ClusterSource
     source = make_source(model)
-    if not source.draw_folds(make_generator(random_state)):
+    if not source.store_folds_if_enough_rows(make_generator(random_state)):
         return None
     rows_given = model.predictions
     names: tuple[str, ...] = COMPARED_RECALIBRATORS
     if rows_given is not None and get_absent_mask(rows_given.proba) is not None:
-        names = _RECALIBRATORS_WITH_OPTIONS
+        names = _RECALIBRATORS_FOR_ABSENT_CLASSES
     # The last step is the fit of the stack.
     steps = len(names) + 1
     all_predictions = {}
@@ -180,7 +180,7 @@ def make_advice(
         name: loss.compute_row_losses(predictions.proba, predictions.codes)
         for name, predictions in all_predictions.items()
     }
-    full_loss = source.compute_given_loss()
+    full_loss = source.compute_full_log_loss()
     rows = []
     for name in names:
         predictions = all_predictions[name]
@@ -189,7 +189,7 @@ def make_advice(
                 name,
                 predictions,
                 losses,
-                source.compute_error,
+                source.compute_gain_standard_error,
                 full_loss,
             )
         )
@@ -217,7 +217,7 @@ def make_advice(
     )
 
 
-def _make_advice_row(name, predictions, losses, compute_error, full_loss):
+def _make_advice_row(name, predictions, losses, compute_gain_standard_error, full_loss):
     """Return loss, gain and its standard error, and the other measures of a method.
 
     The gain is that of the cells; `full_loss` is the loss of the rows as given, or None.
@@ -225,7 +225,7 @@ def _make_advice_row(name, predictions, losses, compute_error, full_loss):
     gains = losses["identity"] - losses[name]
     gain = predictions.mean(gains)
     loss = predictions.mean(losses[name]) if full_loss is None else full_loss - gain
-    error = compute_error(predictions, gains - gain)
+    error = compute_gain_standard_error(predictions, gains - gain)
     measures = [
         all_metrics()[field].evaluate(predictions) for field in AdviceRow._fields[4:]
     ]
@@ -241,12 +241,12 @@ class _AdviceSource:
     def __init__(self, model):
         self._model = model
 
-    def compute_error(self, predictions, deviations):
+    def compute_gain_standard_error(self, predictions, deviations):
         # Twice the variance: two rows of different folds depend on each other twice, since
         # each is once in the training rows of the other.
         return np.sqrt(2 * self.squares @ deviations**2) / predictions.weight.sum()
 
-    def compute_given_loss(self):
+    def compute_full_log_loss(self):
         summary = self._model.summary
         return summary.totals.log_loss / summary.weight
 
@@ -266,7 +266,7 @@ class _CellSource(_AdviceSource):
         self._summary = summary
         (self._sample,) = self._summary.samples()
 
-    def draw_folds(self, rng):
+    def store_folds_if_enough_rows(self, rng):
         """Draw the folds, the same for all methods; return whether the rows suffice."""
         # With fewer rows some folds would lack a class.
         if self._sample.counts.sum(axis=0).min() < _MIN_CLASS_ROWS:
@@ -298,7 +298,7 @@ class _CellSource(_AdviceSource):
 class _SampleSource(_AdviceSource):
     """Several classes: all rows, or a sample of many that their digits draw."""
 
-    def draw_folds(self, rng):
+    def store_folds_if_enough_rows(self, rng):
         """Draw the sample and the folds for all methods; return whether the rows suffice."""
         n_classes = len(self._model.summary.classes)
         self._sample = self._model.sample_rows(
@@ -332,7 +332,7 @@ class _SampleSource(_AdviceSource):
 class _ClusterSource(_AdviceSource):
     """Rows in clusters, which folds, and a sample of many rows, do not split."""
 
-    def draw_folds(self, rng):
+    def store_folds_if_enough_rows(self, rng):
         """Draw the sample and the folds for all methods; return whether the rows suffice."""
         predictions = self._model.predictions
         groups = predictions.clusters
@@ -367,27 +367,27 @@ class _ClusterSource(_AdviceSource):
             np.asarray(self._predictions.proba),
             self._predictions.codes,
             cv=self._folds,
-            **self._fit_options(),
+            **self._make_fit_options(),
         )
         return self._predictions.with_proba(proba)
 
-    def compute_error(self, predictions, deviations):
+    def compute_gain_standard_error(self, predictions, deviations):
         error = compute_clustered_sum_error(
             predictions.weight * deviations, self._predictions.clusters
         )
         # Twice the variance, as for independent rows.
         return np.sqrt(2) * error / predictions.weight.sum()
 
-    def compute_given_loss(self):
+    def compute_full_log_loss(self):
         # The loss of all rows is only that of the sample if nothing was left out.
-        return super().compute_given_loss() if self._is_complete else None
+        return super().compute_full_log_loss() if self._is_complete else None
 
     def fit_stack(self):
         return get_recalibrator("auto").fit(
-            self._predictions.proba, self._predictions.codes, **self._fit_options()
+            self._predictions.proba, self._predictions.codes, **self._make_fit_options()
         )
 
-    def _fit_options(self):
+    def _make_fit_options(self):
         return {
             "sample_weight": self._predictions.weight,
             "classes": np.arange(len(self._predictions.classes)),

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_bool, check_level, check_progress
+from .._argument_checks import check_level, check_progress, validate_bool
 from .._random import make_generator
 from .._show import make_printable, redact_secrets
 from .._typing import ArrayLike, Progress, RandomStateLike
@@ -14,11 +14,11 @@ from .._validation import (
     get_survival_hint,
     is_label_table,
     is_single_column,
-    validate_proba,
+    read_proba_keeping_single_column,
 )
 from ..classifiers import check_gives_proba
 from ..exceptions import invalid_input
-from ..inference import add_cluster_ids, warn_few_events
+from ..inference import add_cluster_ids, warn_few_event_clusters
 from ..metrics import LogLoss, validate_predictions
 from ..summary import CalibrationSummary
 from ._columns import check_column_order, check_summary_column_order
@@ -187,7 +187,7 @@ def calibration_report(
     >>> error.value > error.null_mean
     True
     """
-    soft_labels = check_bool(soft_labels, "soft_labels")
+    soft_labels = validate_bool(soft_labels, "soft_labels")
     if y_proba is not None and not soft_labels:
         _check_one_label(y_true)
     # Measures without intervals for clusters are not in the table then.
@@ -219,7 +219,7 @@ def calibration_report(
                 sample_weight=sample_weight,
                 labels=labels,
                 pos_label=pos_label,
-                validate=partial(validate_proba, tolerance=tolerance),
+                validate=partial(read_proba_keeping_single_column, tolerance=tolerance),
                 check_order=False,
                 soft_labels=soft_labels,
             )
@@ -237,7 +237,7 @@ def calibration_report(
         parts = model.decompose_log_loss()
         if parts:
             decompositions[key] = parts
-    codes, group_codes = _write_codes(
+    codes, group_codes = _write_model_and_group_codes(
         models,
         columns,
         y_true,
@@ -252,8 +252,10 @@ def calibration_report(
         level=level,
         accuracy={key: model.compute_accuracy() for key, model in models.items()},
         decomposition=decompositions,
-        floored={key: model.count_floored_rows() for key, model in models.items()},
-        sklearn_log_loss=_compute_sklearn_losses(models, named),
+        floored={
+            key: model.count_floored_and_zero_rows() for key, model in models.items()
+        },
+        sklearn_log_loss=_compute_differing_sklearn_losses(models, named),
         source=source,
         advice=dict.fromkeys(models),
         n_clusters=first.n_clusters,
@@ -296,8 +298,11 @@ def _check_no_clusters(clustered_by):
         )
 
 
-def _make_models_from_summaries(summaries, name, more):
-    """Return the models of summaries; `more` if other arguments about rows were passed."""
+def _make_models_from_summaries(summaries, name, has_row_arguments):
+    """Return the models of summaries.
+
+    `has_row_arguments` if other arguments about rows were passed.
+    """
     named = {name: summaries}
     if isinstance(summaries, dict):
         named = summaries
@@ -310,7 +315,7 @@ def _make_models_from_summaries(summaries, name, more):
             hint="Pass y_proba",
             error=TypeError,
         )
-    if more:
+    if has_row_arguments:
         raise invalid_input(
             expected="summaries alone",
             got="other arguments",
@@ -328,12 +333,12 @@ def _make_models_from_summaries(summaries, name, more):
     return {key: ReportedModel(summary) for key, summary in named.items()}
 
 
-def _make_models_from_rows(named, read, groups, check_columns):
+def _make_models_from_rows(named, read_predictions, groups, check_columns):
     """Read the probabilities of each model; return models of rows, which may form clusters."""
     all_predictions = {}
     for key, proba in named.items():
         check_no_model(proba)
-        all_predictions[key] = read(proba)
+        all_predictions[key] = read_predictions(proba)
         if check_columns:
             check_column_order(all_predictions[key], make_printable(key))
     # All models have the same rows, so their clusters are encoded once.
@@ -341,14 +346,14 @@ def _make_models_from_rows(named, read, groups, check_columns):
     if clusters is not None:
         for key, predictions in all_predictions.items():
             all_predictions[key] = predictions.with_clusters(clusters)
-            warn_few_events(all_predictions[key], predictions.problems()[0])
+            warn_few_event_clusters(all_predictions[key], predictions.problems()[0])
     return {
         key: PredictionsModel(predictions)
         for key, predictions in all_predictions.items()
     }
 
 
-def _write_codes(models, columns, y_true, named, source, fitted):
+def _write_model_and_group_codes(models, columns, y_true, named, source, fit_arguments):
     """Return the code to paste for each model: for all rows, and for rows of groups."""
     codes = {}
     group_codes = {}
@@ -364,7 +369,7 @@ def _write_codes(models, columns, y_true, named, source, fitted):
             source,
             classes,
             model.predictions is not None,
-            fitted,
+            fit_arguments,
         )
         group_codes[key] = _write_group_code(classes, single)
     return codes, group_codes
@@ -382,7 +387,7 @@ def _find_column_names(columns, y_true, y_proba):
     return None
 
 
-def _write_code(names, source, classes, rows, more=""):
+def _write_code(names, source, classes, has_rows, fit_arguments=""):
     """Write Python that fits "auto" to the rows of a report and applies it to new ones.
 
     Parameters
@@ -393,9 +398,9 @@ def _write_code(names, source, classes, rows, more=""):
         The file.
     classes : sequence of label
         In the order of the columns.
-    rows : bool
+    has_rows : bool
         Whether the report has rows; if not, it is of a summary.
-    more : str, default=""
+    fit_arguments : str, default=""
         Further arguments of the fit, such as ", groups=groups".
     """
     before = "from sklearn_calib.recalibrators import get_recalibrator\n\n"
@@ -413,8 +418,9 @@ def _write_code(names, source, classes, rows, more=""):
         proba = f"table[{selected}]"
         labels = f"table[{label!r}]"
         new = f"new[{selected}]"
-    fit = f'get_recalibrator("auto").fit({proba}, {labels}, classes={list(classes)!r}{more})'
-    if names is None and not rows:
+    arguments = f"{proba}, {labels}, classes={list(classes)!r}{fit_arguments}"
+    fit = f'get_recalibrator("auto").fit({arguments})'
+    if names is None and not has_rows:
         before = ""
         fit = 'summary.fit("auto")'
     return (
@@ -443,7 +449,7 @@ def _write_group_code(classes, single):
     )
 
 
-def _compute_sklearn_losses(models, named):
+def _compute_differing_sklearn_losses(models, named):
     """Return `sklearn.metrics.log_loss` of the models for which it differs from ours.
 
     It raises probabilities to the machine epsilon of their own type: 1.2e-7 in float32,

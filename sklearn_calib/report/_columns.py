@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from .._show import join_truncated, quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from .._validation import find_likely_order, validate_label_tables
+from .._validation import find_likely_order, read_label_names_proba_and_table
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._models import ReportedModel
@@ -190,7 +190,9 @@ def check_label_order(
             got=f"{join_truncated(names, _MAX_NAMED_LABELS)} ranked backwards, far beyond chance",
             hint=("Pass the other column, or 1 - p" + _INTENDED_COLUMNS_HINT),
         )
-    _, pairs, table = validate_label_tables(y_true, y_proba, list(all_predictions))
+    _, pairs, table = read_label_names_proba_and_table(
+        y_true, y_proba, list(all_predictions)
+    )
     places = find_better_columns(
         np.column_stack([np.asarray(pair)[:, 1] for pair in pairs]), table
     )
@@ -256,13 +258,13 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     )
     # Columns change places in cycles; each cycle is judged by itself, and only if all
     # its labels gain clearly.
-    for cycle in _find_cycles(places):
+    for cycle in _iter_column_cycles(places):
         if not is_clear[cycle].all():
             places[cycle] = cycle
     return places if (places != label).any() else None
 
 
-def _find_cycles(places):
+def _iter_column_cycles(places):
     """Yield groups of labels that exchange their columns among themselves."""
     remaining = set(np.flatnonzero(places != np.arange(len(places))).tolist())
     while remaining:

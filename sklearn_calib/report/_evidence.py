@@ -6,14 +6,18 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from .._argument_checks import check_level
-from .._kernels._binning import bin_distinct_values, sum_bins
-from .._kernels._cluster_sums import compute_jackknife
+from .._kernels._binning import assign_values_to_bins, sum_bins
+from .._kernels._cluster_sums import compute_jackknife_errors_and_df
 from .._kernels._detectable_error import (
     KERNEL_BANDWIDTH,
     SIGNIFICANCE_LEVEL,
     DetectableErrors,
 )
-from .._kernels._logistic import compute_covariance, fit_line, threshold_separates
+from .._kernels._logistic import (
+    compute_covariance,
+    fit_logistic_line_and_likelihood,
+    threshold_separates,
+)
 from .._kernels._proportion import compute_exact_interval
 from .._simplex_array import LARGEST_LOG_LOSS, compute_log_odds
 from ..groups import ALL_ROWS_NAME, GroupCalibration, GroupRow
@@ -30,14 +34,14 @@ MAX_BINS = 10
 N_TEST_DRAWS = 999
 N_TEST_CELLS = 1024
 # Expected rows of the rarer outcome, in a bin on average.
-_MIN_ROWS_PER_BIN = 20
+_MIN_RARER_ROWS_PER_BIN = 20
 # Rows of either outcome that a slope needs.
 _MIN_SLOPE_EVENTS = 10
 # The wrong groups have at most this fraction of the rows.
 _MAX_WRONG_GROUPS_SHARE = 0.5
 # The evidence, as a logarithm of a likelihood ratio, that single groups are wrong rather
 # than all rows.
-_MIN_WRONG_GROUPS_LOG_ODDS = 3.0
+_MIN_LOG_LIKELIHOOD_GAIN = 3.0
 
 
 class Bin(NamedTuple):
@@ -180,7 +184,7 @@ def collect_evidence(
         fit_event_line(sample),
         bins,
         *find_wrong_ranges(bins),
-        *find_detectable_error(coarse, KERNEL_BANDWIDTH, critical, inflation),
+        *find_minimum_detectable_error(coarse, KERNEL_BANDWIDTH, critical, inflation),
         unseen,
     )
 
@@ -189,7 +193,7 @@ def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
     """Return bins of equal weight with intervals that hold one by one; ties share a bin."""
     score = sample.proba[:, 1]
     mass = sample.weight.sum(axis=1)
-    place = bin_distinct_values(score, mass, n_bins, "quantile")
+    place = assign_values_to_bins(score, mass, n_bins, "quantile")
     rows = np.bincount(place, sample.counts.sum(axis=1), n_bins)
     sums = sum_bins(place, n_bins, mass, mass * score, sample.weight[:, 1])
     # Ties may leave bins empty.
@@ -220,7 +224,7 @@ def choose_bin_count(sample: "Cells") -> int:
     # Expected rows of each outcome: the choice of the number of bins must not depend on
     # the labels, or the intervals would not hold.
     share = sample.proba * sample.counts.sum(axis=1)[:, None]
-    return int(np.clip(share.sum(axis=0).min() // _MIN_ROWS_PER_BIN, 1, MAX_BINS))
+    return int(np.clip(share.sum(axis=0).min() // _MIN_RARER_ROWS_PER_BIN, 1, MAX_BINS))
 
 
 class Run(NamedTuple):
@@ -284,7 +288,7 @@ def fit_event_line(sample: "Cells") -> Line | None:
     squares = sample.squares.T.ravel()[is_counted]
     if threshold_separates(z, outcome):
         return None
-    (intercept, slope), _ = fit_line(z, outcome, weight)
+    (intercept, slope), _ = fit_logistic_line_and_likelihood(z, outcome, weight)
     n_clusters = freedom = None
     if isinstance(sample, ClusterSample):
         cell = sample.table_column // 2
@@ -296,7 +300,7 @@ def fit_event_line(sample: "Cells") -> Line | None:
             return None
         # The number of degrees of freedom belongs to each coefficient, since it depends
         # on how unequal the clusters are.
-        errors, degrees = compute_jackknife(
+        errors, degrees = compute_jackknife_errors_and_df(
             columns,
             columns @ (intercept, slope),
             sample.table_column[rows] % 2,
@@ -342,7 +346,7 @@ def count_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int
     return int(sample.counts[never.any(axis=1)].sum()), int(sample.counts[never].sum())
 
 
-def find_detectable_error(
+def find_minimum_detectable_error(
     sample: "Cells", bandwidth: float, critical: float, inflation: float = 1.0
 ) -> tuple[float | None, bool]:
     """Return the smallest mean error that the test finds with probability 0.8.
@@ -377,7 +381,7 @@ def find_detectable_error(
     errors = DetectableErrors(
         score, rows / rows.sum(), compute_log_odds(sample.proba), bandwidth
     )
-    return errors.find_smallest_detectable_error(
+    return errors.find_smallest_error_and_blindness(
         inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical
     )
 
@@ -467,32 +471,32 @@ def find_wrong_groups(
             wrong_model = PredictionsModel(predictions.take(np.flatnonzero(is_wrong)))
             # A small rest passes any test; the likelihood must prefer wrong groups to
             # an error of all rows.
-            gain = _compare_likelihoods(
+            gain = _compute_log_likelihood_gain(
                 wrong_model.pool_cells(), other_model.pool_cells(), line
             )
             # The logarithm of the number of groups is the price of having searched
             # among them.
-            if gain < _MIN_WRONG_GROUPS_LOG_ODDS + np.log(len(audit.rows)):
+            if gain < _MIN_LOG_LIKELIHOOD_GAIN + np.log(len(audit.rows)):
                 return None
             return WrongGroups(wrong_rows, other_model.n_samples, p_others)
     return None
 
 
-def _compare_likelihoods(wrong, others, line):
+def _compute_log_likelihood_gain(wrong, others, line):
     """Return the log-likelihood of a line for the wrong cells less that of one for all."""
     wrong_line = fit_event_line(wrong)
     if wrong_line is None:
         return -np.inf
-    gain = _compute_likelihood(wrong, wrong_line.intercept, wrong_line.slope)
-    gain += _compute_likelihood(others, 0.0, 1.0)
+    gain = _compute_log_likelihood(wrong, wrong_line.intercept, wrong_line.slope)
+    gain += _compute_log_likelihood(others, 0.0, 1.0)
     for cells in (wrong, others):
-        gain -= _compute_likelihood(cells, line.intercept, line.slope)
+        gain -= _compute_log_likelihood(cells, line.intercept, line.slope)
     squares = wrong.squares.sum() + others.squares.sum()
     # With weights the likelihood counts Kish's number of rows.
     return gain * (wrong.weight.sum() + others.weight.sum()) / squares
 
 
-def _compute_likelihood(cells, intercept, slope):
+def _compute_log_likelihood(cells, intercept, slope):
     """Return the log-likelihood of a line on the log-odds."""
     z = np.clip(compute_log_odds(cells.proba), -LARGEST_LOG_LOSS, LARGEST_LOG_LOSS)
     predicted = intercept + slope * z

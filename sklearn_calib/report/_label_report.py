@@ -11,14 +11,18 @@ from scipy.optimize import minimize_scalar
 from .._argument_checks import import_optional, is_scalar_equal
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._kernels._importance_sampling import (
-    compute_range_p_value,
+    compute_path_range_p_value,
     compute_skewed_interval,
 )
 from .._random import make_generator
 from .._show import redact_secrets
 from .._simplex_array import compute_log_odds, log_proba
 from .._typing import ArrayLike, DataFrame, FloatArray, Progress, RandomStateLike
-from .._validation import get_label_names, read_raw_weight, validate_label_tables
+from .._validation import (
+    get_label_names,
+    read_label_names_proba_and_table,
+    read_raw_weight,
+)
 from .._version import __version__
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
 
 _N_TEST_DRAWS = 999
 # More rows are pooled to so many cells for the test.
-_MAX_EXACT_ROWS = 2048
+_MAX_UNPOOLED_TEST_ROWS = 2048
 # Cells of the test if it uses tilted draws.
 _N_TILTED_CELLS = 256
 # Up to this p-value tilted draws are worth their time.
@@ -44,9 +48,9 @@ _MAX_REDRAWN_PVALUE = 0.005
 # The part of the level of a label that the bound takes; draws take the rest.
 _BOUND_LEVEL_FRACTION = 0.05
 # Draws decide alone if they resolve the level divided by this number.
-_MIN_DRAWS_PER_LEVEL = 2
+_SUFFICIENT_LEVEL_DIVISOR = 2
 # The bound is minimised over exponents up to this one.
-_MAX_EXPONENT = 60.0
+_MAX_CHERNOFF_TILT = 60.0
 
 
 class LabelAverage(NamedTuple):
@@ -115,32 +119,32 @@ def _audit_label(model, n_labels, level, rng):
         level,
         _N_TEST_DRAWS,
         seeds[0],
-        _MAX_EXACT_ROWS,
+        _MAX_UNPOOLED_TEST_ROWS,
     )
     # Two tests share the level: the p-value is the smaller one, each divided by its
     # share.
     bound = compute_chernoff_p_value(model.predictions) / _BOUND_LEVEL_FRACTION
     # The p-value of this label that makes its adjusted one significant.
-    enough = SIGNIFICANCE_LEVEL / _MIN_DRAWS_PER_LEVEL / n_labels
+    enough = SIGNIFICANCE_LEVEL / _SUFFICIENT_LEVEL_DIVISOR / n_labels
     p = row.p_value
     # The smallest p-value of plain draws is 1 / (1 + draws). Tilted draws, which resolve
     # smaller ones, are made only if that is too large, if the bound is not enough, and
     # if the plain draws leave a chance.
     is_too_coarse = (1 + _N_TEST_DRAWS) * enough < 1
     if is_too_coarse and bound > enough and p <= _MAX_REDRAWN_PVALUE:
-        p = compute_range_p_value(
-            *_get_rows_by_increasing_score(model),
+        p = compute_path_range_p_value(
+            *_make_range_test_arrays(model),
             _N_TEST_DRAWS,
             np.random.default_rng(seeds[1]),
         )
     return row._replace(p_value=min(p / (1 - _BOUND_LEVEL_FRACTION), bound, 1.0))
 
 
-def _get_rows_by_increasing_score(model):
+def _make_range_test_arrays(model):
     """Return increasing scores, rows, those with the label, and weights of one row."""
     predictions = model.predictions
     weight = predictions.weight
-    if len(predictions.codes) <= _MAX_EXACT_ROWS or (weight != weight[0]).any():
+    if len(predictions.codes) <= _MAX_UNPOOLED_TEST_ROWS or (weight != weight[0]).any():
         order = np.argsort(predictions.second, kind="stable")
         hits = (predictions.codes[order] == 1).astype(np.int64)
         return (
@@ -231,12 +235,12 @@ def _compute_log_bound(factor, logs, p, has_label):
         return float(cumulants.sum() - t * excess)
 
     minimum = minimize_scalar(
-        compute_exponent, bounds=(0.0, _MAX_EXPONENT), method="bounded"
+        compute_exponent, bounds=(0.0, _MAX_CHERNOFF_TILT), method="bounded"
     )
     return min(float(minimum.fun), 0.0)
 
 
-class _LabelTable(NamedTuple):
+class _KnownLabelTable(NamedTuple):
     """Labels with their weights as a table: 0 if one is not known."""
 
     # Whether the label of a row is known, of shape (n_samples, n_labels).
@@ -248,7 +252,7 @@ class _LabelTable(NamedTuple):
         """Return the positions of the rows that count for a label."""
         return np.flatnonzero(self.is_known[:, label] * (self.weight > 0))
 
-    def compute_interval(self, loss, all_predictions, means, shares, level):
+    def compute_mean_loss_offsets(self, loss, all_predictions, means, shares, level):
         """Return the ends of an interval for a mean of losses, relative to that mean.
 
         A row counts once, with the losses of all its labels.
@@ -305,14 +309,14 @@ def _average_measures(functions, rows, models, pooled, table, level):
         # Losses are means over rows, whose intervals allow for the dependence of labels.
         loss = function.spec.loss
         if loss is not None:
-            low, high = macro + table.compute_interval(
+            low, high = macro + table.compute_mean_loss_offsets(
                 loss,
                 all_predictions,
                 values,
                 macro_shares,
                 level,
             )
-            micro_low, micro_high = micro + table.compute_interval(
+            micro_low, micro_high = micro + table.compute_mean_loss_offsets(
                 loss,
                 all_predictions,
                 [micro] * n_labels,
@@ -453,7 +457,7 @@ class LabelReport(WrittenReport):
     def _make_sections(self, drawn=False):
         return make_label_sections(self, drawn)
 
-    def _notebook_sections(self):
+    def _make_notebook_sections(self):
         return self._make_sections(drawn=True)[:5]
 
     def _describe_subject(self):
@@ -614,10 +618,10 @@ def multilabel_report(
         )
     label_rows = audit_labels(models, level, int(rng.integers(2**63)))
     # Unknown labels are not pairs of the micro average.
-    is_known = ~np.isnan(validate_label_tables(y_true, y_proba, names)[2])
+    is_known = ~np.isnan(read_label_names_proba_and_table(y_true, y_proba, names)[2])
     weight = read_raw_weight(sample_weight, len(is_known))
     ((_, pooled),) = validate_multilabel(y_true, y_proba, "micro", **options)
-    table = _LabelTable(is_known, weight)
+    table = _KnownLabelTable(is_known, weight)
     return LabelReport(
         label_rows,
         min(row.adjusted_p_value for row in label_rows),

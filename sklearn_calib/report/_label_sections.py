@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
-from .._show import Cell, Section, Table, join_truncated, make_printable, quote_text
+from .._show import (
+    MarkedCell,
+    Section,
+    Table,
+    join_truncated,
+    make_printable,
+    quote_text,
+)
 from ._pictures import draw_labels
 from ._sections import make_meanings_section, make_measures_table, make_origin_section
 from ._table import format_interval
@@ -23,7 +30,7 @@ _MAX_NAMED_LABELS = 5
 _MAX_NAME_CHARACTERS = 40
 # Fewer events, or rows without an event, carry hardly any information.
 _MIN_INFORMATIVE_EVENTS = 10
-_LINE_MEASURES = ("log_loss", "expected_calibration_error")
+_LABEL_TABLE_MEASURES = ("log_loss", "expected_calibration_error")
 
 
 def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
@@ -44,7 +51,7 @@ def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
         _make_labels_section(report),
         _make_worst_labels_section(report) if drawn else Section(),
         _make_all_measures_section(report),
-        _make_repair_code_section(report),
+        _make_recalibration_code_section(report),
         make_meanings_section({row.measure for row in report.rows}),
     ]
 
@@ -148,7 +155,7 @@ def _make_labels_section(report):
     """Show one line per label, the worst first; fewer on a screen of text."""
     values = {(row.model, row.measure): row for row in report.rows}
     measured = [average.measure for average in report.averages]
-    measured = [name for name in measured if name in _LINE_MEASURES]
+    measured = [name for name in measured if name in _LABEL_TABLE_MEASURES]
     short = [
         name.replace("expected_calibration_error", "ECE").replace("_", " ")
         for name in measured
@@ -164,7 +171,7 @@ def _make_labels_section(report):
         "adjusted p",
     )
 
-    def make_label_line(row):
+    def make_label_cells(row):
         """Return the cells of one label; a significant p-value is marked."""
         p = f"{row.adjusted_p_value:.2g}"
         return [
@@ -175,12 +182,12 @@ def _make_labels_section(report):
             _format_estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
             _format_estimate(row.slope, row.slope_low, row.slope_high),
             *(f"{values[row.group, name].value:.4f}" for name in measured),
-            Cell(p) if row.adjusted_p_value <= SIGNIFICANCE_LEVEL else p,
+            MarkedCell(p) if row.adjusted_p_value <= SIGNIFICANCE_LEVEL else p,
         ]
 
     def make_list_section(max_labels):
         """Return the table of the worst labels, with a note on the number of others."""
-        rows = [make_label_line(row) for row in report.worst(max_labels)]
+        rows = [make_label_cells(row) for row in report.worst(max_labels)]
         table = Table(
             header,
             rows,
@@ -244,7 +251,7 @@ def _make_all_measures_section(report):
     )
 
 
-def _make_repair_code_section(report):
+def _make_recalibration_code_section(report):
     """Show code that recalibrates all labels."""
     # Without evidence of an error there is nothing to repair.
     if report.p_value > SIGNIFICANCE_LEVEL:

@@ -16,7 +16,7 @@ from ..exceptions import invalid_input
 from ..groups import GradeCalibration, Grades, grade_calibration
 from ..inference import ClusterSample
 from ..metrics import LogLoss
-from ..summary import CalibrationSummary, DrawnSample, RowReservoir, get_sample_size
+from ..summary import CalibrationSummary, DrawnSample, RowReservoir, get_max_sample_rows
 
 if TYPE_CHECKING:
     from ..metrics import Predictions
@@ -90,7 +90,7 @@ class ReportedModel:
             return float(totals.correct / self.summary.weight)
         return _compute_accuracy(self.summary.predictions())
 
-    def count_floored_rows(self) -> tuple[int, int]:
+    def count_floored_and_zero_rows(self) -> tuple[int, int]:
         """Count rows whose true class has a probability that the log loss raises, or exactly 0.
 
         With soft labels, items are counted.
@@ -104,7 +104,7 @@ class ReportedModel:
     def decompose_log_loss(self) -> LossDecomposition | None:
         """Decompose the log loss by temperature; of two classes from the cells."""
         if self.two_classes:
-            cells, squares = self.summary.samples()[0].nonempty_entries
+            cells, squares = self.summary.samples()[0].filled_predictions_and_squares
             return decompose_predictions(cells, squares=squares)
         sample = self.sample_rows()
         if sample is None:
@@ -146,7 +146,7 @@ class PredictionsModel(ReportedModel):
         """Return about `max_rows` rows of several classes that their digits draw."""
         predictions = self.predictions
         n_classes = len(predictions.classes)
-        max_rows = get_sample_size(n_classes) if max_rows is None else max_rows
+        max_rows = get_max_sample_rows(n_classes) if max_rows is None else max_rows
         # The same draw as that of a summary, so a report on rows and one on their
         # summary agree.
         draw = RowReservoir(n_classes, max_rows)
@@ -156,7 +156,7 @@ class PredictionsModel(ReportedModel):
             predictions.codes,
             proba,
             proba[rows, predictions.codes],
-            _drop_equal_weight(predictions.weight),
+            _drop_unit_weight(predictions.weight),
             extras=rows,
         )
         sample = draw.limit_rows(max_rows).get_sample()
@@ -168,7 +168,7 @@ class PredictionsModel(ReportedModel):
     def compute_accuracy(self) -> float:
         return _compute_accuracy(self.predictions)
 
-    def count_floored_rows(self) -> tuple[int, int]:
+    def count_floored_and_zero_rows(self) -> tuple[int, int]:
         """Count rows, or items, as for a summary."""
         predictions = self.predictions
         losses = LogLoss().compute_row_losses(predictions.proba, predictions.codes)
@@ -214,7 +214,7 @@ class PredictionsModel(ReportedModel):
             y,
             predictions.proba,
             grades,
-            counts=_drop_equal_weight(counts),
+            counts=_drop_unit_weight(counts),
             labels=predictions.classes,
             pos_label=self.positive,
         )
@@ -226,7 +226,7 @@ def _compute_accuracy(predictions):
     )
 
 
-def _drop_equal_weight(weight):
+def _drop_unit_weight(weight):
     """Return weights, or None if all are 1."""
     return None if (weight == 1).all() else weight
 
@@ -239,5 +239,5 @@ def summarize_predictions(predictions: "Predictions") -> CalibrationSummary:
     return summary.update(
         predictions.codes,
         np.asarray(predictions.proba),
-        _drop_equal_weight(predictions.weight),
+        _drop_unit_weight(predictions.weight),
     )

@@ -39,10 +39,10 @@ _BEFORE_LABEL = "before"
 _AFTER_LABEL = "after recalibration (auto)"
 
 
-def _draw_figure(title, note, says, series, frame=LARGE_FRAME):
+def _draw_figure(title, note, description, series, frame=LARGE_FRAME):
     """Draw a diagram with its title, a note, and a description; all not yet escaped."""
     below = f"<span>{escape_html(note)}</span>" if note else ""
-    label = f"Reliability diagram of {make_printable(says)}: {_describe_series(series)}"
+    label = f"Reliability diagram of {make_printable(description)}: {_describe_series(series)}"
     return (
         f"<figure><figcaption><bdi>{escape_html(title, 60)}</bdi>{below}</figcaption>\n"
         f"{draw_diagram(series, label, frame)}</figure>\n"
@@ -72,7 +72,7 @@ def arrange_figures(
     return f'<div class="drawn">\n<ul class="legend">\n{legend}</ul>\n{text}</div>'
 
 
-def make_curves(report: Any) -> dict[str, list[DiagramSeries]]:
+def make_diagram_series_by_model(report: Any) -> dict[str, list[DiagramSeries]]:
     """Return the series of the diagrams of all models, before and after recalibration."""
     make = _make_large_series
     if len(report.accuracy) > MAX_LARGE_DIAGRAM_MODELS:
@@ -89,7 +89,7 @@ def make_curves(report: Any) -> dict[str, list[DiagramSeries]]:
 
 
 def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> str:
-    """Draw the diagrams of `make_curves`, large for a few models, as HTML that is safe."""
+    """Draw the diagrams of all models, large for a few models, as HTML that is safe."""
     few = len(report.accuracy) <= MAX_LARGE_DIAGRAM_MODELS
     on_log_odds = has_rare_events(report)
     keys = [*_LEGEND_ENTRIES]
@@ -357,7 +357,7 @@ def draw_comparison(report: Any) -> str:
     pair = _find_paired_problems(report)
     if pair is not None:
         parts += _draw_murphy_difference(
-            report, *_compute_murphy_difference(report, *pair)
+            report, *_compute_murphy_difference_and_axis(report, *pair)
         )
     return f'<div class="drawn">\n<div class="pair">\n{parts}</div>\n</div>'
 
@@ -411,7 +411,7 @@ def _draw_loss_plane(report):
             f'<circle class="dot" cx="{across:.1f}" cy="{up:.1f}" r="4"/></g>'
             f'<text x="{across + side:.1f}" y="{up + 4:.1f}" class="name {kind}">{number}</text>'
         )
-    axes = _draw_plot_axes(
+    axes = _make_plot_axis_elements(
         plane.x_limits, plane.y_limits, "miscalibration [nats]", "discrimination [nats]"
     )
     says = f"Log loss by temperature, in miscalibration and discrimination: {'; '.join(losses)}."
@@ -441,7 +441,7 @@ def _find_paired_problems(report):
     return [predictions.problems()[0] for predictions in all_predictions]
 
 
-def _compute_murphy_difference(report, first, second):
+def _compute_murphy_difference_and_axis(report, first, second):
     """Return the difference of elementary scores; if events are rare, also the axis."""
     axis = thresholds = None
     if has_rare_events(report):
@@ -494,7 +494,7 @@ def _draw_murphy_difference(report, curve, axis):
         f'<g class="tone0"><path class="line" d="M{"L".join(map(_format_point, middle))}"/></g>',
     ]
     names = [escape_html(name, 40) for name in report._models]
-    axes = _draw_plot_axes(
+    axes = _make_plot_axis_elements(
         (0.0, 1.0),
         limits,
         "threshold",
@@ -525,12 +525,12 @@ def _describe_murphy_difference(curve, report):
     )
 
 
-def _draw_figure_with_names(title, note, says, shapes, names):
+def _draw_figure_with_names(title, note, description, shapes, names):
     lines = "\n".join(shapes)
     return (
         f"<figure><figcaption>{escape_html(title)}<span>{escape_html(note)}</span></figcaption>\n"
         f'<svg class="diagram large" viewBox="0 0 {_DIAGRAM_WIDTH} {_DIAGRAM_HEIGHT}" role="img" '
-        f'aria-label="{escape_html(says, None)}">\n{lines}\n</svg>\n{names}</figure>\n'
+        f'aria-label="{escape_html(description, None)}">\n{lines}\n</svg>\n{names}</figure>\n'
     )
 
 
@@ -546,7 +546,7 @@ def _format_point(point):
     return f"{point[0]:.1f} {point[1]:.1f}"
 
 
-def _draw_plot_axes(x_limits, y_limits, across, up, x_ticks=None):
+def _make_plot_axis_elements(x_limits, y_limits, across, up, x_ticks=None):
     """Draw grid, numbers and names of the axes; `x_ticks` are (share, text)."""
     x_low, x_high = x_limits
     y_low, y_high = y_limits

@@ -5,7 +5,7 @@ from datetime import date
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from .._argument_checks import check_count, import_optional, unknown_name_error
+from .._argument_checks import import_optional, unknown_name_error, validate_count
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import escape_html, join_truncated, make_printable
 from .._typing import DataFrame, Progress
@@ -20,14 +20,14 @@ from ..groups import GradeCalibration, GroupCalibration, audit_predictions, to_g
 from ._advice import Advice, make_advice
 from ._evidence import MAX_BINS, Bin, Line, fit_event_line, make_bins
 from ._models import ReportedModel
-from ._pictures import coarsen_for_diagram, make_curves
+from ._pictures import coarsen_for_diagram, make_diagram_series_by_model
 from ._sections import (
     make_measures_section,
     make_reliability_section,
     make_sections,
     make_verdicts_section,
 )
-from ._table import ReportRow, limit_resamples
+from ._table import ReportRow, choose_resample_count
 from ._verdict import Verdict, make_verdict
 from ._written_report import WrittenReport, convert_to_json_values
 
@@ -134,9 +134,9 @@ class CalibrationReport(WrittenReport):
                 got=f"{len(self._models)} models",
                 hint=f"Write report.verdicts[{next(iter(self._models))!r}]",
             )
-        return self.verdicts[self._check_model_name(None)]
+        return self.verdicts[self._resolve_model_name(None)]
 
-    def _check_model_name(self, name):
+    def _resolve_model_name(self, name):
         """Return the name of the model that is meant; None is the only one."""
         if name is None and len(self._models) == 1:
             return next(iter(self._models))
@@ -221,7 +221,9 @@ class CalibrationReport(WrittenReport):
         >>> [row.group for row in groups["model"].rows]
         ['all rows', 'site = north', 'site = south']
         """
-        rows = self._require_rows("by", "Pass y_proba, or summarise with by=")
+        rows = self._get_independent_predictions(
+            "by", "Pass y_proba, or summarise with by="
+        )
         groups = {}
         for name, predictions in rows.items():
             groups[name] = audit_predictions(
@@ -261,7 +263,9 @@ class CalibrationReport(WrittenReport):
         >>> report.add_features(y[:, None])["model"].action
         'retrain'
         """
-        rows = self._require_rows("features", "Pass y_proba, or leave features out")
+        rows = self._get_independent_predictions(
+            "features", "Pass y_proba, or leave features out"
+        )
         decompositions = dict.fromkeys(rows)
         for name, predictions in rows.items():
             if has_enough_rows_for_features(predictions):
@@ -324,7 +328,7 @@ class CalibrationReport(WrittenReport):
                 hint="Its intervals would take the rows for independent: leave one of the two out",
             )
 
-    def _require_rows(self, argument, hint):
+    def _get_independent_predictions(self, argument, hint):
         """Return the predictions of each model; raise ValueError for clusters and summaries."""
         self._check_independent(argument)
         rows = {name: model.predictions for name, model in self._models.items()}
@@ -362,8 +366,8 @@ class CalibrationReport(WrittenReport):
             the bins are those of the largest probability. Each interval holds by
             itself, with the report's level.
         """
-        n_bins = check_count(n_bins, "n_bins")
-        sample = self._models[self._check_model_name(model)].pool_cells()
+        n_bins = validate_count(n_bins, "n_bins")
+        sample = self._models[self._resolve_model_name(model)].pool_cells()
         return make_bins(sample, n_bins, self.level)
 
     def line(self, model: str | None = None) -> Line | None:
@@ -381,7 +385,9 @@ class CalibrationReport(WrittenReport):
             threshold separates the outcomes. With more than two classes, the line is
             that of the largest probability.
         """
-        return fit_event_line(self._models[self._check_model_name(model)].pool_cells())
+        return fit_event_line(
+            self._models[self._resolve_model_name(model)].pool_cells()
+        )
 
     def decomposition_lines(self) -> list[str]:
         """Return the decomposition of the log loss in words, one line per model.
@@ -444,19 +450,21 @@ class CalibrationReport(WrittenReport):
             "n_clusters": self.n_clusters,
             "classes": self.classes,
             "level": self.level,
-            "models": [_describe_model(self, name) for name in self.accuracy],
+            "models": [_describe_model_as_dict(self, name) for name in self.accuracy],
         }
         return convert_to_json_values(content)
 
     def _make_sections(self, drawn=False):
         # Everything is computed before anything is written, so an error leaves no part.
         _ = self.verdicts
-        return make_sections(self, make_curves(self) if drawn else None)
+        return make_sections(
+            self, make_diagram_series_by_model(self) if drawn else None
+        )
 
-    def _notebook_sections(self):
+    def _make_notebook_sections(self):
         return [
             make_verdicts_section(self),
-            make_reliability_section(self, make_curves(self)),
+            make_reliability_section(self, make_diagram_series_by_model(self)),
             make_measures_section(self),
         ]
 
@@ -488,7 +496,7 @@ class CalibrationReport(WrittenReport):
             return ReliabilityDisplay(curves).plot()
         if len(all_predictions) == 1:
             # Bands of several models would overlap, so they are only drawn for one.
-            options.setdefault("n_resamples", limit_resamples(self.n_samples))
+            options.setdefault("n_resamples", choose_resample_count(self.n_samples))
         model = next(iter(self._models.values()))
         if self.n_clusters is not None:
             # Bands that take rows as independent would be too narrow.
@@ -505,7 +513,7 @@ class CalibrationReport(WrittenReport):
         )
 
 
-def _describe_model(report, name):
+def _describe_model_as_dict(report, name):
     """Return the part of `to_dict` about one model."""
     parts = report.decomposition.get(name)
     line = report.line(name)

@@ -4,7 +4,7 @@ import html
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._show import Cell, Section, Table, format_best_rows, make_printable
+from .._show import MarkedCell, Section, Table, format_best_rows, make_printable
 from ..metrics import all_metrics
 from ._pictures import (
     MAX_LARGE_DIAGRAM_MODELS,
@@ -181,11 +181,14 @@ def _make_comparison_section(report):
 
 
 def make_measures_table(
-    rows: "Iterable[ReportRow]", level: float, wrong: Container[str], subject: str = ""
+    rows: "Iterable[ReportRow]",
+    level: float,
+    rejected_names: Container[str],
+    subject: str = "",
 ) -> Table:
     """Return a table of measures with intervals.
 
-    Values of the `wrong` models or labels are marked if they exceed what chance
+    Values of the `rejected_names` models or labels are marked if they exceed what chance
     explains; `subject` heads the column of these.
     """
     lines = [
@@ -199,7 +202,7 @@ def make_measures_table(
     ]
     for row in rows:
         name, measure, value, *rest = format_row(row)
-        lines.append([name, measure, _mark_value(row, value, wrong), *rest])
+        lines.append([name, measure, _mark_value(row, value, rejected_names), *rest])
     if not subject:
         # A single model needs no column of names.
         lines = [line[1:] for line in lines]
@@ -241,9 +244,13 @@ def _make_wide_measures_table(report):
     return Table(("model", *short), rows, css_class="names")
 
 
-def _mark_value(row, value, wrong):
+def _mark_value(row, value, rejected_names):
     """Return the value, marked if it is beyond what chance explains for a wrong model."""
-    return Cell(value, "beyond") if row.exceeds_chance and row.model in wrong else value
+    return (
+        MarkedCell(value, "beyond")
+        if row.exceeds_chance and row.model in rejected_names
+        else value
+    )
 
 
 def _make_recalibration_gains_section(report):
@@ -273,12 +280,12 @@ def _make_recalibration_gains_section(report):
     return Section("What recalibration gains", parts=[split, *parts])
 
 
-def _make_advice_section(advice, local):
+def _make_advice_section(advice, has_group_repair):
     header = ("method", "log loss", "gain", "standard error", "Brier")
     losses = {row.method: row[1:5] for row in advice.rows}
     # The best loss and gain are marked; a small standard error is not a merit.
     rows = format_best_rows(losses, (min, max, None, min))
-    repair = "To repair all rows by one map:" if local else "To repair it:"
+    repair = "To repair all rows by one map:" if has_group_repair else "To repair it:"
     code = Section(
         sentences=[repair],
         code=advice.code,
@@ -346,7 +353,7 @@ def _make_bins_section(report):
         "ratio",
     )
 
-    def make_bin_table(name):
+    def make_bin_section(name):
         bins = enumerate(report.bins(name), 1)
         rows = [
             (f"{number}", *_format_bin(reliability_bin))
@@ -357,7 +364,10 @@ def _make_bins_section(report):
     note = Section(notes=[_BINS_NOTE])
     return Section(
         "Bins of equal mass",
-        parts=[*_make_section_per_model(report, report.accuracy, make_bin_table), note],
+        parts=[
+            *_make_section_per_model(report, report.accuracy, make_bin_section),
+            note,
+        ],
         formats="html"
         if _exceeds_large_diagram_models(report)
         else _LONG_SECTION_FORMATS,

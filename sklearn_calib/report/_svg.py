@@ -136,7 +136,9 @@ def draw_diagram(
         before recalibration.
     """
     number_bins = number_bins and frame.side == LARGE_FRAME.side
-    parts = _draw_reliability_axes(frame, series[0].curve.title == "confidence")
+    parts = _make_reliability_axis_elements(
+        frame, series[0].curve.title == "confidence"
+    )
     parts += [_draw_margin_borders(frame)]
     left = frame.left
     bottom = frame.top + frame.side
@@ -176,7 +178,7 @@ def _format_path(points):
     return "M" + "L".join(_format_xy(x, y) for x, y in points)
 
 
-def _draw_reliability_axes(frame, confidence):
+def _make_reliability_axis_elements(frame, confidence):
     """Draw grid, numbers and names of the axes."""
     left = frame.left
     right = frame.left + frame.side
@@ -268,7 +270,7 @@ def _draw_series(frame, series, number_bins):
     parts = []
     if series.steps is not None:
         parts.append(
-            f'<path class="steps" d="{draw_steps(frame, series.steps)}">'
+            f'<path class="steps" d="{format_steps_path(frame, series.steps)}">'
             "<title>isotonic fit (no bins)</title></path>"
         )
     else:
@@ -290,11 +292,11 @@ def _draw_series(frame, series, number_bins):
             f'<circle class="dot" cx="{_format_px(a)}" cy="{_format_px(b)}" r="{radius}"/></g>'
         )
     if number_bins:
-        parts += _iter_dot_numbers(curve, x, y, frame.width)
+        parts += _iter_bin_number_elements(curve, x, y, frame.width)
     return f'<g class="tone{series.tone}">\n' + "\n".join(parts) + "\n</g>"
 
 
-def _iter_dot_numbers(curve, x, y, right):
+def _iter_bin_number_elements(curve, x, y, right):
     """Write the number of its bin beside each dot, away from the diagonal.
 
     A number without space beside the one before it is left out.
@@ -319,7 +321,7 @@ def _iter_dot_numbers(curve, x, y, right):
         yield f"<text {place}>{index + 1}</text>"
 
 
-def draw_steps(frame: DiagramFrame, curve: "ReliabilityCurve") -> str:
+def format_steps_path(frame: DiagramFrame, curve: "ReliabilityCurve") -> str:
     """Return the path of an increasing curve that is constant around each of its points.
 
     Steps lie midway between the points; points that repeat the value before them are

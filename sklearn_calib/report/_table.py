@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from .._argument_checks import check_choice, check_count, is_scalar_equal
+from .._argument_checks import check_choice, is_scalar_equal, validate_count
 from .._blas_threads import limit_blas_threads
 from .._random import make_generator
 from .._show import make_printable
@@ -18,7 +18,7 @@ from ..inference import (
     compute_clustered_sum_error,
     compute_mean_loss_interval,
     compute_small_sample_inflation,
-    depends_on_residuals,
+    depends_only_on_residuals,
     simulate_bootstrap_distribution,
     simulate_distribution,
     simulate_null_distribution,
@@ -80,9 +80,9 @@ class _MeasuresOnSharedDraws(NamedTuple):
     n_resamples: int
 
 
-def limit_resamples(n: int) -> int:
+def choose_resample_count(n_rows: int) -> int:
     """Return how many resamples of n rows to draw: 200 up to 100,000 rows, at least 20."""
-    return int(np.clip(2e7 / n, 20, _MAX_RESAMPLES))
+    return int(np.clip(2e7 / n_rows, 20, _MAX_RESAMPLES))
 
 
 def choose_measures(
@@ -95,7 +95,7 @@ def choose_measures(
     registered = all_metrics()
     if clustered:
         registered = {
-            name: f for name, f in registered.items() if depends_on_residuals(name)
+            name: f for name, f in registered.items() if depends_only_on_residuals(name)
         }
     if names is None:
         return [measure for measure in registered.values() if measure.spec.in_report]
@@ -134,7 +134,7 @@ def measure_models(
     """
     seeds = make_generator(random_state).integers(0, 2**63, size=2)
     if not is_scalar_equal(n_resamples, "auto"):
-        n_resamples = check_count(n_resamples, "n_resamples", 0)
+        n_resamples = validate_count(n_resamples, "n_resamples", 0)
     plans = {
         name: _group_measures_by_draws(model, functions, n_resamples)
         for name, model in models.items()
@@ -226,7 +226,7 @@ def _group_measures_by_draws(model, functions, n_resamples):
         )
         number = n_resamples
         if n_resamples == "auto":
-            number = limit_resamples(len(predictions.codes))
+            number = choose_resample_count(len(predictions.codes))
         parts.append(
             _MeasuresOnSharedDraws(
                 on_rows, _evaluate_measures(on_rows, predictions), draws, number
@@ -243,7 +243,7 @@ def _evaluate_on_all_rows(function, model, predictions):
     return getattr(model.summary.totals, key) / model.summary.weight
 
 
-def _make_rows_from_draws(title, model, group, values, level):
+def _make_rows_from_draws(model_name, model, group, values, level):
     """Return a row for each measure of a part.
 
     `values` holds those of resampled rows and those of drawn labels, each of shape
@@ -265,14 +265,14 @@ def _make_rows_from_draws(title, model, group, values, level):
             tail = 1 - level if function.spec.greater_is_better else level
             low, high = (value + inflation * (end - value) for end in (low, high))
             # The mean of a loss may have an interval that needs no draws.
-            exact = _make_loss_interval(function.spec.loss, model, level)
+            exact = _compute_analytic_loss_interval(function.spec.loss, model, level)
             low, high = exact or (low, high)
             # No lower than the range of the measure.
             low = max(low, min(function.spec.range[0], value))
             limit = np.quantile(draws[1], tail)
         name = function.spec.name
         rows[function] = ReportRow(
-            title,
+            model_name,
             name,
             value,
             float(low),
@@ -345,7 +345,7 @@ def _make_row_from_sums(name, function, model, level):
     loss = function.spec.loss
     predictions = model.predictions
     ends = value - half, value + half
-    ends = _make_loss_interval(loss, model, level) or ends
+    ends = _compute_analytic_loss_interval(loss, model, level) or ends
     if model.n_clusters is not None:
         losses = loss.compute_row_losses(predictions.proba, predictions.codes)
         expected = (
@@ -369,7 +369,7 @@ def _make_row_from_sums(name, function, model, level):
     )
 
 
-def _make_loss_interval(loss, model, level):
+def _compute_analytic_loss_interval(loss, model, level):
     """Return the ends that need no draws, of few events or clusters; None for other rows."""
     predictions = model.predictions
     counts = None

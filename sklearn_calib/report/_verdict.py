@@ -28,7 +28,7 @@ from ._table import measure_models
 _ERROR_MEASURE = "expected_calibration_error"
 _N_POWER_CELLS = 512
 # A sentence mentions the number of distinct predictions up to this one.
-_MAX_NAMED_VALUES = 20
+_MAX_MENTIONED_DISTINCT_VALUES = 20
 # Predictions with a smaller mean error are called calibrated.
 _TOLERABLE_ERROR = 0.05
 # The same as a fraction of the rate of the rarer outcome, if that is less.
@@ -137,12 +137,12 @@ class _Findings:
 
     Attributes
     ----------
-    rows : str
+    rows_text : str
         The number of rows, and of clusters, in words.
     certain : tuple of int
         The number of certain predictions, of wrong ones among them, and of different
         predictions.
-    ends : tuple of float
+    error_interval : tuple of float
         The interval of the mean error, a share; wider if resamples hardly differ.
     """
 
@@ -155,7 +155,7 @@ class _Findings:
         if model.n_clusters is not None:
             self.rows += f" in {model.n_clusters} clusters"
         self.level = report.level
-        self.error = _find_error_row(report, name)
+        self.error_row = _find_error_row(report, name)
         # All cells of the model for its evidence, fewer for the test and for its power.
         cells = model.pool_cells()
         tested = model.pool_cells(N_TEST_CELLS)
@@ -174,25 +174,25 @@ class _Findings:
             inflation,
         )
         self.evidence = evidence
-        low = self.error.low
-        high = self.error.high
+        low = self.error_row.low
+        high = self.error_row.high
         # Outcomes that a threshold separates do not vary between resamples: the bound of
         # an error rate of 0 widens the interval.
         if evidence.unseen > 0:
-            low = max(min(low, self.error.value - evidence.unseen), 0.0)
-        self.ends = low, min(max(high, evidence.unseen), 1.0)
+            low = max(min(low, self.error_row.value - evidence.unseen), 0.0)
+        self.error_interval = low, min(max(high, evidence.unseen), 1.0)
         self.tolerable = _compute_tolerable_error(evidence.observed)
         self.rejected = self.test.pvalue <= SIGNIFICANCE_LEVEL
         # True only if the test could have found an error, and the interval excludes those
         # that matter; None if there are too few rows for either verdict.
         is_detectable = evidence.minimum_detectable is not None
-        is_small = is_detectable and self.ends[1] < self.tolerable
+        is_small = is_detectable and self.error_interval[1] < self.tolerable
         self.calibrated = True if is_small else None
-        self.local = None
+        self.wrong_groups = None
         if self.rejected:
             self.calibrated = False
             if self.groups is not None:
-                self.local = find_wrong_groups(
+                self.wrong_groups = find_wrong_groups(
                     model, self.groups, evidence.line, report._seed
                 )
 
@@ -275,8 +275,8 @@ def _format_probability(p):
     return f"{p:.4f}" if 0.99 < p < 1 else f"{p:.2f}"
 
 
-def _write_interval(findings, ends, show):
-    return f"{100 * findings.level:.0f} % interval {show(ends[0])} to {show(ends[1])}"
+def _write_interval(findings, ends, format_end):
+    return f"{100 * findings.level:.0f} % interval {format_end(ends[0])} to {format_end(ends[1])}"
 
 
 def _describe_calibration(findings):
@@ -315,8 +315,8 @@ def _describe_calibration(findings):
 
 def _describe_error_size(findings):
     """Return the sentence on the mean error, with the bin of the largest one."""
-    row = findings.error
-    low, high = findings.ends
+    row = findings.error_row
+    low, high = findings.error_interval
     numbers = {"error": row.value, "low": low, "high": high, "level": findings.level}
     if findings.rejected:
         text = (
@@ -347,7 +347,10 @@ def _describe_direction(findings):
     """Describe only what the intervals of a rejected model exclude."""
     if not findings.rejected:
         return None
-    parts = [_describe_mean(findings), _describe_slope(findings)]
+    parts = [
+        _make_mean_direction_parts(findings),
+        _make_slope_direction_parts(findings),
+    ]
     parts = [sentence_part for sentence_part in parts if sentence_part is not None]
     if not parts:
         return None
@@ -359,7 +362,7 @@ def _describe_direction(findings):
     return Sentence("direction", " ".join(texts), numbers)
 
 
-def _describe_mean(findings):
+def _make_mean_direction_parts(findings):
     """Return (word, text, numbers) of the mean prediction."""
     evidence = findings.evidence
     ends = evidence.observed_low, evidence.observed_high
@@ -381,7 +384,7 @@ def _describe_mean(findings):
     return word, text, numbers | {"observed_low": ends[0], "observed_high": ends[1]}
 
 
-def _describe_slope(findings):
+def _make_slope_direction_parts(findings):
     """Return (word, text, numbers) of the slope of the log-odds."""
     line = findings.evidence.line
     if line is None:
@@ -440,7 +443,7 @@ def _describe_certain_predictions(findings):
         "loss counts each wrong one as 36 nats, so judge by the Brier loss and the bins; a slope "
         "leaves the certain ones out."
     )
-    if values <= _MAX_NAMED_VALUES:
+    if values <= _MAX_MENTIONED_DISTINCT_VALUES:
         text += f" There are only {values} different predictions, and ties cannot be told apart."
     return Sentence(
         "certain", text, {"certain": rows, "wrong": wrong, "values": values}
@@ -454,7 +457,7 @@ def _describe_groups(findings):
     wrong = [row for row in findings.groups.rejected if row.group != ALL_ROWS_NAME]
     if not wrong:
         return None
-    local = findings.local
+    local = findings.wrong_groups
     worst = wrong[0]
     numbers = {"rejected": len(wrong), "worst": worst._asdict(), "repair": []}
     number = "one group is" if len(wrong) == 1 else f"{len(wrong)} groups are"
@@ -557,7 +560,7 @@ def _describe_gain(findings):
             "These rows do not show that recalibration would help: the log loss would gain "
             f'{row.gain:.4f} by "auto" {measured}.'
         )
-    if findings.local is not None:
+    if findings.wrong_groups is not None:
         text += " This is one map for all rows, which also moves those that are right."
     return Sentence("gain", text, numbers)
 
@@ -576,7 +579,7 @@ def _describe_action(findings):
 def _describe_map(findings):
     """Describe what "auto" is made of, if it gains anything."""
     gain = _describe_gain(findings)
-    if gain is None or not gain.numbers["low"] > 0 or findings.local is not None:
+    if gain is None or not gain.numbers["low"] > 0 or findings.wrong_groups is not None:
         return None
     weights = findings.advice.weights
     # A smaller weight would be written as 0 %.

@@ -311,13 +311,13 @@ class _PipelineStaging(Staging):
         return self.inner.n_stages(estimator.steps[-1][1])
 
     def with_recording(self, estimator):
-        return _replace_last_step(
+        return _set_last_step(
             clone(estimator), self.inner.with_recording(estimator.steps[-1][1])
         )
 
     def fit(self, estimator, X, y, **params):
         name, learner = estimator.steps[-1]
-        recorder = _LastStepRecorder(learner, self.inner)
+        recorder = _StagedFitStep(learner, self.inner)
         # The pipeline transforms the features itself and passes them to the recorder,
         # which fits the learner stage by stage.
         estimator.steps[-1] = (name, recorder)
@@ -340,22 +340,22 @@ class _PipelineStaging(Staging):
         return self.inner.caveat(estimator.steps[-1][1])
 
     def truncate_to_stage(self, fitted, stage):
-        return _replace_last_step(
+        return _set_last_step(
             copy.copy(fitted), self.inner.truncate_to_stage(fitted[-1], stage)
         )
 
     def with_max_stages(self, estimator, stage):
-        return _replace_last_step(
+        return _set_last_step(
             clone(estimator), self.inner.with_max_stages(estimator.steps[-1][1], stage)
         )
 
 
-def _replace_last_step(pipeline, learner):
+def _set_last_step(pipeline, learner):
     pipeline.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], learner)]
     return pipeline
 
 
-class _LastStepRecorder(BaseEstimator):
+class _StagedFitStep(BaseEstimator):
     """Stands for the last step of a pipeline while the pipeline is fitted."""
 
     def __init__(self, learner, staging):

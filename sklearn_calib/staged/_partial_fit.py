@@ -72,7 +72,7 @@ class PartialFitStaging(Staging):
                 estimator.partial_fit(X, y, **first, **params)
                 snapshots.append(
                     {
-                        name: _copy_estimator(getattr(estimator, name))
+                        name: _copy_arrays(getattr(estimator, name))
                         for name in self.learned
                     }
                 )
@@ -111,7 +111,7 @@ class PartialFitStaging(Staging):
         return clone(estimator).set_params(max_iter=int(stage))
 
 
-def _copy_estimator(value):
+def _copy_arrays(value):
     return (
         [array.copy() for array in value] if isinstance(value, list) else np.copy(value)
     )

@@ -16,11 +16,11 @@ from ._problems import (
     MulticlassTotals as MulticlassTotals,
     Totals as Totals,
 )
-from ._resampling import CellSample as CellSample, Fold as Fold, HeldOut
+from ._resampling import CellSample as CellSample, Fold as Fold, HeldOutPredictions
 from ._row_reservoir import (
     DrawnSample,
     RowReservoir,
-    get_sample_size,
+    get_max_sample_rows,
 )
 from ._sources import (
     DROPPED_ROWS_HINT,

@@ -8,8 +8,8 @@ import numpy as np
 from .._files.columns import TableBlock, check_filled
 from .._validation import read_proba
 from ._input import check_scores, iter_score_blocks
-from ._pattern_cells import PatternTable
-from ._row_reservoir import RowReservoir, get_sample_size
+from ._pattern_cells import ScoreGroupTable
+from ._row_reservoir import RowReservoir, get_max_sample_rows
 from ._summary import CalibrationSummary
 from ._values import ColumnValues, combine_groups
 
@@ -20,39 +20,43 @@ class DrawOptions(NamedTuple):
     Attributes
     ----------
     max_rows : int or None
-        Different rows, 0 for none; None for `get_sample_size`.
+        Different rows, 0 for none; None for `get_max_sample_rows`.
     features : tuple of str
         Columns that the rows keep; they may have missing values.
-    group : str or None
+    group_column : str or None
         Another one, without.
-    kind : {"proba", "logits"}
+    score_kind : {"proba", "logits"}
     tolerance : float or None
         How far sums of rows may be from 1; they are divided then.
     percent : bool
         Whether probabilities go to 100.
-    groups : tuple of ColumnValues
+    grouped_columns : tuple of ColumnValues
         Columns whose combinations of groups are counted by score.
     """
 
     max_rows: int | None = None
     features: tuple[str, ...] = ()
-    group: str | None = None
-    kind: Literal["proba", "logits"] = "proba"
+    group_column: str | None = None
+    score_kind: Literal["proba", "logits"] = "proba"
     tolerance: float | None = None
     percent: bool = False
-    groups: tuple[ColumnValues, ...] = ()
+    grouped_columns: tuple[ColumnValues, ...] = ()
 
     @property
     def extra_columns(self) -> tuple[str, ...]:
         """All that the rows keep beside scores, labels and weights."""
-        return self.features if self.group is None else (*self.features, self.group)
+        return (
+            self.features
+            if self.group_column is None
+            else (*self.features, self.group_column)
+        )
 
 
 #: A draw without rows that reads probabilities.
 EMPTY_DRAW = DrawOptions(0)
 
 
-def add_block(
+def add_block_to_summary_and_draw(
     summary: CalibrationSummary,
     draw: DrawOptions,
     block: TableBlock,
@@ -77,33 +81,35 @@ def add_block(
     """
     labels, scores, weight, counts = checked_arrays
     extras = block.columns[[*draw.extra_columns]] if draw.extra_columns else None
-    if draw.group is not None:
-        check_filled(block, draw.group, "group")
+    if draw.group_column is not None:
+        check_filled(block, draw.group_column, "group")
     proba = scores
     # The summary takes probabilities; the sample keeps the scores as they were given.
-    if draw.kind != "proba" or draw.tolerance is not None:
-        proba = np.asarray(read_proba(scores, kind=draw.kind, tolerance=draw.tolerance))
-    batch = summary._iter_checked_blocks(labels, proba, weight, counts, soft)
+    if draw.score_kind != "proba" or draw.tolerance is not None:
+        proba = np.asarray(
+            read_proba(scores, kind=draw.score_kind, tolerance=draw.tolerance)
+        )
+    batch = summary._iter_blocks_learning_classes(labels, proba, weight, counts, soft)
     if soft:
         for rows in batch:
             summary._add_checked_rows(*rows)
         # The sample keeps items with their shares, not the copies of each item.
         batch = ()
         if draw.max_rows != 0:
-            batch = _iter_soft_label_items(labels, proba, weight, counts)
+            batch = _iter_soft_label_blocks(labels, proba, weight, counts)
         extras = _add_share_columns(labels, extras)
     # Numbers in text are numbers, as if the column had been read at once.
     digest = [] if extras is None else [_hash_column(extras[name]) for name in extras]
-    if draw.groups:
-        pattern = combine_groups(draw.groups, block)
-        patterns = summary.patterns = summary.patterns or PatternTable()
+    if draw.grouped_columns:
+        pattern = combine_groups(draw.grouped_columns, block)
+        patterns = summary.patterns = summary.patterns or ScoreGroupTable()
     start = 0
     for codes, proba, weight, counts in batch:
         place = slice(start, start + len(codes))
         start = place.stop
         if not soft:
             summary._add_checked_rows(codes, proba, weight, counts)
-        if draw.groups:
+        if draw.grouped_columns:
             positive = summary._labels.positive
             patterns.add_block(pattern[place], codes, proba, weight, positive)
         if draw.max_rows == 0:
@@ -112,14 +118,16 @@ def add_block(
         if summary.drawn is None:
             n_classes = summary._labels.n_classes
             max_rows = (
-                get_sample_size(n_classes) if draw.max_rows is None else draw.max_rows
+                get_max_sample_rows(n_classes)
+                if draw.max_rows is None
+                else draw.max_rows
             )
             summary.drawn = RowReservoir(n_classes, max_rows)
         if proba.ndim == 1:
             true = np.where(codes == 1, proba, 1.0 - proba)
         else:
             true = proba[np.arange(len(codes)), codes]
-        if draw.kind == "logits":
+        if draw.score_kind == "logits":
             proba = np.asarray(scores[place], dtype=float)
         frame = None if extras is None else extras.iloc[place]
         more = [column_digest[place] for column_digest in digest]
@@ -134,7 +142,7 @@ def add_block(
         )
 
 
-def _iter_soft_label_items(shares, proba, weight, counts):
+def _iter_soft_label_blocks(shares, proba, weight, counts):
     """Yield checked items in blocks, each with the class of its largest share."""
     scores = check_scores(proba)
     two = np.ndim(shares) == 1

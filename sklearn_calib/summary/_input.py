@@ -21,8 +21,8 @@ from .._validation import (
     read_array,
     read_labels,
     read_numbers,
-    suggest_column_owner,
-    validate_proba,
+    read_proba_keeping_single_column,
+    suggest_single_column_class,
     validate_soft_labels,
 )
 from .._warnings import warn_calibration
@@ -34,7 +34,7 @@ _BLOCK_ROWS = 65_536
 _ROW_SUM_TOLERANCE = 1e-15
 
 
-class Labels:
+class StreamLabelEncoder:
     """Labels of a stream as positions among classes that no batch can change.
 
     Parameters
@@ -61,9 +61,9 @@ class Labels:
             self.classes = np.arange(2)
         self.positive = 1
         if self.classes is not None:
-            self._check_classes()
+            self._check_classes_and_set_positive()
 
-    def _check_classes(self):
+    def _check_classes_and_set_positive(self):
         n_classes = len(self.classes)
         if n_classes < 2:
             raise invalid_input(
@@ -87,12 +87,12 @@ class Labels:
         return 2 if self.classes is None else len(self.classes)
 
     def read_labels(
-        self, y: ArrayLike, columns: int, empty: bool
+        self, y: ArrayLike, n_columns: int, is_first_batch: bool
     ) -> tuple[AnyArray | None, AnyArray]:
         """Return the classes after a batch, and the positions of its labels, of shape (n_samples,).
 
-        Nothing is changed; `columns` are those of the scores, 1 for a single one;
-        `empty` is whether this is the first batch. Raises ValueError for labels or
+        Nothing is changed; `n_columns` are those of the scores, 1 for a single one;
+        `is_first_batch` is whether this is the first batch. Raises ValueError for labels or
         columns that do not belong to the classes.
         """
         # Only the labels that occur in this batch can be wrong.
@@ -100,26 +100,28 @@ class Labels:
             shown = np.bincount(y.codes, minlength=len(y.values)) > 0
             places = np.cumsum(shown) - 1
             try:
-                classes, codes = self.read_labels(y.values[shown], columns, empty)
+                classes, codes = self.read_labels(
+                    y.values[shown], n_columns, is_first_batch
+                )
                 return classes, codes[places[y.codes]]
             except ValueError:
                 y = np.asarray(y)  # the message names the row
         classes = self.classes
-        is_single = columns == 1
-        columns = max(columns, 2)
-        if columns != self.n_classes:
-            if not (self.guessed and empty and columns > 2):
+        is_single = n_columns == 1
+        n_columns = max(n_columns, 2)
+        if n_columns != self.n_classes:
+            if not (self.guessed and is_first_batch and n_columns > 2):
                 raise invalid_input(
                     expected=f"scores of {self.n_classes} classes",
-                    got=f"{columns} columns",
+                    got=f"{n_columns} columns",
                     hint="Pass one column per class",
                 )
-            classes = np.arange(columns)
+            classes = np.arange(n_columns)
         if y is None:
             read_labels(y, input_name="y")  # words the error
         labels = read_array(y, "labels")
         if classes is None:
-            classes = self._learn_both_classes(labels, is_single)
+            classes = self._find_both_classes(labels, is_single)
         if classes is None:  # all rows have the positive label so far
             return None, np.ones(len(labels), dtype=np.uint8)
         numbers = labels.ndim == 1 and labels.dtype.kind in "biuf"
@@ -136,7 +138,7 @@ class Labels:
                 if is_single:
                     owner_hint = "Name the class of the column with pos_label="
                     if len(names) == 2:
-                        owner_hint = suggest_column_owner(names, "pos_label")
+                        owner_hint = suggest_single_column_class(names, "pos_label")
                     error.set_fields(hint=owner_hint)
                 elif len(names) == len(classes):
                     words = (
@@ -188,7 +190,7 @@ class Labels:
             self.positive = find_positive_index(classes, self.pos_label)
         self.classes = classes
 
-    def _learn_both_classes(self, labels, is_single):
+    def _find_both_classes(self, labels, is_single):
         """Return both classes if a batch shows that beside `pos_label`, else None."""
         batch_classes, _ = read_labels(labels)
         others = batch_classes[
@@ -217,7 +219,7 @@ class Labels:
             )
         return both_classes
 
-    def check_agreement(self, other: "Labels") -> None:
+    def adopt_matching_classes(self, other: "StreamLabelEncoder") -> None:
         """Raise ValueError if another summary has other classes; take over its classes."""
         if self.classes is None or other.classes is None:
             same = self.positive_label == other.positive_label
@@ -263,7 +265,7 @@ def iter_score_blocks(
 
 
 def make_soft_label_batch(
-    known_labels: Labels,
+    known_labels: StreamLabelEncoder,
     y: ArrayLike,
     raw: AnyArray,
     weight: FloatArray | None,
@@ -325,7 +327,7 @@ def check_scores(
     if raw.ndim == 2 and raw.shape[1] == 1:
         raw = raw[:, 0]
     if raw.ndim not in (1, 2) or (raw.ndim == 2 and raw.shape[1] == 0):
-        validate_proba(raw)  # words the error
+        read_proba_keeping_single_column(raw)  # words the error
     slack = get_sum_tolerance(raw.dtype, 1 if raw.ndim == 1 else raw.shape[1])
     outside = uneven = False
     # All rows are checked before the first is added, since an error must leave the
@@ -340,7 +342,9 @@ def check_scores(
             fine = error <= slack
             uneven = uneven or error > _ROW_SUM_TOLERANCE
         if not fine:
-            return validate_proba(raw), np.asarray  # divided, or rejected
+            return read_proba_keeping_single_column(
+                raw
+            ), np.asarray  # divided, or rejected
         outside = outside or low < 0 or high > 1
     return raw, partial(_repair_block, outside=outside, uneven=uneven)
 

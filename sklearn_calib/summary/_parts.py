@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from .._argument_checks import check_count, import_optional
+from .._argument_checks import import_optional, validate_count
 from .._files.arrow import (
     convert_arrow_to_pandas,
     open_parquet_file,
@@ -43,20 +43,20 @@ class FilePart(NamedTuple):
     path : str
     filesystem : pyarrow FileSystem or None
         None for files of this machine.
-    options : dict
+    csv_options : dict
         ``sep``, ``decimal``, ``encoding``, ``header``, ``skip_rows`` of a csv file.
     text_columns : tuple of str
         The columns that stay text in a csv file.
-    groups : tuple of int or None
+    row_groups : tuple of int or None
         The row groups; None for all.
     """
 
     name: str
     path: str
     filesystem: Any
-    options: dict[str, Any]
+    csv_options: dict[str, Any]
     text_columns: tuple[str, ...]
-    groups: tuple[int, ...] | None = None
+    row_groups: tuple[int, ...] | None = None
 
     def open_stream(self) -> Any:
         """Open the file as a binary stream."""
@@ -80,7 +80,8 @@ class FilePart(NamedTuple):
             if any(not types.is_primitive(field.type) for field in text_fields):
                 return [self]
             return [
-                self._replace(groups=(group,)) for group in range(file.num_row_groups)
+                self._replace(row_groups=(group,))
+                for group in range(file.num_row_groups)
             ] or [self]
 
     def iter_blocks(self, needed: Sequence[str]) -> Iterator[TableBlock]:
@@ -100,13 +101,13 @@ class FilePart(NamedTuple):
         ]
         with translate_read_errors(self.name):
             stream = self.open_stream()
-        how = {"stream": stream, "row_groups": self.groups, "nullable": True}
+        how = {"stream": stream, "row_groups": self.row_groups, "nullable": True}
         for block in iter_table_blocks(
             self.path,
             pick_columns,
             as_text=texts,
             **how,
-            **self.options,
+            **self.csv_options,
         ):
             columns = block.columns
             for name in needed:
@@ -153,14 +154,14 @@ def validate_csv_options(csv: Any) -> dict[str, Any]:
             hint="Leave out the others",
         )
     csv = {**(csv or {})}
-    csv["skip_rows"] = check_count(csv.get("skip_rows", 0), "skip_rows", 0)
+    csv["skip_rows"] = validate_count(csv.get("skip_rows", 0), "skip_rows", 0)
     return csv
 
 
 def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any]:
     """Return one part for each file, or one for data in memory; `texts` as in `FilePart`."""
     if not isinstance(data, str | list | tuple) and not hasattr(data, "__fspath__"):
-        return [StreamPart(collect_lazy_frame(data))]
+        return [DataObjectPart(collect_lazy_frame(data))]
     parts: list[Any] = []
     for name, path, filesystem in expand_paths(data):
         part = FilePart(name, path, filesystem, csv, tuple(texts))
@@ -194,7 +195,7 @@ def make_path_absolute(part: Any) -> Any:
     return part._replace(path=os.path.abspath(part.path))
 
 
-def get_part_bytes(part: Any) -> int:
+def get_part_progress_weight(part: Any) -> int:
     """Return what a part weighs in a progress bar: the bytes of the file, if that is known."""
     try:
         return os.path.getsize(part.path)
@@ -205,7 +206,7 @@ def get_part_bytes(part: Any) -> int:
 # -- data in memory and streams -------------------------------------------------------------------
 
 
-class StreamPart(NamedTuple):
+class DataObjectPart(NamedTuple):
     """Rows that are already here, or that another library hands over."""
 
     data: Any
@@ -243,7 +244,7 @@ def _iter_frames(data, needed, source):
         schema = data.schema
     check_columns(needed, schema.names, name)
     reject_list_columns(needed, schema, name)
-    for file, batch in _iter_batches(data, needed, source):
+    for file, batch in _iter_file_batches(data, needed, source):
         for start in range(0, batch.num_rows, PIECE_ROWS):
             piece = batch.slice(start, PIECE_ROWS)
             yield (
@@ -253,7 +254,7 @@ def _iter_frames(data, needed, source):
             )
 
 
-def _iter_batches(data, needed, source):
+def _iter_file_batches(data, needed, source):
     """Yield (file, batch) of a dataset or a reader of pyarrow."""
     if not hasattr(data, "scanner"):
         yield from ((source, batch) for batch in data)

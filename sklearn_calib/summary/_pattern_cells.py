@@ -17,7 +17,7 @@ _MAX_FINE_PAIRS = 2**18
 _MAX_SCORE_GROUP_PAIRS = 2**23
 
 
-class PairSums(NamedTuple):
+class ScoreGroupSums(NamedTuple):
     """Rows of one score, or nearly so, and one combination of groups, in one sum.
 
     Parameters
@@ -39,7 +39,7 @@ class PairSums(NamedTuple):
     squares: FloatArray
 
 
-class PatternTable(CellTable):
+class ScoreGroupTable(CellTable):
     """Sums over pairs of a cell of scores and a combination of groups.
 
     Up to 262,144 pairs each score is kept in all its digits; then cells are made as
@@ -50,7 +50,7 @@ class PatternTable(CellTable):
         super().__init__(cells.N_UNWEIGHTED_COLUMNS + 1)
 
     @property
-    def pairs(self) -> AnyArray:
+    def sorted_pairs(self) -> AnyArray:
         """The sums in the order of the combinations, then of the scores."""
         from .._kernels._cells_compiled import get_occupied_cells
 
@@ -58,7 +58,7 @@ class PatternTable(CellTable):
             self._table = _add_equal_pairs(get_occupied_cells(self._slots))
         return self._table
 
-    def add(
+    def add_rows(
         self,
         pattern: IntArray,
         p: FloatArray,
@@ -69,8 +69,8 @@ class PatternTable(CellTable):
         """Add rows, which were checked; see `CellState.add`."""
         # Columns for weights are only added when a weight comes.
         weights = [] if weight is None else [weight, np.ones(len(p), dtype=np.int64)]
-        if weights and self.pairs.shape[1] < cells.N_WEIGHTED_COLUMNS:
-            self._table = _widen_pairs(self.pairs)
+        if weights and self.sorted_pairs.shape[1] < cells.N_WEIGHTED_COLUMNS:
+            self._table = _add_pair_weight_columns(self.sorted_pairs)
             self._slots = None
         if self._slots is None:
             self._rebuild_table()
@@ -100,15 +100,15 @@ class PatternTable(CellTable):
             hit = hit[kept]
             weight = weight[kept]
             q = q[kept] if len(q) else q
-        self.add(pattern, p, q, hit, weight)
+        self.add_rows(pattern, p, q, hit, weight)
 
-    def merge(self, other: "PatternTable") -> None:
+    def merge(self, other: "ScoreGroupTable") -> None:
         """Add the rows of another."""
-        own_pairs = self.pairs
-        other_pairs = other.pairs
+        own_pairs = self.sorted_pairs
+        other_pairs = other.sorted_pairs
         if own_pairs.shape[1] != other_pairs.shape[1]:
-            own_pairs = _widen_pairs(own_pairs)
-            other_pairs = _widen_pairs(other_pairs)
+            own_pairs = _add_pair_weight_columns(own_pairs)
+            other_pairs = _add_pair_weight_columns(other_pairs)
         # The coarser resolution of both.
         self._shift = max(self._shift, other._shift)
         self._table = _add_equal_pairs(
@@ -117,20 +117,20 @@ class PatternTable(CellTable):
         self._slots = None
         self._limit_pairs()
 
-    def compute_sums(self) -> PairSums:
+    def compute_sums(self) -> ScoreGroupSums:
         """Return the pairs with their mean scores."""
-        table = np.ascontiguousarray(self.pairs[:, : cells.GROUP_PATTERN_COLUMN])
-        start, high = cells.decode_cells(table[:, cells.IDENTITY_COLUMN])
+        table = np.ascontiguousarray(self.sorted_pairs[:, : cells.GROUP_PATTERN_COLUMN])
+        start, high = cells.decode_cell_start_and_side(table[:, cells.IDENTITY_COLUMN])
         last = cells.find_last_cell_keys(
             start,
             high,
             cells.count_dropped_bits(table[:, cells.IDENTITY_COLUMN], self._shift),
         )
-        return PairSums(
-            self.pairs[:, cells.GROUP_PATTERN_COLUMN],
-            cells.compute_mean_scores(table, last),
+        return ScoreGroupSums(
+            self.sorted_pairs[:, cells.GROUP_PATTERN_COLUMN],
+            cells.compute_cell_mean_proba(table, last),
             table[:, [cells.COUNT_COLUMN_0, cells.COUNT_COLUMN_1]],
-            *cells.get_label_sums(table),
+            *cells.get_label_weight_sums(table),
         )
 
     def _make_room(self):
@@ -139,10 +139,17 @@ class PatternTable(CellTable):
 
     def _limit_pairs(self):
         """Make pairs coarser, as far as that makes them few enough."""
-        if len(self.pairs) > _MAX_FINE_PAIRS and self._shift < cells.MAX_BIT_SHIFT:
-            self._shift = _find_smallest_shift(self.pairs, self._shift, _MAX_FINE_PAIRS)
-            self._table = _add_equal_pairs(_coarsen_pairs(self.pairs, self._shift))
-        if len(self.pairs) > _MAX_SCORE_GROUP_PAIRS:
+        if (
+            len(self.sorted_pairs) > _MAX_FINE_PAIRS
+            and self._shift < cells.MAX_BIT_SHIFT
+        ):
+            self._shift = _find_smallest_shift(
+                self.sorted_pairs, self._shift, _MAX_FINE_PAIRS
+            )
+            self._table = _add_equal_pairs(
+                _coarsen_pairs(self.sorted_pairs, self._shift)
+            )
+        if len(self.sorted_pairs) > _MAX_SCORE_GROUP_PAIRS:
             raise invalid_input(
                 expected=f"at most {_MAX_SCORE_GROUP_PAIRS} combinations of groups and scores",
                 got="more",
@@ -150,16 +157,16 @@ class PatternTable(CellTable):
             )
 
     def _rebuild_table(self):
-        n = len(self.pairs)
+        n = len(self.sorted_pairs)
         room = (
             2 * n
             if n > _MAX_FINE_PAIRS
             else min(max(_MIN_TABLE_SLOTS, 4 * n), _MAX_FINE_PAIRS + 1)
         )
-        self._open_slots(self.pairs, room)
+        self._start_hash_table(self.sorted_pairs, room)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"_shift": self._shift, "_table": self.pairs}
+        return {"_shift": self._shift, "_table": self.sorted_pairs}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__init__()  # type: ignore[misc]
@@ -191,13 +198,13 @@ def _add_equal_pairs(pairs):
 
 def _find_smallest_shift(pairs, shift, max_pairs):
     """Return the smallest shift from this one on that makes at most so many pairs."""
-    start, high = cells.decode_cells(pairs[:, cells.IDENTITY_COLUMN])
+    start, high = cells.decode_cell_start_and_side(pairs[:, cells.IDENTITY_COLUMN])
     other = (
         pairs[1:, cells.GROUP_PATTERN_COLUMN] != pairs[:-1, cells.GROUP_PATTERN_COLUMN]
     )
 
     def fits_limit(shift):
-        ids = cells.encode_cells(cells.find_cell_starts(start, high, shift), high)
+        ids = cells.encode_cells(cells.find_cell_start_keys(start, high, shift), high)
         return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other) <= max_pairs
 
     return cells.find_smallest_bit_shift(fits_limit, shift)
@@ -206,21 +213,21 @@ def _find_smallest_shift(pairs, shift, max_pairs):
 def _coarsen_pairs(pairs, shift):
     """Return pairs with the identities of coarser cells, and offsets from these."""
     pairs = pairs.copy()
-    start, high = cells.decode_cells(pairs[:, cells.IDENTITY_COLUMN])
-    first = cells.find_cell_starts(start, high, shift)
+    start, high = cells.decode_cell_start_and_side(pairs[:, cells.IDENTITY_COLUMN])
+    first = cells.find_cell_start_keys(start, high, shift)
     pairs[:, cells.IDENTITY_COLUMN] = cells.encode_cells(first, high)
     # Offsets are sums of distances from the start of a cell, which moves.
-    moved = (cells.round_to_steps(start) - cells.round_to_steps(first)).astype(
-        np.float64
-    )
-    weight = cells.get_label_sums(
+    moved = (
+        cells.convert_keys_to_steps(start) - cells.convert_keys_to_steps(first)
+    ).astype(np.float64)
+    weight = cells.get_label_weight_sums(
         np.ascontiguousarray(pairs[:, : cells.GROUP_PATTERN_COLUMN])
     )[0].sum(axis=1)
     cells.view_as_float(pairs)[:, cells.OFFSET_COLUMN] += weight * moved
     return pairs
 
 
-def _widen_pairs(pairs):
+def _add_pair_weight_columns(pairs):
     if pairs.shape[1] > cells.N_WEIGHTED_COLUMNS:
         return pairs
     return np.column_stack(

@@ -10,7 +10,7 @@ from .._typing import AnyArray, IntArray, Progress
 from ..exceptions import invalid_input
 from ._draw_options import EMPTY_DRAW, DrawOptions
 from ._parts import SummaryPart, make_parts, validate_csv_options
-from ._pattern_cells import PairSums, PatternTable
+from ._pattern_cells import ScoreGroupSums, ScoreGroupTable
 from ._sources import invalid_grouping, summarize, tally_parts
 from ._summary import CalibrationSummary
 from ._values import ColumnValues, decode_groups
@@ -61,16 +61,16 @@ def count_values(
     values : dict of str to ColumnValues
     """
 
-    def read_parts(texts):
+    def count_with_text_columns(texts):
         parts = make_parts(data, texts, validate_csv_options(csv))
         return tally_parts(
             parts, partial(_ValuesTally, [*names]), n_jobs, progress
         ).columns
 
-    columns = read_parts([])
+    columns = count_with_text_columns([])
     texts = [name for name, column in columns.items() if column.has_mixed_kinds]
     if texts:  # blocks of a csv file: read again as they are written
-        again = read_parts(texts)
+        again = count_with_text_columns(texts)
         for name in texts:
             columns[name] = again[name]
             columns[name].as_text = True
@@ -86,15 +86,15 @@ class GroupedSummary(NamedTuple):
         Of all rows.
     groups : list of ndarray of shape (n_combinations,)
         The group that each combination is in, one array for each column.
-    n_rows : ndarray of shape (n_combinations,), int64
-    pairs : PairSums
+    row_counts : ndarray of shape (n_combinations,), int64
+    pairs : ScoreGroupSums
         With places of combinations.
     """
 
     summary: CalibrationSummary
     groups: list[IntArray]
-    n_rows: AnyArray
-    pairs: PairSums
+    row_counts: AnyArray
+    pairs: ScoreGroupSums
 
 
 def summarize_groups(
@@ -126,9 +126,9 @@ def summarize_groups(
             got=f"{len(columns)}",
             hint="Name at most a dozen",
         )
-    draw = draw._replace(groups=tuple(columns))
+    draw = draw._replace(grouped_columns=tuple(columns))
     summary = summarize(data, **options, _draw=draw)
-    pairs = (summary.patterns or PatternTable()).compute_sums()
+    pairs = (summary.patterns or ScoreGroupTable()).compute_sums()
     numbers, place = np.unique(pairs.pattern, return_inverse=True)
     counts = np.bincount(place, pairs.counts.sum(axis=1), len(numbers)).astype(np.int64)
     groups = decode_groups(columns, numbers)

@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_choice, check_count
+from .._argument_checks import check_choice, validate_count
 from .._kernels import _classical_tests as tests
 from .._kernels._cells import (
     COUNT_COLUMN_0,
     COUNT_COLUMN_1,
     N_WEIGHTED_COLUMNS,
     TOTAL_NAMES,
-    compute_mean_scores,
-    get_label_sums,
+    compute_cell_mean_proba,
+    get_label_weight_sums,
 )
 from .._kernels._exact_sums import SUM_FRACTION_BITS
 from .._kernels._two_class_problems import name_problem
@@ -52,7 +52,9 @@ def split_two_classes(
     return second, first, codes.astype(np.uint8, copy=False)
 
 
-def make_states(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellState]:
+def make_empty_cell_states(
+    kind: Multiclass, n_classes: int, max_cells: int
+) -> list[CellState]:
     """Return empty states of the problems, which share `max_cells`: at least 4096 for each."""
     if n_classes == 2 or kind in ("auto", "confidence"):
         return [CellState(max_cells)]
@@ -142,16 +144,19 @@ def compute_multiclass_totals(
 
     Also the confidence of each row, and whether it is right.
     """
-    from .._kernels._exact_sums_compiled import compute_joint_terms, sum_exactly
+    from .._kernels._exact_sums_compiled import (
+        compute_row_loss_terms,
+        sum_to_exact_integers,
+    )
 
-    terms, true, largest, place = compute_joint_terms(
+    terms, true, largest, place = compute_row_loss_terms(
         np.ascontiguousarray(block.T), codes
     )
     hit = place == codes
     # Counts are shifted into the unit of exact sums; sums of squares are equal to sums
     # of weights here.
     if weight is None and count is None:
-        sums = sum_exactly(terms)
+        sums = sum_to_exact_integers(terms)
         n, correct, wrong = (
             int(number) << SUM_FRACTION_BITS
             for number in (len(codes), hit.sum(), (true == 0).sum())
@@ -168,7 +173,7 @@ def compute_multiclass_totals(
     rows = [row_count * (w > 0), cw, cv, cw * hit, row_count * ((w > 0) & (true == 0))]
     for loss, square, mean, spread in (terms[:4], terms[4:]):
         rows += [cw * loss, cv * loss, cv * square, cw * mean, cv * spread]
-    return sum_exactly(np.array(rows)), largest, hit
+    return sum_to_exact_integers(np.array(rows)), largest, hit
 
 
 class CellProblems:
@@ -184,7 +189,7 @@ class CellProblems:
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
         """Return `Predictions.problems` of the one option that the cells were made for."""
         check_multiclass_mode(multiclass, self.kind)
-        masses = [get_label_sums(state.table)[0].sum() for state in self.states]
+        masses = [get_label_weight_sums(state.table)[0].sum() for state in self.states]
         problems = []
         for number, (state, mass) in enumerate(zip(self.states, masses, strict=True)):
             if mass > 0:
@@ -219,12 +224,12 @@ def expand_cells(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
     see them.
     """
     table = state.table
-    weight = get_label_sums(table)[0].ravel()
+    weight = get_label_weight_sums(table)[0].ravel()
     kept = weight > 0
     codes = np.tile(np.arange(2), len(table))
     return (
         codes[kept],
-        np.repeat(compute_mean_scores(table), 2, axis=0)[kept],
+        np.repeat(compute_cell_mean_proba(table), 2, axis=0)[kept],
         weight[kept],
     )
 
@@ -241,10 +246,10 @@ def _test_spiegelhalter(table: AnyArray, totals: dict[str, float]) -> _TestResul
 def _test_hosmer_lemeshow(
     table: AnyArray, totals: dict[str, float], n_bins: int = 10
 ) -> _TestResult:
-    n_bins = check_count(n_bins, "n_bins")
-    rows, events = _count_rows(table)
+    n_bins = validate_count(n_bins, "n_bins")
+    rows, events = _get_row_and_event_counts(table)
     return tests.run_hosmer_lemeshow_test(
-        compute_mean_scores(table)[:, 1],
+        compute_cell_mean_proba(table)[:, 1],
         rows,
         events,
         n_bins,
@@ -253,15 +258,15 @@ def _test_hosmer_lemeshow(
 
 
 def _test_cox(table: AnyArray, totals: dict[str, float]) -> _TestResult:
-    rest, score = compute_mean_scores(table).T
-    return tests.run_cox_test(score, rest, *_count_rows(table))
+    rest, score = compute_cell_mean_proba(table).T
+    return tests.run_cox_test(score, rest, *_get_row_and_event_counts(table))
 
 
 def _test_cumulative(
     table: AnyArray, totals: dict[str, float], *, statistic: str
 ) -> _TestResult:
-    score = compute_mean_scores(table)[:, 1]
-    weight = get_label_sums(table)[0]
+    score = compute_cell_mean_proba(table)[:, 1]
+    weight = get_label_weight_sums(table)[0]
     # Observed less expected weight of the events of a cell.
     residual = weight[:, 1] - weight.sum(axis=1) * score
     return tests.run_cumulative_test(
@@ -269,7 +274,7 @@ def _test_cumulative(
     )
 
 
-def _count_rows(table):
+def _get_row_and_event_counts(table):
     """Return the numbers of rows and of events in each cell."""
     if table.shape[1] == N_WEIGHTED_COLUMNS:
         raise invalid_input(

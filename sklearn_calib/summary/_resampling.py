@@ -23,17 +23,25 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels._binning import sum_bins
-from .._kernels._cells import COUNT_COLUMN_0, compute_mean_scores, get_label_sums
+from .._kernels._cells import (
+    COUNT_COLUMN_0,
+    compute_cell_mean_proba,
+    get_label_weight_sums,
+)
 from .._kernels._proportion import compute_exact_interval
-from .._random import CellBinomialSampler, compute_weight_moments, draw_partial_weight
+from .._random import (
+    CellBinomialSampler,
+    compute_weight_mean_and_variance,
+    draw_partial_row_weight,
+)
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
-from .._validation import MIN_PERMUTED_LEAD, RankCounts, are_ranked_well
-from ..metrics import PooledPredictions, Predictions
+from .._validation import MIN_PERMUTED_ACCURACY_GAIN, RankCounts, are_ranked_well
+from ..metrics import Predictions, ScorePooledRows
 from ..recalibrators import (
     fit_recalibrator,
     predict_proba_aligned,
     resolve_recalibrator,
-    warn_repeated_cells,
+    warn_repeated_rows_in_counts,
 )
 
 
@@ -53,14 +61,14 @@ class Fold(NamedTuple):
     squares: FloatArray
 
 
-class HeldOut(NamedTuple):
+class HeldOutPredictions(NamedTuple):
     """Rows of all folds in turn, each recalibrated by a fit to the other folds.
 
     Attributes
     ----------
     predictions : Predictions
         With the recalibrated probabilities.
-    rows : ndarray of shape (n_rows,)
+    sample_indices : ndarray of shape (n_rows,)
         Which of the predictions of the sample they are; equal rows may be in several
         folds.
     squares : ndarray of shape (n_rows,)
@@ -68,11 +76,11 @@ class HeldOut(NamedTuple):
     """
 
     predictions: Predictions
-    rows: IntArray
+    sample_indices: IntArray
     squares: FloatArray
 
 
-class CellSample(PooledPredictions):
+class CellSample(ScorePooledRows):
     """Rows of a two-class problem in cells, from which resamples are drawn.
 
     Parameters
@@ -122,9 +130,9 @@ class CellSample(PooledPredictions):
         if len(table) > max_cells:
             table, _ = merge_cells_to_limit(table, shift, max_cells)
         return cls(
-            compute_mean_scores(table),
+            compute_cell_mean_proba(table),
             table[:, COUNT_COLUMN_0 : COUNT_COLUMN_0 + 2],
-            *get_label_sums(table),
+            *get_label_weight_sums(table),
         )
 
     @property
@@ -137,7 +145,9 @@ class CellSample(PooledPredictions):
         second = self.proba[:, 1] > 0.5
         wrong = zeros[second].sum() + ones[~second].sum()
         n = zeros.sum() + ones.sum()
-        if 2 * wrong - n < MIN_PERMUTED_LEAD * n or not (zeros.any() and ones.any()):
+        if 2 * wrong - n < MIN_PERMUTED_ACCURACY_GAIN * n or not (
+            zeros.any() and ones.any()
+        ):
             return False
         return are_ranked_well([self.backwards], 2)
 
@@ -195,7 +205,7 @@ class CellSample(PooledPredictions):
         predictions : Predictions
             The cells with other weights.
         """
-        if self._rows_with_labels.few:
+        if self._label_sampler.has_few_rows_per_cell:
             drawn = rng.integers(0, self.n_samples, self.n_samples)
             counts = np.bincount(self._row_positions[drawn], minlength=self.counts.size)
             counts = counts.reshape(self.counts.shape)
@@ -231,11 +241,11 @@ class CellSample(PooledPredictions):
         """
         rows, total, moments = self._cell_counts_weights_moments
         labels = (
-            self._rows_with_labels
+            self._label_sampler
             if law is None
             else CellBinomialSampler(rows, law, of_rows=False)
         )
-        weight = draw_partial_weight(
+        weight = draw_partial_row_weight(
             labels.draw_ones(rng),
             rows,
             total,
@@ -269,7 +279,7 @@ class CellSample(PooledPredictions):
         if moments[2]:
             return ones * moments[0]
         return np.array(
-            [draw_partial_weight(some, rows, total, moments, rng) for some in ones]
+            [draw_partial_row_weight(some, rows, total, moments, rng) for some in ones]
         )
 
     def split_into_folds(self, n_folds: int, rng: np.random.Generator) -> list[Fold]:
@@ -286,7 +296,7 @@ class CellSample(PooledPredictions):
         -------
         folds : list of Fold
         """
-        warn_repeated_cells(self.counts)
+        warn_repeated_rows_in_counts(self.counts)
         left = Fold(self.counts, self.weight, self.squares)
         folds = []
         for folds_left in range(n_folds, 1, -1):
@@ -294,11 +304,11 @@ class CellSample(PooledPredictions):
             # random partition.
             counts = rng.binomial(left.counts, 1 / folds_left)
             share = counts / np.maximum(left.counts, 1)
-            weight = draw_partial_weight(
+            weight = draw_partial_row_weight(
                 counts,
                 left.counts,
                 left.weight,
-                compute_weight_moments(*left),
+                compute_weight_mean_and_variance(*left),
                 rng,
             )
             folds.append(Fold(counts, weight, left.squares * share))
@@ -309,7 +319,7 @@ class CellSample(PooledPredictions):
 
     def recalibrate_held_out(
         self, recalibrator: RecalibratorLike, folds: Sequence[Fold]
-    ) -> HeldOut:
+    ) -> HeldOutPredictions:
         """Recalibrate each row by a fit to the folds that it is not in.
 
         Parameters
@@ -321,7 +331,7 @@ class CellSample(PooledPredictions):
 
         Returns
         -------
-        held : HeldOut
+        held : HeldOutPredictions
             The cells of each fold in turn, one row for each label that has weight
             there. The rows and their order depend on the folds alone.
         """
@@ -358,12 +368,12 @@ class CellSample(PooledPredictions):
             np.arange(2),
             1,
         )
-        return HeldOut(predictions, place, squares[kept])
+        return HeldOutPredictions(predictions, place, squares[kept])
 
     @cached_property
     def _weight_moments_by_label(self):
         """Mean and variance of the weights of each cell and label; whether all variances are 0."""
-        return compute_weight_moments(self.counts, self.weight, self.squares)
+        return compute_weight_mean_and_variance(self.counts, self.weight, self.squares)
 
     @cached_property
     def _row_positions(self):
@@ -377,10 +387,10 @@ class CellSample(PooledPredictions):
             cell_values.sum(axis=1)
             for cell_values in (self.counts, self.weight, self.squares)
         ]
-        return sums[0], sums[1], compute_weight_moments(*sums)
+        return sums[0], sums[1], compute_weight_mean_and_variance(*sums)
 
     @cached_property
-    def _rows_with_labels(self):
+    def _label_sampler(self):
         """The rows of all cells, each with the mean score of its cell."""
         return CellBinomialSampler(
             self._cell_counts_weights_moments[0], self.proba[:, 1], of_rows=False

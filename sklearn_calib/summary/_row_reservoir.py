@@ -17,7 +17,7 @@ from ..recalibrators import (
     predict_proba_aligned,
     resolve_recalibrator,
 )
-from ._resampling import HeldOut
+from ._resampling import HeldOutPredictions
 
 # Scores of a sample; rows below.
 _MAX_SAMPLE_ENTRIES = 500_000
@@ -38,7 +38,7 @@ _HALF_WORD_BITS = np.uint64(32)
 _MAX_ROWS_DEALT_SINGLY = 2_000_000
 
 
-def get_sample_size(n_classes: int) -> int:
+def get_max_sample_rows(n_classes: int) -> int:
     """Return how many rows a map is learnt from: 100,000 to 5 classes, 20,000 from 25 on."""
     return int(
         np.clip(_MAX_SAMPLE_ENTRIES // n_classes, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS)
@@ -164,7 +164,7 @@ class DrawnSample:
         recalibrator: RecalibratorLike,
         folds: Sequence[Any],
         groups: AnyArray | None = None,
-    ) -> HeldOut:
+    ) -> HeldOutPredictions:
         """Recalibrate each row by a fit to the folds that it is not in."""
         predictions = self.predictions
         unit = self.count_weight
@@ -202,7 +202,7 @@ class DrawnSample:
             self.classes,
             1,
         )
-        return HeldOut(recalibrated, place, mass * unit[place] ** 2)
+        return HeldOutPredictions(recalibrated, place, mass * unit[place] ** 2)
 
 
 def _select_rows(columns, rows):
@@ -215,7 +215,7 @@ def _take_rows(column, rows):
     return column.iloc[rows] if hasattr(column, "iloc") else column[rows]
 
 
-def _join_rows(parts):
+def _join_and_count_equal_rows(parts):
     """Return rows below each other; of equal ones the first, with all their counts."""
     rows = {name: _join_columns([piece[name] for piece in parts]) for name in parts[0]}
     # Equal keys are equal rows, apart from collisions of 64-bit hashes.
@@ -356,7 +356,7 @@ class RowReservoir:
         """Keep what belongs to the sample."""
         if not self._parts:
             return
-        rows = _join_rows(self._parts)
+        rows = _join_and_count_equal_rows(self._parts)
         key = rows["key"]
         stratum = rows["stratum"]
         # Rows are sorted by their keys: the first are the sample, to which the minima

@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from .._argument_checks import check_bool, check_jobs, check_progress, import_optional
+from .._argument_checks import (
+    check_jobs,
+    check_progress,
+    import_optional,
+    validate_bool,
+)
 from .._files.columns import (
     TableBlock,
     encode_column,
@@ -20,19 +25,24 @@ from .._files.columns import (
     read_label_values,
     read_number_values,
 )
-from .._files.rows import RowCounting, run_query
+from .._files.rows import RowCounting, iter_query_pieces
 from .._show import quote_text
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
-from .._validation import check_votes, count_votes, find_columns, read_labels
+from .._validation import (
+    check_vote_kinds,
+    find_columns,
+    read_labels,
+    read_shares_or_votes,
+)
 from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
-from ._draw_options import EMPTY_DRAW, DrawOptions, add_block
+from ._draw_options import EMPTY_DRAW, DrawOptions, add_block_to_summary_and_draw
 from ._parts import (
+    DataObjectPart,
     FilePart,
-    StreamPart,
     SummaryPart,
-    get_part_bytes,
+    get_part_progress_weight,
     make_parts,
     make_path_absolute,
     parse_folder_values,
@@ -68,13 +78,19 @@ class SummaryPlan(NamedTuple):
     @property
     def required_columns(self) -> list[str]:
         """The columns that must have a value."""
-        names = [*self.labels, *self.prob, self.weight, self.counts, self.draw.group]
+        names = [
+            *self.labels,
+            *self.prob,
+            self.weight,
+            self.counts,
+            self.draw.group_column,
+        ]
         return [*dict.fromkeys(name for name in names if name is not None)]
 
     @property
     def all_columns(self) -> list[str]:
         """All columns that are read."""
-        groups = [column.name for column in self.draw.groups]
+        groups = [column.name for column in self.draw.grouped_columns]
         names = [*self.required_columns, *self.by, *groups, *self.draw.extra_columns]
         return [*dict.fromkeys(names)]
 
@@ -82,7 +98,7 @@ class SummaryPlan(NamedTuple):
     def text_columns(self) -> list[str]:
         """The columns of a text file that are read as text."""
         labels = () if self.soft else self.labels
-        groups = [column.name for column in self.draw.groups if column.as_text]
+        groups = [column.name for column in self.draw.grouped_columns if column.as_text]
         return [*labels, *self.draw.extra_columns, *groups]
 
     @property
@@ -235,9 +251,9 @@ def summarize(
     True
     """
     csv = validate_csv_options(csv)
-    check_bool(drop_missing, "drop_missing")
-    check_bool(soft_labels, "soft_labels")
-    check_bool(in_database, "in_database")
+    validate_bool(drop_missing, "drop_missing")
+    validate_bool(soft_labels, "soft_labels")
+    validate_bool(in_database, "in_database")
     if in_database and (query is None or drop_missing):
         got = "no query" if query is None else "drop_missing=True"
         raise invalid_input(
@@ -292,14 +308,14 @@ def summarize(
     )
     make = partial(Tally, plan)
     # An empty summary checks its options before the work.
-    make().make_summary()
+    make().make_empty_summary()
     # The database counts equal rows, so that fewer of them are transferred.
     if query is not None:
         counting = None
         if in_database:
-            counting, plan = _count_in_database(plan)
+            counting, plan = _plan_database_counting(plan)
             make = partial(Tally, plan)
-        data = run_query(data, query, counting)
+        data = iter_query_pieces(data, query, counting)
     if _is_dask(data):
         total = _tally_dask(data, plan.all_columns, make)
     elif type(data).__module__.startswith("pyspark."):
@@ -316,11 +332,11 @@ def summarize(
                 hint="Name the columns of the labels and of the probabilities",
             )
         total = tally_parts(parts, make, n_jobs, progress)
-    total.warn_dropped_rows()
-    return total.make_result()
+    total.warn_dropped_rows_and_order()
+    return total.get_summary_or_groups()
 
 
-def _count_in_database(plan):
+def _plan_database_counting(plan):
     """Return what the database counts, and the plan for its answer."""
     names = [name for name in plan.all_columns if name != plan.counts]
     into = "n_rows"
@@ -346,7 +362,7 @@ def tally_parts(
             is_file = isinstance(part, FilePart)
             pieces += part.split_row_groups(total.number_columns) if is_file else [part]
         parts = pieces
-    ends = np.cumsum([0, *(get_part_bytes(part) for part in parts)]).tolist()
+    ends = np.cumsum([0, *(get_part_progress_weight(part) for part in parts)]).tolist()
 
     def report_progress(number, share):
         if progress is not None:
@@ -417,9 +433,11 @@ class Tally:
         self.n_dropped_rows = 0  # rows with a missing value
         # The first of them in each part.
         self._dropped_rows: list[tuple[str, list[int]]] = []
-        self.kinds: frozenset[str] = frozenset()  # of soft labels, see `count_votes`
+        self.kinds: frozenset[str] = (
+            frozenset()
+        )  # of soft labels, see `read_shares_or_votes`
 
-    def make_summary(self) -> CalibrationSummary:
+    def make_empty_summary(self) -> CalibrationSummary:
         """Return a summary of no rows."""
         plan = self.plan
         empty = CalibrationSummary(
@@ -433,7 +451,7 @@ class Tally:
         """Add the summary of a part."""
         folders = parse_folder_values(part.path)
         key = tuple(folders.get(name) for name in self.plan.by)
-        if None in key or self.plan.draw.groups:
+        if None in key or self.plan.draw.grouped_columns:
             raise invalid_grouping(part)
         self.groups[key] = CalibrationSummary.from_parquet(part.path)
 
@@ -443,11 +461,11 @@ class Tally:
         if plan.drop_missing:
             keep = block.find_filled_rows(plan.required_columns)
             if not keep.all():
-                self._drop_block_rows(block, np.flatnonzero(~keep))
+                self._record_dropped_rows(block, np.flatnonzero(~keep))
                 block = block.select_rows(keep)
             if not block.n_rows:
                 return
-        labels, votes = self._get_labels(block)
+        labels, votes = self._read_labels_and_votes(block)
         names = [
             column
             for name in plan.prob
@@ -473,13 +491,15 @@ class Tally:
             ]
             with add_error_context(
                 source=block.source_name,
-                row=block.get_file_row
+                map_row=block.get_file_row
                 if rows is None
                 else partial(_find_file_row, block, rows),
             ):
-                add_block(summary, plan.draw, block, arrays, plan.soft)
+                add_block_to_summary_and_draw(
+                    summary, plan.draw, block, arrays, plan.soft
+                )
 
-    def _get_labels(self, block):
+    def _read_labels_and_votes(self, block):
         """Return the labels of a block, or its shares with the votes of each row."""
         names = self.plan.labels
         if not self.plan.soft:
@@ -487,10 +507,12 @@ class Tally:
         columns = [read_number_values(block, name) for name in names]
         if len(columns) == 1:
             return columns[0], None
-        with add_error_context(source=block.source_name, row=block.get_file_row):
-            votes = count_votes(np.column_stack(columns))
+        with add_error_context(source=block.source_name, map_row=block.get_file_row):
+            votes = read_shares_or_votes(np.column_stack(columns))
         self.kinds |= votes.kinds
-        return votes.shares, votes.number if (votes.number != 1).any() else None
+        return votes.shares, votes.n_votes_by_row if (
+            votes.n_votes_by_row != 1
+        ).any() else None
 
     def _get_scores(self, block, name):
         """Return a column of scores.
@@ -503,7 +525,7 @@ class Tally:
         )
         return values / 100 if is_hundredfold else values
 
-    def _drop_block_rows(self, block, places):
+    def _record_dropped_rows(self, block, places):
         self.n_dropped_rows += len(places)
         self._dropped_rows.append(
             (block.source_name, [block.get_file_row(place) for place in places[:5]])
@@ -527,7 +549,7 @@ class Tally:
                 got="more",
                 hint="Group by columns of few values, for instance by the day",
             )
-        self.groups[key] = self.make_summary()
+        self.groups[key] = self.make_empty_summary()
         return self.groups[key]
 
     def merge(self, other: "Tally") -> "Tally":
@@ -545,12 +567,12 @@ class Tally:
                 own_summary.merge(other_summary)
         return self
 
-    def warn_dropped_rows(self) -> None:
+    def warn_dropped_rows_and_order(self) -> None:
         """Warn of rows that were left out, and of classes that the columns do not fit.
 
         Raises ValueError if some rows are shares and others votes.
         """
-        check_votes(self.kinds)
+        check_vote_kinds(self.kinds)
         if self.n_dropped_rows:
             warn_calibration(
                 expected="a value in every cell",
@@ -562,10 +584,10 @@ class Tally:
                 warn_calibration(*summary._labels.doubt)
                 break
 
-    def make_result(self) -> Any:
+    def get_summary_or_groups(self) -> Any:
         """Return what `summarize` returns."""
         if not self.plan.by:
-            return self.groups.get((), self.make_summary())
+            return self.groups.get((), self.make_empty_summary())
         keys = sorted(
             self.groups, key=lambda key: [(type(part).__name__, part) for part in key]
         )
@@ -668,7 +690,7 @@ def _split_arrays_into_pieces(data, needed):
 
 
 def _tally_piece(piece, name, make):
-    return _tally_part(StreamPart(piece, name), make)
+    return _tally_part(DataObjectPart(piece, name), make)
 
 
 def _merge_tallies(tallies, make):
@@ -682,7 +704,7 @@ def _merge_tallies(tallies, make):
 def _tally_spark(data, needed, make):
     """Return the tally of all partitions of a Spark DataFrame, each computed where it is."""
 
-    def tally_batches(batches):
+    def iter_pickled_tallies(batches):
         import pyarrow as pa
 
         filled = (batch for batch in batches if batch.num_rows)
@@ -691,7 +713,9 @@ def _tally_spark(data, needed, make):
             tally = _tally_piece(chain([first], filled), "a partition", make)
             yield pa.RecordBatch.from_pydict({"tally": [pickle.dumps(tally)]})
 
-    rows = data.select(*needed).mapInArrow(tally_batches, "tally binary").collect()
+    rows = (
+        data.select(*needed).mapInArrow(iter_pickled_tallies, "tally binary").collect()
+    )
     return _merge_tallies([pickle.loads(row["tally"]) for row in rows], make)
 
 

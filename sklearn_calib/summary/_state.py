@@ -14,15 +14,15 @@ from .._kernels._cells import (
     OFFSET_COLUMN,
     TOTAL_NAMES,
     add_weight_columns,
+    convert_keys_to_steps,
     count_dropped_bits,
-    decode_cells,
+    decode_cell_start_and_side,
     decode_float_keys,
     find_last_cell_keys,
-    get_label_sums,
-    round_to_steps,
+    get_label_weight_sums,
     view_as_float,
 )
-from .._kernels._exact_sums import add_sums, convert_sums_to_floats
+from .._kernels._exact_sums import add_sum_lists, convert_sums_to_floats
 from .._typing import AnyArray, FloatArray
 
 # An hour of few rows needs no more.
@@ -53,13 +53,13 @@ class CellTable:
         *weights: AnyArray,
     ) -> None:
         """Put rows into the cells of their scores, of each `pattern` into cells of its own."""
-        from .._kernels._cells_compiled import add_rows, identify_cells
+        from .._kernels._cells_compiled import add_rows, identify_cells_and_offsets
 
         start = 0
         while True:
             # The sorted table is outdated as soon as rows are added.
             self._table = None
-            cell, offset = identify_cells(p[start:], q[start:], self._shift)
+            cell, offset = identify_cells_and_offsets(p[start:], q[start:], self._shift)
             done, self._filled = add_rows(
                 self._slots,
                 self._filled,
@@ -76,7 +76,7 @@ class CellTable:
                 return
             self._make_room()
 
-    def _open_slots(self, cells: AnyArray, room: int) -> None:
+    def _start_hash_table(self, cells: AnyArray, room: int) -> None:
         """Start a hash table with these cells."""
         from .._kernels._cells_compiled import insert_cells, make_empty_slots
 
@@ -153,20 +153,20 @@ class CellState(CellTable):
         from .._kernels import _cells_compiled as kernels
 
         if weight is not None:
-            self._widen_table()
+            self._ensure_weight_columns()
         # After a merge or a reading the cells exist as a sorted table only.
         if self._slots is None:
             self._rebuild_table(self.table, len(p))
         more = list[AnyArray]()
         if weight is None and count is None:
             # Totals are exact sums over the rows, so they do not depend on the cells.
-            sums = kernels.sum_row_losses(p, q, y)
+            sums = kernels.sum_unweighted_row_totals(p, q, y)
         else:
             more.append(np.ones(len(p)) if weight is None else weight)
             more.append(np.ones(len(p), dtype=np.int64) if count is None else count)
-            sums = kernels.sum_weighted_losses(p, q, y, *more)
+            sums = kernels.sum_weighted_row_totals(p, q, y, *more)
         self._fill_slots(p, q, y, None, *more)
-        self.sums = add_sums(self.sums, sums)
+        self.sums = add_sum_lists(self.sums, sums)
 
     def merge(self, other: "CellState") -> None:
         """Add the rows of another state."""
@@ -185,7 +185,7 @@ class CellState(CellTable):
             all_cells, shift, self.max_cells
         )
         self._slots = None
-        self.sums = add_sums(self.sums, other.sums)
+        self.sums = add_sum_lists(self.sums, other.sums)
 
     def is_close_to(self, other: "CellState", tolerance: float) -> bool:
         """Return whether cells and counts are the same, and other sums up to a tolerance."""
@@ -220,11 +220,11 @@ class CellState(CellTable):
         """Start a hash table of these cells with space for `more`; little space for few rows."""
         max_slots = int(_MAX_CELLS_FACTOR * self.max_cells)
         first = min(_FIRST_TABLE_CELLS, len(cells) + 2 * more)
-        self._open_slots(
+        self._start_hash_table(
             cells, max(min(max(first, 4 * len(cells)), max_slots), len(cells) + 1)
         )
 
-    def _widen_table(self):
+    def _ensure_weight_columns(self):
         if self.table.shape[1] == N_UNWEIGHTED_COLUMNS:
             self._table = add_weight_columns(self._table)
             self._slots = None
@@ -260,7 +260,7 @@ class CellState(CellTable):
 def count_rows_across(state: CellState, edges: AnyArray) -> int:
     """Return how many rows are in cells with scores below an edge and from it on."""
     table = state.table
-    first, last = _find_key_ranges(table, state.shift)
+    first, last = _find_cell_key_ranges(table, state.shift)
     is_high_side = table[:, IDENTITY_COLUMN] < 0
     # Keys of the high side are those of 1 - p.
     near = np.where(
@@ -276,20 +276,20 @@ def count_rows_across(state: CellState, edges: AnyArray) -> int:
     return int(rows[(first_edge < last_edge) & ~is_whole].sum())
 
 
-def _find_key_ranges(table, shift):
+def _find_cell_key_ranges(table, shift):
     """Return the first and the last key that rows of each cell may have."""
-    start, high_side = decode_cells(table[:, IDENTITY_COLUMN])
+    start, high_side = decode_cell_start_and_side(table[:, IDENTITY_COLUMN])
     last = find_last_cell_keys(
         start, high_side, count_dropped_bits(table[:, IDENTITY_COLUMN], np.int64(shift))
     )
     offset = view_as_float(table)[:, OFFSET_COLUMN]
-    weight = get_label_sums(table)[0].sum(axis=1)
+    weight = get_label_weight_sums(table)[0].sum(axis=1)
     # such a cell is as wide as a step: scores are kept in steps of 36 bits
     is_one_step = (table[:, COUNT_COLUMN_0] + table[:, COUNT_COLUMN_1] == 1) | (
         offset == 0
     )
     middle = (
-        round_to_steps(start) + np.rint(offset / weight).astype(np.int64)
+        convert_keys_to_steps(start) + np.rint(offset / weight).astype(np.int64)
     ) << DISTANCE_STEP_BITS
     half = 1 << (DISTANCE_STEP_BITS - 1)
     first = np.where(is_one_step, np.maximum(start, middle - half), start)

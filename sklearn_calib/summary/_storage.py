@@ -30,7 +30,7 @@ from .._kernels._cells import (
     OFFSET_COLUMN,
     add_weight_columns,
     count_dropped_bits,
-    decode_cells,
+    decode_cell_start_and_side,
     view_as_float,
 )
 from .._show import make_printable
@@ -355,7 +355,7 @@ def _assemble_summary(cls, table, metadata):
     labels.guessed = metadata["guessed"]
     classes = metadata["classes"]
     classes = None if classes is None else np.array(classes)
-    summary._create_states(classes)
+    summary._set_classes_and_states(classes)
     summary.soft = metadata.get("soft", False)
     if classes is not None and labels.pos_label is not None:
         labels.positive = classes.tolist().index(labels.pos_label)
@@ -392,7 +392,7 @@ def _assemble_summary(cls, table, metadata):
 # -- files ----------------------------------------------------------------------------------------
 
 
-def _repeat_for_cells(table, name):
+def _repeat_problem_field_for_cells(table, name):
     """Return the metadata of each problem, repeated for its cells."""
     problems = json.loads(table.schema.metadata[METADATA_KEY])["problems"]
     return np.repeat([p[name] for p in problems], [p["cells"] for p in problems])
@@ -401,7 +401,7 @@ def _repeat_for_cells(table, name):
 def _get_middle_offsets(table):
     """Return the offset of each cell if its rows were in its middle."""
     ids, n0, n1 = (table.column(name).to_numpy() for name in _INTEGER_COLUMNS)
-    shift = _repeat_for_cells(table, "shift")
+    shift = _repeat_problem_field_for_cells(table, "shift")
     dropped = count_dropped_bits(ids, shift) - DISTANCE_STEP_BITS
     return np.where(dropped >= 0, (n0 + n1) << np.maximum(dropped, 0) >> 1, 0)
 
@@ -453,24 +453,26 @@ def _count_common_trailing_zeros(table, shift):
     if shift:
         return DISTANCE_STEP_BITS - 1
     used = int(
-        np.bitwise_or.reduce(decode_cells(table[:, IDENTITY_COLUMN])[0], initial=0)
+        np.bitwise_or.reduce(
+            decode_cell_start_and_side(table[:, IDENTITY_COLUMN])[0], initial=0
+        )
     )
     return (used & -used).bit_length() - 1 if used else 0
 
 
 def _compress_cell_ids(ids, table):
-    start, high = decode_cells(ids)
-    coarse = _repeat_for_cells(table, "shift") > 0
-    zeros = _repeat_for_cells(table, "zeros")
+    start, high = decode_cell_start_and_side(ids)
+    coarse = _repeat_problem_field_for_cells(table, "shift") > 0
+    zeros = _repeat_problem_field_for_cells(table, "zeros")
     at_cut = coarse & (start & ((1 << DISTANCE_STEP_BITS) - 1) != 0)
     code = np.where(at_cut, start >> DISTANCE_STEP_BITS << 1 | 1, start >> zeros)
     return np.where(high, ~code, code)
 
 
 def _decompress_cell_ids(packed, table):
-    code, high = decode_cells(packed)
-    coarse = _repeat_for_cells(table, "shift") > 0
-    zeros = _repeat_for_cells(table, "zeros")
+    code, high = decode_cell_start_and_side(packed)
+    coarse = _repeat_problem_field_for_cells(table, "shift") > 0
+    zeros = _repeat_problem_field_for_cells(table, "zeros")
     cut = [
         cuts[
             np.searchsorted(cuts >> DISTANCE_STEP_BITS, code >> 1).clip(

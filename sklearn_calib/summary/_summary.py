@@ -8,16 +8,20 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._argument_checks import (
-    check_bool,
     check_choice,
-    check_count,
     is_number,
     unknown_name_error,
+    validate_bool,
+    validate_count,
 )
 from .._atomic import restore_if_raised
 from .._kernels._binning import compute_cube_root_bin_count
 from .._kernels._cells import MANTISSA_BITS
-from .._kernels._exact_sums import SUM_FRACTION_BITS, add_sums, convert_sums_to_floats
+from .._kernels._exact_sums import (
+    SUM_FRACTION_BITS,
+    add_sum_lists,
+    convert_sums_to_floats,
+)
 from .._kernels._two_class_problems import make_two_class_problems
 from .._random import make_generator, spawn_generators
 from .._typing import (
@@ -31,7 +35,7 @@ from .._typing import (
     RecalibratorLike,
     Self,
 )
-from .._validation import check_same_index, read_array, reorder_columns
+from .._validation import check_and_get_common_index, read_array, reorder_columns
 from ..exceptions import invalid_input
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import (
@@ -44,7 +48,7 @@ from ..metrics import (
 )
 from ..recalibrators import fit_recalibrator, resolve_recalibrator
 from ._input import (
-    Labels,
+    StreamLabelEncoder,
     check_counts,
     check_one_label_per_row,
     check_scores,
@@ -52,7 +56,7 @@ from ._input import (
     iter_score_blocks,
     make_soft_label_batch,
 )
-from ._pattern_cells import PatternTable
+from ._pattern_cells import ScoreGroupTable
 from ._problems import (
     CLASSICAL_TEST_BY_NAME,
     EMPTY_COMPLEMENT,
@@ -63,7 +67,7 @@ from ._problems import (
     Totals,
     compute_multiclass_totals,
     expand_cells,
-    make_states,
+    make_empty_cell_states,
     run_classical_test,
     split_two_classes,
 )
@@ -160,7 +164,7 @@ class CalibrationSummary(Storable):
 
     # a sample of the rows, if it is requested
     drawn: RowReservoir | None = None
-    patterns: PatternTable | None = None  # rows by groups, if requested
+    patterns: ScoreGroupTable | None = None  # rows by groups, if requested
     soft = False  # whether some rows came as shares, whose items cells do not keep
 
     def __init__(
@@ -183,14 +187,14 @@ class CalibrationSummary(Storable):
             "multiclass", multiclass, _MULTICLASS_MODES, "See the user guide, Measures"
         )
         self.multiclass = multiclass
-        self._labels = Labels(classes, pos_label)
+        self._labels = StreamLabelEncoder(classes, pos_label)
         self._max_cells = int(max_cells)
-        self._create_states(self._labels.classes)
+        self._set_classes_and_states(self._labels.classes)
 
-    def _create_states(self, classes):
+    def _set_classes_and_states(self, classes):
         """Create empty states of the two-class problems of these classes."""
         self._labels.classes = classes
-        self._states = make_states(
+        self._states = make_empty_cell_states(
             self.multiclass, self._labels.n_classes, self._max_cells
         )
         self._joint = None if self._labels.n_classes == 2 else [0] * N_MULTICLASS_TOTALS
@@ -248,7 +252,7 @@ class CalibrationSummary(Storable):
         (2, 2.0)
         """
         with restore_if_raised(self):
-            for rows in self._iter_checked_blocks(
+            for rows in self._iter_blocks_learning_classes(
                 y_true,
                 y_proba,
                 sample_weight,
@@ -258,11 +262,11 @@ class CalibrationSummary(Storable):
                 self._add_checked_rows(*rows)
         return self
 
-    def _iter_checked_blocks(
+    def _iter_blocks_learning_classes(
         self, y_true, y_proba, sample_weight, counts, soft_labels=False
     ):
         """Yield checked rows in blocks: codes, probabilities, weights, counts."""
-        check_same_index(y_true, y_proba, sample_weight, counts)
+        check_and_get_common_index(y_true, y_proba, sample_weight, counts)
         scores, repair = check_scores(y_proba)
         n = len(scores)
         y_true = check_one_label_per_row(y_true, n)
@@ -273,7 +277,7 @@ class CalibrationSummary(Storable):
         columns = 1 if scores.ndim == 1 else scores.shape[1]
         sure = weight
         more = 0
-        if check_bool(soft_labels, "soft_labels"):
+        if validate_bool(soft_labels, "soft_labels"):
             arrays = y_true, scores, weight, count, y_proba
             y_true, scores, weight, count, sure, more = make_soft_label_batch(
                 self._labels, *arrays
@@ -282,7 +286,7 @@ class CalibrationSummary(Storable):
         if classes is not None:
             scores = reorder_columns(scores, y_proba, classes)
         if max(columns, 2) != self._labels.n_classes:
-            self._create_states(classes)
+            self._set_classes_and_states(classes)
         self._labels.learn_classes(classes)
         self.soft = self.soft or bool(soft_labels)
         n_before = self.n_samples
@@ -320,7 +324,7 @@ class CalibrationSummary(Storable):
             self._states[0].add(*columns, weight, count)
             return
         sums, confidence, hit = compute_multiclass_totals(codes, block, weight, count)
-        self._joint = add_sums(self._joint, sums)
+        self._joint = add_sum_lists(self._joint, sums)
         if len(self._states) == 1:
             state = self._states[0]
             state.add(
@@ -377,11 +381,11 @@ class CalibrationSummary(Storable):
         # An empty summary takes over the number of classes of the other one.
         if self._labels.guessed and other._labels.guessed:  # no rows, no classes yet
             if not self.n_samples:
-                self._create_states(other.classes)
+                self._set_classes_and_states(other.classes)
             elif not other.n_samples:
                 other = other.copy()
-                other._create_states(self.classes)
-        self._labels.check_agreement(other._labels)
+                other._set_classes_and_states(self.classes)
+        self._labels.adopt_matching_classes(other._labels)
         self.soft = self.soft or other.soft
         self.drawn = merge_reservoirs(
             self.drawn, other.drawn, self.n_samples, other.n_samples
@@ -393,7 +397,7 @@ class CalibrationSummary(Storable):
         for own_state, other_state in zip(self._states, other._states, strict=True):
             own_state.merge(other_state)
         if self._joint is not None and other._joint is not None:
-            self._joint = add_sums(self._joint, other._joint)
+            self._joint = add_sum_lists(self._joint, other._joint)
         return self
 
     def __add__(self, other: "CalibrationSummary") -> "CalibrationSummary":
@@ -442,7 +446,7 @@ class CalibrationSummary(Storable):
             )
         empty = CalibrationSummary(cast("int", max_cells), self.multiclass)
         empty._labels = copy.deepcopy(self._labels)
-        empty._create_states(self.classes)
+        empty._set_classes_and_states(self.classes)
         return empty.merge(self)
 
     def copy(self) -> "CalibrationSummary":
@@ -953,7 +957,7 @@ class CalibrationSummary(Storable):
             state = self._get_only_state()
             return SignificanceResult(*run_classical_test(statistic, state, options))
         hint = "Pass 999 for p-values down to 0.001"
-        n_resamples = check_count(n_resamples, "n_resamples", hint=hint)
+        n_resamples = validate_count(n_resamples, "n_resamples", hint=hint)
         name = "smooth_calibration_error" if statistic == "smooth" else statistic
         measure = all_metrics().get(name)
         if measure is None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._files.columns import TableBlock, get_raw_values_or_codes
-from .._kernels._float_order import keep_largest_per_key
+from .._kernels._float_order import keep_largest_value_per_cell
 from .._show import quote_text
 from .._typing import AnyArray, IntArray
 from ..exceptions import invalid_input
@@ -86,7 +86,7 @@ class ColumnValues:
             values, place = np.unique(values, return_inverse=True)
             counts = np.zeros(len(values), dtype=np.int64)
             np.add.at(counts, place, np.concatenate([piece[1] for piece in parts]))
-            self._numbers, self._counts, self._shift = keep_largest_per_key(
+            self._numbers, self._counts, self._shift = keep_largest_value_per_cell(
                 values, counts, self._shift
             )
             self._waiting = []
@@ -99,7 +99,7 @@ class ColumnValues:
         kinds = {type(value) for value in self.others}
         return len(kinds) + bool(len(self.number_counts[0])) > 1
 
-    def make_table(self) -> tuple[AnyArray, IntArray]:
+    def list_values_and_counts(self) -> tuple[AnyArray, IntArray]:
         """Return the values, numbers first and None or NaN last, and how many rows each has."""
         numbers, counts = self.number_counts
         if not self.others:
@@ -120,7 +120,7 @@ class ColumnValues:
         return values, np.append(counts, np.array(more, dtype=np.int64))
 
     def assign_groups(self, codes: IntArray, n_groups: int) -> None:
-        """Put the values that `make_table` lists into groups."""
+        """Put the values that `list_values_and_counts` lists into groups."""
         self.n_groups = n_groups
         self._number_groups = codes[: len(self.number_counts[0])]
         others = codes[len(self._number_groups) :].tolist()

@@ -86,7 +86,7 @@ def contract_checks(
     >>> contract_checks(brier_loss)[0][0]
     'check_value[2]'
     """
-    module_name, numbers = _find_checks_and_class_counts(thing)
+    module_name, numbers = _find_module_and_class_counts(thing)
     module = import_module(f"{__package__}._{module_name}")
     # The checks are the private functions of that module with this name.
     checks = {
@@ -108,7 +108,7 @@ def _run_check(check, thing, k, make_rows):
     check(thing, k, *make_rows(k))
 
 
-def _find_checks_and_class_counts(thing):
+def _find_module_and_class_counts(thing):
     """Return the name of the module of checks, and the numbers of classes to try."""
     if hasattr(thing, "spec"):
         return "metrics", (2, 4)

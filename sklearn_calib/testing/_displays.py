@@ -19,7 +19,7 @@ _HOSTILE_NAME = "_$x_1$ <b>&"
 
 
 @contextmanager
-def _open_pyplot():
+def _open_pyplot_and_close_figures():
     """Yield matplotlib.pyplot, and close the figures that are opened meanwhile."""
     plt = import_optional("matplotlib.pyplot", "plot")
     before = plt.get_fignums()
@@ -51,7 +51,7 @@ def _plot_display(display, axes):
     return display.plot(ax=axes[0] if len(axes) == 1 else axes)
 
 
-def _plot_without_pyplot(display):
+def _plot_on_unmanaged_axes(display):
     """Plot a display on axes that pyplot does not manage."""
     axes = _make_axes_without_pyplot(_count_panels(display))
     _plot_display(display, axes)
@@ -62,7 +62,7 @@ def _get_axes(display):
     return list(np.ravel(np.asarray(display.axes_, dtype=object)))
 
 
-def _iter_drawn_numbers(ax):
+def _iter_drawn_series(ax):
     """Iterate over the numbers of lines, dots, bars, steps and coloured cells on some axes."""
     for line in ax.get_lines():
         yield tuple(np.asarray(line.get_xydata(), dtype=float).T)
@@ -100,12 +100,12 @@ def _are_series_close(series, drawn):
     return True
 
 
-def _assert_axes_show_panels(axes, panels):
+def _assert_axes_show_panel_points(axes, panels):
     assert len(axes) == len(panels), (
         f"{len(axes)} axes for {len(panels)} panels of get_plotted_data()"
     )
     for number, (ax, panel) in enumerate(zip(axes, panels, strict=True)):
-        drawn = list(_iter_drawn_numbers(ax))
+        drawn = list(_iter_drawn_series(ax))
         for series in panel:
             series = [np.asarray(values, dtype=float) for values in series]
             if any(_are_series_close(series, numbers) for numbers in drawn):
@@ -145,12 +145,12 @@ def _get_display_inputs(display):
 
 def _check_inputs_untouched(display):
     before = digest(_get_display_inputs(display))
-    _plot_without_pyplot(display)
+    _plot_on_unmanaged_axes(display)
     changes = "plot changes what the constructor was given"
     assert digest(_get_display_inputs(display)) == before, changes
     try:
         # an array that was sorted earlier is seen, too
-        _plot_without_pyplot(_copy_with_changed_inputs(display, _make_read_only))
+        _plot_on_unmanaged_axes(_copy_with_changed_inputs(display, _make_read_only))
     except ValueError as error:
         raise AssertionError(changes) from error
 
@@ -200,12 +200,12 @@ def _check_attributes(display):
 
 
 def _check_shows_plotted_data(display):
-    axes = _plot_without_pyplot(display)
-    _assert_axes_show_panels(axes, display.get_plotted_data())
+    axes = _plot_on_unmanaged_axes(display)
+    _assert_axes_show_panel_points(axes, display.get_plotted_data())
 
 
 def _check_given_axes_only(display):
-    with _open_pyplot() as plt:
+    with _open_pyplot_and_close_figures() as plt:
         n = _count_panels(display)
         _, current = plt.subplots()
         *axes, neighbour = _make_axes_without_pyplot(n + 1)
@@ -221,7 +221,7 @@ def _check_given_axes_only(display):
 
 
 def _check_own_figure(display):
-    with _open_pyplot() as plt:
+    with _open_pyplot_and_close_figures() as plt:
         before = [plt.subplots()[0].number, *plt.get_fignums()]
         display.plot()
         opened = set(plt.get_fignums()) - set(before)
@@ -230,7 +230,7 @@ def _check_own_figure(display):
         assert plt.figure(opened.pop()) is display.figure_, (
             "figure_ is not the new figure"
         )
-        _assert_axes_show_panels(_get_axes(display), display.get_plotted_data())
+        _assert_axes_show_panel_points(_get_axes(display), display.get_plotted_data())
 
 
 def _check_draws_again(display):
@@ -243,7 +243,7 @@ def _check_draws_again(display):
     assert [len(ax.get_children()) for ax in first] == artists, (
         "draws on the earlier axes again"
     )
-    _assert_axes_show_panels(second, display.get_plotted_data())
+    _assert_axes_show_panel_points(second, display.get_plotted_data())
 
 
 def _check_axes_count(display):
@@ -260,7 +260,7 @@ def _check_axes_count(display):
 
 
 def _check_settings_untouched(display):
-    with _open_pyplot() as plt:
+    with _open_pyplot_and_close_figures() as plt:
         settings = dict(plt.rcParams)
         backend = plt.get_backend()
         figure = import_optional("matplotlib.figure", "plot").Figure
@@ -277,11 +277,13 @@ def _check_settings_untouched(display):
 
 def _check_names(display):
     """Check every text in the picture that is a name in the inputs, with a hostile name."""
-    figure = _plot_without_pyplot(display)[0].figure
+    figure = _plot_on_unmanaged_axes(display)[0].figure
     visible = set(_find_visible_texts(figure))
     for name in sorted(_collect_input_texts(display) & visible):
-        renamed = _copy_with_changed_inputs(display, partial(_rename_text, name=name))
-        figure = _plot_without_pyplot(renamed)[0].figure
+        renamed = _copy_with_changed_inputs(
+            display, partial(_replace_by_hostile_name, name=name)
+        )
+        figure = _plot_on_unmanaged_axes(renamed)[0].figure
         figure.canvas.draw()
         seen = _find_visible_texts(figure)
         # a word of the display itself that is an input by chance
@@ -321,7 +323,7 @@ def _collect_input_texts(display):
     return {leaf for leaf in leaves if isinstance(leaf, str) and leaf}
 
 
-def _rename_text(leaf, name):
+def _replace_by_hostile_name(leaf, name):
     return _HOSTILE_NAME if isinstance(leaf, str) and leaf == name else leaf
 
 

@@ -26,7 +26,7 @@ def _check_range(metric, k, proba, y):
     """Check that predictions of every kind stay in the declared range."""
     low, high = metric.spec.range
     values = []
-    for labels, rows in _iter_predictions(k, proba, y):
+    for labels, rows in _iter_labels_and_predictions(k, proba, y):
         for multiclass in [None, *metric.spec.multiclass]:
             options = (
                 {} if multiclass in (None, "canonical") else {"multiclass": multiclass}
@@ -44,7 +44,7 @@ def _check_range(metric, k, proba, y):
     assert min(sign * v for v in values) < best - 1e-3, "all predictions are perfect"
 
 
-def _iter_predictions(k, proba, y):
+def _iter_labels_and_predictions(k, proba, y):
     """Iterate over labels with wrong, undecided, overconfident and nearly certain predictions."""
     certain = np.eye(k)
     yield y, certain[(y + 1) % k]

@@ -266,7 +266,7 @@ def _check_inputs_untouched(recalibrator, k, proba, y):
 
 def _check_no_side_effects(recalibrator, k, *_):
     proba, y = make_overconfident(k, 5000)
-    random = _global_random_state()
+    random = _get_global_random_state()
     errors = np.geterr()
     filters = list(warnings.filters)
     fitted = clone(recalibrator)
@@ -274,12 +274,14 @@ def _check_no_side_effects(recalibrator, k, *_):
     with contextlib.redirect_stdout(output):
         fitted.fit(proba, y).predict_proba(proba)
     assert not output.getvalue(), "something was printed"
-    assert _global_random_state() == random, "numpy's global generator was drawn from"
+    assert _get_global_random_state() == random, (
+        "numpy's global generator was drawn from"
+    )
     assert np.geterr() == errors, "np.errstate changed"
     assert list(warnings.filters) == filters, "warnings filters changed"
 
 
-def _global_random_state():
+def _get_global_random_state():
     """Return key and position of numpy's global generator.
 
     Few draws move only the position.
@@ -354,7 +356,7 @@ def _check_constructor(recalibrator, k, *_):
 def _check_documented(recalibrator, k, *_):
     """Check that the docstring of the class describes each parameter and fitted attribute."""
     text = inspect.getdoc(type(recalibrator)) or ""
-    fitted = _fit_default(recalibrator, k)
+    fitted = _fit_to_default_rows(recalibrator, k)
     public = [name for name in vars(fitted) if name[0] != "_" and name.endswith("_")]
     inherited = {"feature_names_in_", "n_features_in_", "classes_", "one_vs_rest_"}
     for name in [
@@ -386,7 +388,7 @@ def _check_refit(recalibrator, k, *_):
 
 def _check_prediction_leaves_the_state(recalibrator, k, *_):
     """Check that predictions change nothing in the estimator, and can be repeated."""
-    fitted = _fit_default(recalibrator, k)
+    fitted = _fit_to_default_rows(recalibrator, k)
     before = pickle.dumps(fitted)
     proba = make_overconfident(k, random_state=14)[0]
     first = fitted.predict_proba(proba)
@@ -419,7 +421,7 @@ def _check_learns(recalibrator, k, *_):
 def _check_double_precision(recalibrator, k, *_):
     """Check that nothing inside is rounded to single precision."""
     proba = make_overconfident(k, 300)[0]
-    fitted = _fit_default(recalibrator, k)
+    fitted = _fit_to_default_rows(recalibrator, k)
     out = fitted.predict_proba(proba)
     inner = out[(out > 0) & (out < 1)]
     single = inner == inner.astype(np.float32)
@@ -511,5 +513,5 @@ def _find_largest_jump(fitted):
     return abs(np.diff(compute_curve(np.array([low, high])))[0])
 
 
-def _fit_default(recalibrator, k):
+def _fit_to_default_rows(recalibrator, k):
     return fit_quietly(recalibrator, *make_overconfident(k, 300, random_state=10))

@@ -38,14 +38,14 @@ def _find_adapter(estimator):
     return staging
 
 
-def _fit_learner(estimator, X, y):
+def _find_adapter_and_fit(estimator, X, y):
     staging = _find_adapter(estimator)
     model = staging.with_recording(clone(estimator))
     staging.fit(model, X, y)
     return staging, model
 
 
-def _compute_stage_scores(staging, model, X):
+def _compute_stage_scores_and_proba(staging, model, X):
     """Compute scores after each stage, and the learner's own probabilities."""
     k = len(model.classes_)
     scores = []
@@ -85,7 +85,7 @@ def _check_unit_and_number(estimator, k, X, y):
         isinstance(_find_adapter(estimator).unit, str) and _find_adapter(estimator).unit
     ), "no unit"
     most = _find_adapter(estimator).n_stages(clone(estimator))
-    staging, model = _fit_learner(estimator, X, y)
+    staging, model = _find_adapter_and_fit(estimator, X, y)
     n_stages = staging.n_stages(model)
     for number in (most, n_stages):
         assert isinstance(number, Integral), f"n_stages is {number!r}, no whole number"
@@ -95,7 +95,7 @@ def _check_unit_and_number(estimator, k, X, y):
     assert n_stages >= 3, (
         f"{n_stages} stages are too few to check; pass a learner with more"
     )
-    scores, staged_proba = _compute_stage_scores(staging, model, X)
+    scores, staged_proba = _compute_stage_scores_and_proba(staging, model, X)
     assert len(scores) == n_stages, (
         f"{len(scores)} arrays of scores for {n_stages} stages"
     )
@@ -106,23 +106,25 @@ def _check_unit_and_number(estimator, k, X, y):
         assert values.shape == (len(X), k), f"scores of shape {values.shape}"
 
 
-def _stage_first_rows(estimator, X, y):
-    """Fit the first rows, and compute `_compute_stage_scores` of all of them."""
-    staging, model = _fit_learner(estimator, X[:160], y[:160])
-    return staging, model, *_compute_stage_scores(staging, model, X)
+def _fit_first_rows_and_stage_all(estimator, X, y):
+    """Fit the first rows, and compute `_compute_stage_scores_and_proba` of all of them."""
+    staging, model = _find_adapter_and_fit(estimator, X[:160], y[:160])
+    return staging, model, *_compute_stage_scores_and_proba(staging, model, X)
 
 
 def _check_last_stage_is_the_model(estimator, k, X, y):
-    _, model, scores, staged_proba = _stage_first_rows(estimator, X, y)
+    _, model, scores, staged_proba = _fit_first_rows_and_stage_all(estimator, X, y)
     _assert_predicts(model, X, scores[-1], staged_proba[-1])
 
 
 def _check_stages_are_truncations(estimator, k, X, y):
-    staging, model, scores, staged_proba = _stage_first_rows(estimator, X, y)
+    staging, model, scores, staged_proba = _fit_first_rows_and_stage_all(
+        estimator, X, y
+    )
     for stage in _select_stages(len(scores)):
         short = staging.truncate_to_stage(model, stage)
         if find_staging(short) is not None:  # some (epochs) know their last stage only
-            again, _ = _compute_stage_scores(staging, short, X)
+            again, _ = _compute_stage_scores_and_proba(staging, short, X)
             assert len(again) == stage, (
                 f"truncated to {stage} stages, it has {len(again)}"
             )
@@ -135,15 +137,15 @@ def _check_stages_are_truncations(estimator, k, X, y):
 
 
 def _check_stages_differ(estimator, k, X, y):
-    _, _, scores, _ = _stage_first_rows(estimator, X, y)
+    _, _, scores, _ = _fit_first_rows_and_stage_all(estimator, X, y)
     assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
 
 
 def _check_fit_with_so_many_stages(estimator, k, X, y):
-    staging, model = _fit_learner(estimator, X, y)
-    _, twin = _fit_learner(estimator, X, y)
-    model_scores = _compute_stage_scores(staging, model, X)[0]
-    twin_scores = _compute_stage_scores(staging, twin, X)[0]
+    staging, model = _find_adapter_and_fit(estimator, X, y)
+    _, twin = _find_adapter_and_fit(estimator, X, y)
+    model_scores = _compute_stage_scores_and_proba(staging, model, X)[0]
+    twin_scores = _compute_stage_scores_and_proba(staging, twin, X)[0]
     repeatable = np.abs(model_scores[-1] - twin_scores[-1]).max() <= PROBA_TOLERANCE
     stage = (len(model_scores) + 1) // 2
     limited = clone(
@@ -152,17 +154,17 @@ def _check_fit_with_so_many_stages(estimator, k, X, y):
     staging.fit(limited, X, y)
     reached = staging.n_stages(limited)
     assert reached >= stage, f"limited to stage {stage}, the fit reached {reached}"
-    short = _compute_stage_scores(staging, limited, X)[0][stage - 1]
+    short = _compute_stage_scores_and_proba(staging, limited, X)[0][stage - 1]
     if repeatable:
         assert_same(short, model_scores[stage - 1])
 
 
 def _check_truncation_leaves_the_model_alone(estimator, k, X, y):
-    staging, model = _fit_learner(estimator, X, y)
+    staging, model = _find_adapter_and_fit(estimator, X, y)
     before = model.predict(X)
     params = repr(model.get_params())
     attributes = dict(vars(model))
-    scores, _ = _compute_stage_scores(staging, model, X)
+    scores, _ = _compute_stage_scores_and_proba(staging, model, X)
     for stage in reversed(_select_stages(len(scores))):
         short = staging.truncate_to_stage(model, stage)
         assert short is not model, "truncate returned the model itself"
@@ -170,7 +172,7 @@ def _check_truncation_leaves_the_model_alone(estimator, k, X, y):
     assert staging.n_stages(model) == len(scores), (
         "truncation shortened the fitted model"
     )
-    again, _ = _compute_stage_scores(staging, model, X)
+    again, _ = _compute_stage_scores_and_proba(staging, model, X)
     assert_same(np.stack(again), np.stack(scores), 0)
     assert np.array_equal(model.predict(X), before), (
         "truncation changed the predictions"
@@ -196,7 +198,7 @@ def _check_preparation_leaves_the_estimator_alone(estimator, k, *_):
 
 
 def _check_truncated_models_travel(estimator, k, X, y):
-    staging, model = _fit_learner(estimator, X, y)
+    staging, model = _find_adapter_and_fit(estimator, X, y)
     short = staging.truncate_to_stage(model, 2)
     assert np.array_equal(short.classes_, model.classes_), (
         "the truncated model has other classes"
@@ -208,9 +210,9 @@ def _check_truncated_models_travel(estimator, k, X, y):
 
 
 def _check_rows_alone(estimator, k, X, y):
-    staging, model = _fit_learner(estimator, X, y)
-    scores = _compute_stage_scores(staging, model, X)[0]
-    some = _compute_stage_scores(staging, model, X[:3])[0]
+    staging, model = _find_adapter_and_fit(estimator, X, y)
+    scores = _compute_stage_scores_and_proba(staging, model, X)[0]
+    some = _compute_stage_scores_and_proba(staging, model, X[:3])[0]
     for all_rows, some_rows in zip(scores, some, strict=True):
         assert_same(all_rows[:3], some_rows)
 
@@ -229,10 +231,12 @@ def _check_tables_and_pipelines(estimator, k, X, y):
             (estimator, pd.DataFrame(X, columns=names, index=range(len(X), 0, -1)))
         )
     for learner, features in shapes:
-        staging, model = _fit_learner(learner, features, y)
+        staging, model = _find_adapter_and_fit(learner, features, y)
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # names of columns that got lost
-            scores, staged_proba = _compute_stage_scores(staging, model, features)
+            scores, staged_proba = _compute_stage_scores_and_proba(
+                staging, model, features
+            )
         assert len(scores) == staging.n_stages(model)
         if _predict_model_proba(model, features) is not None:
             assert_same(staged_proba[-1], _predict_model_proba(model, features))

@@ -334,7 +334,7 @@ class GaussianLogisticModel:
         r = self.ratio
         nodes, density = make_normal_rule()
 
-        def compute_equations(log_unknowns):
+        def compute_fixed_point_update(log_unknowns):
             eta, gamma, tau = np.exp(log_unknowns)
             # The fixed-point equations of the limit (Mai, Liao and Couillet 2019), in
             # the logarithms of eta, gamma and tau so that these stay positive.
@@ -358,8 +358,10 @@ class GaussianLogisticModel:
             return np.log(new_unknowns), 2 * mean, norm
 
         start = np.log([0.4, 0.2, 0.2]) if start is None else start
-        solution = root(lambda u: compute_equations(u)[0] - u, start, tol=1e-14).x
-        new, inner, norm = compute_equations(solution)
+        solution = root(
+            lambda u: compute_fixed_point_update(u)[0] - u, start, tol=1e-14
+        ).x
+        new, inner, norm = compute_fixed_point_update(solution)
         residual = np.abs(new - solution).max()
         if not residual < _MAX_LOG_RESIDUAL:
             raise invalid_input(

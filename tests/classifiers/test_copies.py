@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.recalibrators import find_duplicate_groups
+from sklearn_calib.recalibrators import group_near_duplicates_and_warn
 
 SAID = "rows that are independent.*got {} different rows of X among {}.*groups"
 
@@ -82,7 +82,7 @@ def test_missing_values_of_pandas():
     table = pd.DataFrame(X[at]).add_prefix("x").astype("Float64")
     table.iloc[::7, 2] = pd.NA
     with pytest.warns(CalibrationWarning, match="different rows of X among"):
-        find_duplicate_groups(table, 5)
+        group_near_duplicates_and_warn(table, 5)
 
 
 def test_missing_numbers():
@@ -109,7 +109,7 @@ def test_the_folds_keep_copies_together(noise):
     X, of = X[order], of[order]
     y = (X[:, 0] + np.random.default_rng(2).normal(size=len(X)) > 0).astype(int)
     with pytest.warns(CalibrationWarning, match=SAID.format(80, 400)):
-        found = find_duplicate_groups(X, 5)
+        found = group_near_duplicates_and_warn(X, 5)
     assert np.array_equal(found[:, None] == found, of[:, None] == of)
     with pytest.warns(CalibrationWarning, match="folds keep them together"):
         model = CalibratedModel(LogisticRegression()).fit(X, y)
@@ -128,7 +128,7 @@ def test_many_labels():
     naive = GaussianNB()
     with pytest.warns(CalibrationWarning, match="folds keep them together"):
         model = CalibratedModel(MultiOutputClassifier(naive)).fit(X, Y)
-        of = find_duplicate_groups(X, 5)
+        of = group_near_duplicates_and_warn(X, 5)
     given = CalibratedModel(MultiOutputClassifier(naive)).fit(X, Y, groups=of)
     found, wanted = (np.array(m.predict_proba(X)) for m in (model, given))
     assert found == pytest.approx(wanted, abs=1e-12)
@@ -138,7 +138,7 @@ def test_many_labels():
 def test_too_few_groups_for_the_folds_are_told(n_groups, folds):
     X, _ = groups(n_groups, 40, 0.0)
     with pytest.warns(CalibrationWarning, match="Name what belongs together"):
-        assert find_duplicate_groups(X, folds) is None
+        assert group_near_duplicates_and_warn(X, folds) is None
 
 
 @pytest.mark.parametrize("features", [2, 5, 10, 30])
@@ -154,4 +154,4 @@ def test_independent_rows_are_no_copies(n_rows, features):
             n_rows, features, centers=n_rows // 50 + 1, random_state=seed
         )[0]
         for X in (rng.normal(size=(n_rows, features)), mixed, drift, clusters):
-            assert find_duplicate_groups(X, 5) is None
+            assert group_near_duplicates_and_warn(X, 5) is None

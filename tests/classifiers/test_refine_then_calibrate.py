@@ -36,7 +36,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
-from sklearn_calib.classifiers._search import iter_stage_scores
+from sklearn_calib.classifiers._search import iter_stage_scores_and_own_proba
 from sklearn_calib.decomposition import decompose_loss, refinement_error
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import BetaFamilyLoss
@@ -597,7 +597,10 @@ def test_a_fit_with_fewer_stages_keeps_its_last_one(wanted):
         for n, part in zip((3, 5), parts, strict=True)
     ]
     found = [
-        scores[:, 1] for scores, _ in iter_stage_scores(job, folds, Countdown(), wanted)
+        scores[:, 1]
+        for scores, _ in iter_stage_scores_and_own_proba(
+            job, folds, Countdown(), wanted
+        )
     ]
     stages = [np.repeat([min(stage, 3), stage], [2, 3]) for stage in sorted(wanted)]
     for one, stage in zip(found, stages, strict=True):

@@ -13,7 +13,7 @@ from sklearn_calib.decomposition import (
     e90_calibration_index,
     emax_calibration_index,
     integrated_calibration_index,
-    smooth_frequencies,
+    smooth_cell_frequencies,
 )
 from sklearn_calib.inference import calibration_test, confidence_interval
 from sklearn_calib.metrics import validate_predictions
@@ -45,7 +45,7 @@ def cells_of(score, y, mass=None):
 
 
 def test_golden_curve():
-    curve = smooth_frequencies(validate_predictions(Y, P).problems()[0])
+    curve = smooth_cell_frequencies(validate_predictions(Y, P).problems()[0])
     expected = [0.118136764048, 0.573777565857, 0.928660036052]
     assert curve[[0, 99, 199]] == pytest.approx(expected, abs=1e-11)
 
@@ -80,7 +80,7 @@ def test_the_curve_of_r():
     p = (i * 0.6180339887498949 % 1).round(2)
     y = (i * 0.7548776662466927 % 1 < p**1.3).astype(int)
     problem = validate_predictions(y, p).problems()[0]
-    curve = smooth_frequencies(problem)[problem.cell_indices]
+    curve = smooth_cell_frequencies(problem)[problem.cell_indices]
     expected = [
         0.0990715134015674,
         0.2553436934943207,
@@ -149,7 +149,7 @@ def test_pooling_and_interpolation_change_little(law, of_curve, monkeypatch):
     monkeypatch.setattr(_loess, "MAX_SCORE_CELLS", len(score))
     some = np.r_[:20, 20 : len(score) - 20 : 50, len(score) - 20 : len(score)]
     windows = _loess._find_windows(score, mass)
-    widths = _loess._find_window_widths(score, windows, some)
+    widths = _loess._find_window_half_widths(score, windows, some)
     rows = np.zeros((len(some), len(score)))
     _loess._fill_smoother_rows(score, mass, score[some], widths, rows)
     exact = np.clip(rows @ events, 0, 1)
@@ -248,7 +248,7 @@ def test_scores_near_zero(seed, least):
     with np.errstate(all="raise", under="ignore"):
         found = calibration_indices(y, p)
     low = p < 0.01
-    curve = smooth_frequencies(validate_predictions(y, p).problems()[0])
+    curve = smooth_cell_frequencies(validate_predictions(y, p).problems()[0])
     assert 0 <= found.e50 <= found.ici <= found.e90 <= found.emax <= 1
     assert curve[: low.sum()] == pytest.approx(0, abs=0.01)
 

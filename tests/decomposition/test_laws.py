@@ -11,7 +11,7 @@ from sklearn_calib.decomposition._intervals import (
     _compute_temperature_derivatives,
     _compute_variance_and_skewness,
     _invert_hall,
-    _solve_largest_root,
+    _solve_interval_end,
     compute_uncertainty_sampling_error,
     estimate_mean_sampling_error,
 )
@@ -114,7 +114,7 @@ def test_interval_at_the_degenerate_point():
 @pytest.mark.parametrize("slope", [0.0, 0.3])
 def test_the_farthest_value(x, slope):
     z2, curved = 2.0, 0.02
-    q = _solve_largest_root(x, z2, curved, slope)
+    q = _solve_interval_end(x, z2, curved, slope)
     assert (x - q) ** 2 == pytest.approx(z2 * (curved + slope * abs(q)), abs=1e-12)
     further = q + 1e-6
     assert (x - further) ** 2 > z2 * (curved + slope * abs(further))

@@ -6,7 +6,7 @@ import pytest
 from error_fields import raises_invalid_input
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib._kernels._picture_axes import LossPlane, place_labels
+from sklearn_calib._kernels._picture_axes import LossPlane, place_label_corners
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_difference
 from sklearn_calib.decomposition import decompose_loss
@@ -224,7 +224,8 @@ def test_labels_do_not_overlap():
     points = [(0.5, 0.5), (0.5, 0.5), (0.52, 0.5), (0.98, 0.98), (0.01, 0.02)]
     sizes = [(0.2, 0.05)] * 5
     boxes = [
-        (x, y, x + 0.2, y + 0.05) for x, y in place_labels(points, sizes, (0.01, 0.01))
+        (x, y, x + 0.2, y + 0.05)
+        for x, y in place_label_corners(points, sizes, (0.01, 0.01))
     ]
     for at, a in enumerate(boxes):
         assert min(a) >= 0 and max(a) <= 1

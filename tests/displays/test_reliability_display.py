@@ -95,7 +95,10 @@ def test_several_models_and_panels():
     }
     display = ReliabilityDisplay.from_predictions(y, models, multiclass="classwise")
     assert len(display.axes_) == 3 and len(display.histogram_axes_) == 3
-    assert [line.get_label() for line in lines(display.axes_[0])] == ["one", "two"]
+    assert [line.get_label() for line in lines(display.axes_[0])] == [
+        "one",
+        "two",
+    ]
     display.figure_.canvas.draw()
     five, y5 = make_overconfident(5, 400)
     assert (

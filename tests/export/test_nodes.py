@@ -21,7 +21,7 @@ from sklearn.base import clone
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._log_odds import (
     compute_rank_score,
-    find_smallest_rounded_beyond,
+    find_smallest_input_rounding_beyond,
     round_to_36_bits,
 )
 from sklearn_calib._simplex_array import convert_log_odds
@@ -163,7 +163,7 @@ def test_edges_tell_rounded_scores_apart():
     )
     bounds = np.concatenate([bounds, round_to_36_bits(bounds, 0), [0.0]])
     for inclusive in (True, False):
-        edges = find_smallest_rounded_beyond(bounds, inclusive=inclusive)
+        edges = find_smallest_input_rounding_beyond(bounds, inclusive=inclusive)
         compare = np.greater_equal if inclusive else np.greater
         assert compare(round_to_36_bits(edges, 0), bounds).all()
         below = np.nextafter(edges, -np.inf)

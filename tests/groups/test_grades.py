@@ -14,11 +14,11 @@ from scipy import stats
 
 from sklearn_calib._kernels import _grades
 from sklearn_calib._kernels._grades import (
-    compute_binomial_p,
-    compute_joint_p,
     compute_order_likelihood_ratio,
     compute_order_p,
-    compute_portfolio_p,
+    compute_smallest_p_chance,
+    compute_total_events_p,
+    compute_upper_binomial_p,
     fit_isotonic_rates,
 )
 from sklearn_calib.datasets import make_overconfident
@@ -75,7 +75,7 @@ def test_binomial_tail_of_many_rows_in_sixty_digits():
             )
         exact = float(1 - total)
     # scipy 1.10; newer ones 1e-15
-    assert abs(float(compute_binomial_p(k, n, p)) - exact) < 5e-12
+    assert abs(float(compute_upper_binomial_p(k, n, p)) - exact) < 5e-12
 
 
 def test_counts_are_rows_and_classes_may_be_swapped():
@@ -144,7 +144,7 @@ def test_the_joint_p_value_is_the_chance_of_one_as_small_where_events_are_few():
     tables = np.stack(np.meshgrid(*(np.arange(k + 1.0) for k in n), indexing="ij"), -1)
     tables = tables.reshape(-1, 3)
     mass = stats.binom.pmf(tables, n, rates).prod(axis=1)
-    p = np.array([compute_joint_p(k, n.astype(float), rates) for k in tables])
+    p = np.array([compute_smallest_p_chance(k, n.astype(float), rates) for k in tables])
     for value in np.unique(p.round(12)):
         assert mass[p <= value + 1e-11].sum() == pytest.approx(value, rel=1e-9)
 
@@ -213,7 +213,7 @@ def test_order_p_value_is_exact_where_all_tables_can_be_counted():
 
 def test_events_of_any_number_of_rows_are_dealt_out_by_their_law(monkeypatch):
     rows, rng = np.array([5, 30, 3]), np.random.default_rng(0)
-    monkeypatch.setattr(_grades, "_MAX_NUMPY_ROWS", 0)
+    monkeypatch.setattr(_grades, "_MAX_NUMPY_HYPERGEOMETRIC_ROWS", 0)
     drawn = _grades.draw_event_counts(rows, 12, 20_000, rng)
     assert (drawn.sum(axis=1) == 12).all()
     for column, n in zip(drawn.T, rows, strict=True):
@@ -483,12 +483,14 @@ def test_the_portfolio_finds_grades_that_are_all_a_little_too_low():
     for factor, least, most in ((1.0, 0.02, 0.05 + 3 * 0.0098), (1.15, 0.9, 1.0)):
         draws = rng.binomial(1000, factor * rates, (500, 7)).astype(float)
         rejected = np.mean(
-            [compute_portfolio_p(events, rows, rates) <= 0.05 for events in draws]
+            [compute_total_events_p(events, rows, rates) <= 0.05 for events in draws]
         )
         assert least <= rejected <= most, (factor, rejected)
     events = rng.binomial(1000, 1.15 * rates, (200, 7)).astype(float)
-    smallest = np.mean([compute_joint_p(k, rows, rates) <= 0.05 for k in events])
-    together = np.mean([compute_portfolio_p(k, rows, rates) <= 0.05 for k in events])
+    smallest = np.mean(
+        [compute_smallest_p_chance(k, rows, rates) <= 0.05 for k in events]
+    )
+    together = np.mean([compute_total_events_p(k, rows, rates) <= 0.05 for k in events])
     assert together > smallest + 0.1
 
 

@@ -18,7 +18,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedScores
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators._booster import (
-    BoosterOptions,
+    BoosterOptionsMixin,
     BoosterRows,
     BoostingRounds,
     _RoundTracker,
@@ -127,7 +127,7 @@ SETTINGS = {"n_trees": 30, "n_bins": 64}  # 3 steps of 10 trees
 def test_the_training_loss_never_rises(options):
     p, y, _, _ = draw(800)
     rows = rows_of(p, y)
-    settings = BoosterOptions(**SETTINGS, **options)
+    settings = BoosterOptionsMixin(**SETTINGS, **options)
     rounds = BoostingRounds(rows, settings.n_bins)
     track = _RoundTracker(rows, rounds.coding)
     losses = [sum_losses(track.margin, rows)]
@@ -580,7 +580,7 @@ def test_the_first_steps_are_what_was_fitted_first(case):
     for rounds, n_steps in ((long, 8), (short, 4)):
         track = _RoundTracker(rows, rounds.coding)
         for _ in range(n_steps):
-            rounds.grow_step(track, BoosterOptions(**SETTINGS), 20.0)
+            rounds.grow_step(track, BoosterOptionsMixin(**SETTINGS), 20.0)
     assert [len(one.trees) for one in long.rounds] == [3, 3, 2]
     assert [len(one.trees) for one in long.keep_first_steps(4).rounds] == [
         3,

@@ -13,7 +13,7 @@ from scipy.stats import beta, binom, t as student
 
 from sklearn_calib._kernels._prediction_powered_mean import (
     choose_power_tuning,
-    compute_fraction_intervals,
+    compute_plain_and_corrected_ends,
     limit_width,
 )
 from sklearn_calib.exceptions import CalibrationWarning
@@ -86,7 +86,7 @@ def test_shares_of_labels_against_binomial_tails():
         events, t = np.arange(n + 1), stdtrit(n - 1, 0.975)
         spread = events * (n - events) / n**3
         ends = [
-            compute_fraction_intervals(k / n, k / n, (v, v), float(n), 0.95, t)[0]
+            compute_plain_and_corrected_ends(k / n, k / n, (v, v), float(n), 0.95, t)[0]
             for k, v in zip(events.tolist(), spread.tolist(), strict=True)
         ]
         low, high = np.array(ends).T
@@ -94,7 +94,7 @@ def test_shares_of_labels_against_binomial_tails():
         assert chance[rate < low].sum() <= 0.025
         assert chance[rate > high].sum() <= 0.025
     k = 1.96**2 / t**2 * 100  # fewer rows by Student's law, here of 100 ones
-    found = compute_fraction_intervals(
+    found = compute_plain_and_corrected_ends(
         0.1, 0.1, (1e-3, 1e-3), 100.0, 2 * ndtr(1.96) - 1, t
     )[0]
     assert found[0] == pytest.approx(

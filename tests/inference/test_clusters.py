@@ -7,9 +7,9 @@ from scipy import linalg, stats
 from scipy.special import expit, logit
 
 from sklearn_calib._kernels._cluster_sums import (
-    average_clusters,
-    compute_jackknife,
-    estimate_degrees_of_freedom,
+    compute_cluster_mean_error_and_df,
+    compute_jackknife_errors_and_df,
+    estimate_df_and_variance_ratio,
 )
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import (
@@ -26,7 +26,7 @@ from sklearn_calib.inference import (
     validation_summary,
 )
 from sklearn_calib.inference._clusters import (
-    compute_loss_interval,
+    compute_clustered_loss_interval,
     compute_small_sample_inflation,
 )
 from sklearn_calib.metrics import (
@@ -169,7 +169,7 @@ def test_rare_events_leave_few_degrees_of_freedom():
     hit = np.zeros(40)
     hit[:2] = 1
     given = np.ones((40, 1)), np.full(40, logit(0.05)), hit, np.ones(40), np.arange(40)
-    errors, degrees = compute_jackknife(*given)
+    errors, degrees = compute_jackknife_errors_and_df(*given)
     assert degrees == pytest.approx(2 * 40 * 0.0475 / 0.81)
     assert errors == pytest.approx(np.sqrt(1 / 1.9), rel=0.03)
     given = (
@@ -179,7 +179,7 @@ def test_rare_events_leave_few_degrees_of_freedom():
         np.ones(40),
         np.arange(40),
     )
-    assert compute_jackknife(*given)[1] == pytest.approx(39)
+    assert compute_jackknife_errors_and_df(*given)[1] == pytest.approx(39)
 
 
 def scores(x, y, p, groups):
@@ -365,18 +365,22 @@ def test_the_interval_of_a_mean_against_the_definition():
     mean, error, degrees = left_out(values + 1, weight, groups)
     assert 1 < degrees < 2
     far = stats.t.ppf(0.95, degrees) * error / mean
-    found = compute_loss_interval(values, weight, groups, 0.9, (-1.0, 0.9))
+    found = compute_clustered_loss_interval(values, weight, groups, 0.9, (-1.0, 0.9))
     assert found == pytest.approx((mean * np.exp(-far) - 1, 0.9), rel=1e-12)
-    found = compute_loss_interval(values, weight, groups, 0.9, (-1.0, np.inf))[1]
+    found = compute_clustered_loss_interval(
+        values, weight, groups, 0.9, (-1.0, np.inf)
+    )[1]
     assert found == pytest.approx(mean * np.exp(far) - 1, rel=1e-12)
-    assert compute_loss_interval(np.zeros(5), weight, groups, 0.9, (0.0, 2.0)) == (
+    assert compute_clustered_loss_interval(
+        np.zeros(5), weight, groups, 0.9, (0.0, 2.0)
+    ) == (
         0.0,
         0.0,
     )
 
 
 def test_clusters_of_one_size_have_one_degree_less_than_clusters():
-    assert estimate_degrees_of_freedom(np.full(20, 3.0)) == pytest.approx(
+    assert estimate_df_and_variance_ratio(np.full(20, 3.0)) == pytest.approx(
         (19.0, 1.0), rel=1e-12
     )
     longer = compute_small_sample_inflation(
@@ -393,7 +397,9 @@ def test_means_of_clusters_of_unequal_sizes_cover():
     rng, held = np.random.default_rng(3), []
     for _ in range(4000):
         mass = np.ceil(np.exp(rng.normal(size=20)))
-        mean, error, degrees = average_clusters(rng.normal(size=20) * mass, mass)
+        mean, error, degrees = compute_cluster_mean_error_and_df(
+            rng.normal(size=20) * mass, mass
+        )
         held.append(abs(mean) <= stats.t.ppf(0.975, degrees) * error)
     assert 0.946 <= np.mean(held) <= 0.964
 

@@ -23,13 +23,13 @@ from sklearn_calib.inference._intervals import (
     _estimate_label_distribution,
     _InterpolatedTruths,
     _invert_test,
-    _keep_farther_half,
-    _make_simulation,
-    _shift_predictions,
+    _make_value_and_simulator,
+    _restrict_law_to_farther_half,
+    _shift_proba_towards_frequency,
 )
 from sklearn_calib.inference._measure_forms import (
-    DRAW_FUNCTION_BY_MEASURE,
-    evaluate_all_labels,
+    BATCH_EVALUATOR_BY_MEASURE,
+    evaluate_population_value,
 )
 from sklearn_calib.inference._resampling import pool_rows
 from sklearn_calib.metrics import (
@@ -49,8 +49,8 @@ def case_of(p, y, weight=None):
 def simulation(case, measure, n_resamples=50):
     """The observed value, and what a line is made of."""
     given = {"n_resamples": n_resamples, "random_state": 0, "n_jobs": None}
-    observed, simulate = _make_simulation(case, measure, {}, None, given)
-    return observed, (case, partial(evaluate_all_labels, measure), simulate)
+    observed, simulate = _make_value_and_simulator(case, measure, {}, None, given)
+    return observed, (case, partial(evaluate_population_value, measure), simulate)
 
 
 def line_of(case, law, measure=brier_loss, n_resamples=50):
@@ -125,11 +125,11 @@ def test_simulations_are_of_the_truth_and_made_once():
     line = _InterpolatedTruths(
         case, share_of_ones, lambda truth: simulate(law=truth), law
     )
-    assert line.simulated(0.0).mean() == pytest.approx(0.5, abs=0.02)
-    assert line.simulated(1.0).mean() == pytest.approx(0.9, abs=0.02)
-    assert line.simulated(0.5).mean() == pytest.approx(0.7, abs=0.02)
+    assert line.simulate_values(0.0).mean() == pytest.approx(0.5, abs=0.02)
+    assert line.simulate_values(1.0).mean() == pytest.approx(0.9, abs=0.02)
+    assert line.simulate_values(0.5).mean() == pytest.approx(0.7, abs=0.02)
     assert len(seen) == 90
-    line.simulated(1.0)
+    line.simulate_values(1.0)
     assert len(seen) == 90
 
 
@@ -142,7 +142,7 @@ def test_the_first_that_is_not_too_small(threshold):
         tried.append(t)
         return t
 
-    line.simulated = simulated
+    line.simulate_values = simulated
     found = line.find_smallest_strength(lambda t: t < threshold)
     assert found >= threshold, "never one that is too small"
     assert found - threshold <= 0.02 * max(1.0, found)
@@ -157,7 +157,7 @@ def test_the_largest_strength_tried():
         tried.append(t)
         return t
 
-    line.simulated = simulated
+    line.simulate_values = simulated
     assert line.find_smallest_strength(lambda t: True) == pytest.approx(64.0)
     assert max(tried) <= 64.0
 
@@ -167,32 +167,32 @@ def test_shifted_predictions(weight):
     """Moved towards what was seen, the largest column by the size asked for."""
     p, y = np.array([0.2, 0.4, 0.5, 0.3]), np.array([0, 1, 1, 0])
     case = case_of(p, y, weight)
-    moved = _shift_predictions(case, 0.07)
+    moved = _shift_proba_towards_frequency(case, 0.07)
     w = np.ones(4) if weight is None else np.array(weight)
     sign = np.sign(w @ (y - p))
     assert sign == 1
     np.testing.assert_allclose(moved[:, 1], p + 0.07, atol=1e-15)
     np.testing.assert_allclose(moved.sum(axis=1), 1, atol=1e-15)
     np.testing.assert_allclose(
-        _shift_predictions(case, 0.0)[:, 1], p + 1e-6, atol=1e-15
+        _shift_proba_towards_frequency(case, 0.0)[:, 1], p + 1e-6, atol=1e-15
     )
     never = case_of(p, np.zeros(4, dtype=int), weight)
     np.testing.assert_allclose(
-        _shift_predictions(never, 0.07)[:, 1], p - 0.07, atol=1e-15
+        _shift_proba_towards_frequency(never, 0.07)[:, 1], p - 0.07, atol=1e-15
     )
 
 
 def test_shifted_where_predictions_are_right_on_average():
     proba = np.tile([0.25, 0.25, 0.5], (4, 1))
     case = validate_predictions([0, 1, 2, 2], proba, None, [0, 1, 2])
-    moved = _shift_predictions(case, 0.3) - proba
+    moved = _shift_proba_towards_frequency(case, 0.3) - proba
     np.testing.assert_allclose(moved, np.tile([0.2, -0.1, -0.1], (4, 1)), atol=1e-15)
 
 
 def test_shifted_in_several_classes():
     proba = np.tile([0.2, 0.3, 0.5], (10, 1))
     case = validate_predictions([0] * 4 + [1] * 2 + [2] * 4, proba, None, [0, 1, 2])
-    moved = _shift_predictions(case, 0.1) - proba  # seen 0.4 0.2 0.4
+    moved = _shift_proba_towards_frequency(case, 0.1) - proba  # seen 0.4 0.2 0.4
     np.testing.assert_allclose(moved, np.tile([0.1, -0.05, -0.05], (10, 1)), atol=1e-14)
 
 
@@ -230,7 +230,10 @@ def test_ends_along_both_lines():
             partial(_InterpolatedTruths, *parts), case, law, estimate, 0.05, None
         )
     shift = line_of(
-        case, _shift_predictions(case, estimate), expected_calibration_error, 60
+        case,
+        _shift_proba_towards_frequency(case, estimate),
+        expected_calibration_error,
+        60,
     )
     alone = shift.compute_population_value(
         shift.find_smallest_strength(
@@ -316,7 +319,7 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     function = all_metrics()[measure]
     line = _InterpolatedTruths(
         case,
-        partial(evaluate_all_labels, function, **options),
+        partial(evaluate_population_value, function, **options),
         None,
         np.roll(p, 1, axis=1),
     )
@@ -355,12 +358,12 @@ def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(
     case = validate_predictions(np.arange(200) % 2, p)
     function = all_metrics()[measure]
     evaluate, law = (
-        partial(evaluate_all_labels, function, **options),
+        partial(evaluate_population_value, function, **options),
         np.full((200, 2), 0.5),
     )
     line = _InterpolatedTruths(case, evaluate, None, law)
     direct = _InterpolatedTruths(
-        case, partial(evaluate_all_labels, function, **given), None, law
+        case, partial(evaluate_population_value, function, **given), None, law
     )
     assert line.compute_population_value(1.0) == direct.compute_population_value(1.0)
     shares = np.clip(SCORES**2, 0.1, 0.9)
@@ -522,7 +525,7 @@ def test_progress_and_threads(soft, k):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_scores", [7, 400])
-@pytest.mark.parametrize("measure", sorted(DRAW_FUNCTION_BY_MEASURE))
+@pytest.mark.parametrize("measure", sorted(BATCH_EVALUATOR_BY_MEASURE))
 def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted):
     rng = np.random.default_rng(0)
     p = rng.choice(rng.random(n_scores) ** 2, 300)
@@ -532,7 +535,7 @@ def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted)
     events = pooled.with_label_probabilities(law).draw_event_weights(
         20, np.random.default_rng(1)
     )
-    found = DRAW_FUNCTION_BY_MEASURE[measure](pooled.score, pooled.mass, events)
+    found = BATCH_EVALUATOR_BY_MEASURE[measure](pooled.score, pooled.mass, events)
     for value, row in zip(found, events, strict=True):
         pairs = (
             np.repeat(pooled.score, 2),
@@ -579,7 +582,7 @@ def test_an_error_of_half_of_the_rows_lowers_the_lower_end(monkeypatch):
     y = (rng.random(2000) < expit(np.where(z > 0, 0.5 * z, z))).astype(int)
     found = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
     monkeypatch.setattr(
-        "sklearn_calib.inference._intervals._keep_farther_half",
+        "sklearn_calib.inference._intervals._restrict_law_to_farther_half",
         lambda case, law: law,
     )
     before = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
@@ -592,7 +595,7 @@ def test_a_one_sided_error_is_that_of_the_half_of_the_rows_that_are_farthest_off
     law = np.asarray(case.proba) + np.array(
         [[0.02, -0.02], [0.1, -0.1], [-0.2, 0.2], [0.0, 0.0]]
     )
-    moved = _keep_farther_half(case, law) - case.proba
+    moved = _restrict_law_to_farther_half(case, law) - case.proba
     assert moved[:, 1] == pytest.approx([0.0, -0.1, 0.2, 0.0])
 
 

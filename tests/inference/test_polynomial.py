@@ -9,8 +9,8 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib._kernels._polynomial_test import (
-    compute_statistic_survival,
-    find_statistic_quantile,
+    compute_degree_test_survival,
+    find_degree_test_quantile,
 )
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import cox_test, polynomial_test
@@ -32,15 +32,17 @@ def curved_set(n=500):
 
 def test_law_of_the_statistic():
     found = [
-        1 - compute_statistic_survival(t, 2, m - 1)
+        1 - compute_degree_test_survival(t, 2, m - 1)
         for m, t in ((1, 3), (2, 8), (2, 12), (3, 16))
     ]
     wanted = [0.7768698399, 0.6526149670, 0.9298634825, 0.8303312551]
     np.testing.assert_allclose(found, wanted, atol=1e-10, rtol=0)
-    assert find_statistic_quantile(0.95, 2, 1) == pytest.approx(12.7919131632, abs=1e-8)
-    assert find_statistic_quantile(0.95, 2, 2) == pytest.approx(19.3095985, abs=5e-7)
-    assert compute_statistic_survival(
-        find_statistic_quantile(0.95, 2, 2), 2, 2
+    assert find_degree_test_quantile(0.95, 2, 1) == pytest.approx(
+        12.7919131632, abs=1e-8
+    )
+    assert find_degree_test_quantile(0.95, 2, 2) == pytest.approx(19.3095985, abs=5e-7)
+    assert compute_degree_test_survival(
+        find_degree_test_quantile(0.95, 2, 2), 2, 2
     ) == pytest.approx(0.05, abs=1e-14)
 
 
@@ -78,11 +80,11 @@ def test_law_is_that_of_truncated_sums(freedom, raised):
     steps = stats.chi2.isf(0.05 * rng.random((raised, n)), 1)
     draws = rng.chisquare(freedom, n) + steps.sum(axis=0)
     for level in (0.1, 0.5, 0.95):
-        t = find_statistic_quantile(level, freedom, raised)
+        t = find_degree_test_quantile(level, freedom, raised)
         assert (draws < t).mean() == pytest.approx(level, abs=4 * np.sqrt(0.25 / n))
     t = np.array([raised * K - 0.1, raised * K, 700.0])
-    assert compute_statistic_survival(t, freedom, raised)[:2] == pytest.approx(1)
-    assert 0 < compute_statistic_survival(t, freedom, raised)[2] < 1e-140
+    assert compute_degree_test_survival(t, freedom, raised)[:2] == pytest.approx(1)
+    assert 0 < compute_degree_test_survival(t, freedom, raised)[2] < 1e-140
 
 
 @pytest.mark.slow
@@ -144,7 +146,7 @@ def test_belt_agrees_with_the_curve_and_the_covariance():
     assert curve.consistency_low is None and curve.weight.sum() == 500
     rows = np.vander(logit(curve.predicted), 3, increasing=True)
     half = np.sqrt(
-        find_statistic_quantile(0.95, 2, 1)
+        find_degree_test_quantile(0.95, 2, 1)
         * ((rows @ found.covariance) * rows).sum(axis=1)
     )
     np.testing.assert_allclose(logit(high) - rows @ found.coef, half)

@@ -36,7 +36,7 @@ def test_each_row_keeps_its_own_law(few):
     p = np.sort(np.concatenate([np.linspace(0.0, 0.9, 24), np.linspace(0.91, 1.0, 40)]))
     starts = np.array([0, 24])
     pooled = PooledRows(np.column_stack([1 - p, p]), p > 0.5, np.ones(64), starts)
-    pooled._rows.few = few
+    pooled._rows.has_few_rows_per_cell = few
     rng = np.random.default_rng(0)
     drawn = np.array(
         [pooled.simulate_labels(rng).weight.reshape(2, 2) for _ in range(4000)]

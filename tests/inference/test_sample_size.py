@@ -144,17 +144,17 @@ def test_rows_and_errors_are_inverse():
     share, z = np.full(100, 1 / 100), np.log(score / (1 - score))
     errors = DetectableErrors(score, share, z)
     for size in (0.01, 0.02, 0.05):
-        n = errors.count_rows(size)
-        critical = errors._draw_critical_value() / np.sqrt(n)
-        assert errors.find_smallest_detectable_error(share / n, critical)[
+        n = errors.count_rows_to_detect(size)
+        critical = errors._draw_scaled_critical_value() / np.sqrt(n)
+        assert errors.find_smallest_error_and_blindness(share / n, critical)[
             0
         ] == pytest.approx(size, rel=0.02)
     assert (
-        errors.count_rows(0.01)
-        > 3 * errors.count_rows(0.02)
-        > 9 * errors.count_rows(0.05)
+        errors.count_rows_to_detect(0.01)
+        > 3 * errors.count_rows_to_detect(0.02)
+        > 9 * errors.count_rows_to_detect(0.05)
     )
-    assert errors.count_rows(0.9) is None
+    assert errors.count_rows_to_detect(0.9) is None
 
 
 def test_the_verdict_says_the_same():

@@ -74,17 +74,17 @@ def test_clusters_of_drawn_labels_vary_as_those_of_the_rows():
     pull = weight * (y - p)
     effect = (np.bincount(groups, pull) ** 2).sum() / (pull**2).sum()
     total = np.array(
-        [sample.draw_labels_by_votes(rng).weight[1::2].sum() for _ in range(800)]
+        [sample.draw_dependent_labels(rng).weight[1::2].sum() for _ in range(800)]
     )
     assert effect > 1.5 and total.mean() == pytest.approx(weight @ p, rel=0.01)
     assert total.var() == pytest.approx(effect * (weight**2 @ (p * (1 - p))), rel=0.17)
-    drawn = sample.draw_labels_by_votes(rng).weight
+    drawn = sample.draw_dependent_labels(rng).weight
     assert (drawn >= 0).all() and drawn.sum() == pytest.approx(weight.sum())
     # against each other: not less than independent rows
     even = sample_of(
         np.tile([0, 1], 100), np.full(200, 0.5), np.repeat(np.arange(100), 2)
     )
-    total = np.array([even.draw_labels_by_votes(rng).weight[1] for _ in range(1000)])
+    total = np.array([even.draw_dependent_labels(rng).weight[1] for _ in range(1000)])
     assert total.var() == pytest.approx(50, rel=0.15)
 
 
@@ -96,7 +96,7 @@ def test_soft_labels_are_drawn_as_votes(together):
     share = (rng.random((100, 1, 5) if together else (300, 1, 5)) < 0.4).mean(axis=2)
     share = np.repeat(share.ravel(), 3 if together else 1)
     sample = sample_of(share, p, groups, soft_labels=True)
-    total = np.array([sample.draw_labels_by_votes(rng).weight[1] for _ in range(600)])
+    total = np.array([sample.draw_dependent_labels(rng).weight[1] for _ in range(600)])
     assert total.mean() == pytest.approx(120, rel=0.01)
     items = 100 if together else 300
     assert total.var() == pytest.approx(items * (300 / items) ** 2 * 0.24 / 5, rel=0.2)

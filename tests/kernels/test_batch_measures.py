@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from sklearn_calib._kernels._batch_measures import (
     MEASURE_METHODS,
-    SortedPredictions,
+    SortedModelPredictions,
     compute_batch_measures,
 )
 from sklearn_calib.decomposition import integrated_calibration_index
@@ -79,7 +79,7 @@ def test_a_straight_curve_is_reproduced():
     hit = np.tile([0.0, 1.0], 40)
     chance = 0.1 + 0.9 * proba[0] ** 2
     weight = np.where(hit == 1, chance, 1 - chance)
-    score, frequency = SortedPredictions(proba, hit).smooth_curves(weight)
+    score, frequency = SortedModelPredictions(proba, hit).smooth_curves(weight)
     np.testing.assert_allclose(frequency, 0.1 + 0.9 * score**2, atol=2e-3)
 
 

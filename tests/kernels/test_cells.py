@@ -8,15 +8,15 @@ from sklearn_calib._kernels._cells import (
     ALLOWED_BIT_SHIFTS,
     CUT_KEYS,
     IDENTITY_COLUMN,
-    compute_mean_scores,
+    compute_cell_mean_proba,
+    convert_keys_to_steps,
     count_dropped_bits,
-    decode_cells,
+    decode_cell_start_and_side,
     decode_float_keys,
     encode_cells,
     encode_float_keys,
-    find_cell_starts,
+    find_cell_start_keys,
     find_last_cell_keys,
-    round_to_steps,
 )
 
 GOLDEN_STEPS = {
@@ -51,7 +51,7 @@ def distances(n=20_000, seed=0):
 
 @run_every_case("t", GOLDEN_STEPS)
 def test_golden_steps(t):
-    assert round_to_steps(encode_float_keys([t]))[0] == GOLDEN_STEPS[t]
+    assert convert_keys_to_steps(encode_float_keys([t]))[0] == GOLDEN_STEPS[t]
 
 
 def test_keys_keep_the_order_and_all_bits():
@@ -61,7 +61,7 @@ def test_keys_keep_the_order_and_all_bits():
     )
     assert encode_float_keys([-0.0])[0] == 0
     normal = t[t > 1e-300]
-    steps = decode_float_keys(round_to_steps(encode_float_keys(normal)) << 16)
+    steps = decode_float_keys(convert_keys_to_steps(encode_float_keys(normal)) << 16)
     assert np.abs(steps / normal - 1).max() <= 2.0**-37
 
 
@@ -72,9 +72,9 @@ def test_cells_are_nested_and_stay_between_cuts():
         high = np.full(len(keys), side == 1)
         finer = keys
         for shift in ALLOWED_BIT_SHIFTS:
-            cells = find_cell_starts(keys, high, shift)
+            cells = find_cell_start_keys(keys, high, shift)
             # of cells of one less
-            assert np.array_equal(find_cell_starts(finer, high, shift), cells)
+            assert np.array_equal(find_cell_start_keys(finer, high, shift), cells)
             assert np.array_equal(
                 np.searchsorted(CUT_KEYS[side], cells, side="right"),
                 np.searchsorted(CUT_KEYS[side], keys, side="right"),
@@ -85,18 +85,18 @@ def test_cells_are_nested_and_stay_between_cuts():
 
 @pytest.mark.slow
 def test_compiled_cells_are_those_of_numpy():
-    from sklearn_calib._kernels._cells_compiled import identify_cells
+    from sklearn_calib._kernels._cells_compiled import identify_cells_and_offsets
 
     t = distances()
     for p in (t, 1 - t):
         high = p > 0.5
         keys = encode_float_keys(np.where(high, 1 - p, p))
         for shift in ALLOWED_BIT_SHIFTS:
-            ids, distance = identify_cells(p, np.zeros(0), shift)
-            cells = find_cell_starts(keys, high, shift)
+            ids, distance = identify_cells_and_offsets(p, np.zeros(0), shift)
+            cells = find_cell_start_keys(keys, high, shift)
             assert np.array_equal(ids, encode_cells(cells, high))
             assert np.array_equal(
-                distance, round_to_steps(keys) - round_to_steps(cells)
+                distance, convert_keys_to_steps(keys) - convert_keys_to_steps(cells)
             )
 
 
@@ -106,7 +106,7 @@ def test_mean_scores_stay_in_their_bins():
     p = np.unique(np.clip(np.r_[edges, np.nextafter(edges, 2), edges + 1e-7], 0, 1))
     for max_cells in (10_000, 130):
         table, _ = by_sorting(p, np.zeros(len(p)), max_cells)
-        mean = compute_mean_scores(table)
+        mean = compute_cell_mean_proba(table)
         assert np.array_equal(mean.sum(axis=1), np.ones(len(mean)))
         assert (np.diff(mean[:, 1]) >= 0).all()
         for n_bins in (2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60):
@@ -132,7 +132,7 @@ def test_mean_scores_stay_in_their_bins():
             only = by_sorting(edges, np.zeros(61), max_cells)[0]
             assert np.array_equal(
                 np.bincount(
-                    np.searchsorted(edges_of_bins, compute_mean_scores(only)[:, 1]),
+                    np.searchsorted(edges_of_bins, compute_cell_mean_proba(only)[:, 1]),
                     weights=only[:, 1],
                     minlength=n_bins + 1,
                 ),
@@ -146,7 +146,9 @@ def test_rows_lie_in_the_width_of_their_cell():
         table, shift = by_sorting(p, np.zeros(len(p)), max_cells)
         high = p > 0.5
         ids = encode_cells(
-            find_cell_starts(encode_float_keys(np.where(high, 1 - p, p)), high, shift),
+            find_cell_start_keys(
+                encode_float_keys(np.where(high, 1 - p, p)), high, shift
+            ),
             high,
         )
         order = np.argsort(ids.view(np.uint64), kind="stable")
@@ -154,7 +156,7 @@ def test_rows_lie_in_the_width_of_their_cell():
         t = np.where(high, 1 - p, p)[order]
         first = np.flatnonzero(np.append(True, np.diff(group) > 0))
         spread = np.maximum.reduceat(t, first) - np.minimum.reduceat(t, first)
-        start, side = decode_cells(table[:, IDENTITY_COLUMN])
+        start, side = decode_cell_start_and_side(table[:, IDENTITY_COLUMN])
         last = find_last_cell_keys(
             start, side, count_dropped_bits(table[:, IDENTITY_COLUMN], np.int64(shift))
         )
@@ -166,22 +168,22 @@ def test_rows_lie_in_the_width_of_their_cell():
 
 def test_the_complement_keeps_its_digits_and_the_score_its_own():
     """Which of p and 1 - p a key is made of: both are found again wherever that is possible."""
-    from sklearn_calib._kernels._cells_compiled import identify_cells
+    from sklearn_calib._kernels._cells_compiled import identify_cells_and_offsets
 
     p = np.array([0.8, 0.8, 0.8, 1.0, 1.0, 0.2, 0.5])
     q = np.array([0.2, 1 - 0.8, 0.2000000001, 1e-20, 0.0, 0.8, 0.5])
     t, high = _cells.split_distance_and_side(p, q)
     assert t.tolist() == [0.2, 1 - 0.8, 1 - 0.8, 1e-20, 0.0, 0.2, 0.5]
-    ids, _ = identify_cells(p, q, 0)
+    ids, _ = identify_cells_and_offsets(p, q, 0)
     assert np.array_equal(ids, encode_cells(encode_float_keys(t), high))
     near = np.arange(36, 60) / 60  # at a cut, by complements that round to it
     for rest in (1 - near, np.nextafter(1 - near, 0), np.arange(24, 0, -1) / 60):
         for shift in (16, 30, 52):
-            ids, _ = identify_cells(1 - rest, rest, shift)
+            ids, _ = identify_cells_and_offsets(1 - rest, rest, shift)
             table = np.zeros((len(ids), 4), dtype=np.int64)
             table[:, IDENTITY_COLUMN], table[:, 1] = ids, 1
             bins = [
                 np.searchsorted(np.arange(61) / 60, x)
-                for x in (1 - rest, compute_mean_scores(table)[:, 1])
+                for x in (1 - rest, compute_cell_mean_proba(table)[:, 1])
             ]
             assert np.array_equal(*bins)

@@ -10,12 +10,12 @@ from scipy.stats import norm as norm_law
 
 from sklearn_calib._kernels import _expected_link
 from sklearn_calib._kernels._expected_link import (
-    average_clipped_relu,
-    average_logistic,
+    average_clipped_relu_and_derivatives,
+    average_logistic_and_derivatives,
+    compute_both_label_proba,
     compute_label_log_proba_and_derivatives,
-    compute_label_proba,
-    log_average_logistic,
-    log_average_probit,
+    log_average_logistic_and_derivatives,
+    log_average_probit_and_derivatives,
     make_numerical_average,
 )
 
@@ -29,9 +29,9 @@ def average_probit(mu, tau):
 
 
 MEAN_FUNCTIONS = {
-    "logit": average_logistic,
+    "logit": average_logistic_and_derivatives,
     "probit": average_probit,
-    "clipped_relu": average_clipped_relu,
+    "clipped_relu": average_clipped_relu_and_derivatives,
 }
 LINK = {"logit": expit, "probit": ndtr, "clipped_relu": lambda t: np.clip(t, 0, 1)}
 
@@ -50,13 +50,13 @@ def by_quadrature(link, mu, tau, kinks=(0,)):
 @run_every_case(
     ("link", "mu", "tau", "value"),
     [
-        (average_logistic, 0.7, 0.5, 0.6597195347666581),
-        (average_logistic, 0.7, 2.6, 0.588514682985041),
-        (average_logistic, 3.3, 10, 0.627314274174529),
-        (average_logistic, -5, 30, 0.433935562829366),
-        (average_clipped_relu, 0.7, 2.6, 0.5304700776796742),
-        (average_clipped_relu, 1.2, 0.3, 0.9546662494302086),
-        (average_clipped_relu, 0.5, 1.5, 0.5),
+        (average_logistic_and_derivatives, 0.7, 0.5, 0.6597195347666581),
+        (average_logistic_and_derivatives, 0.7, 2.6, 0.588514682985041),
+        (average_logistic_and_derivatives, 3.3, 10, 0.627314274174529),
+        (average_logistic_and_derivatives, -5, 30, 0.433935562829366),
+        (average_clipped_relu_and_derivatives, 0.7, 2.6, 0.5304700776796742),
+        (average_clipped_relu_and_derivatives, 1.2, 0.3, 0.9546662494302086),
+        (average_clipped_relu_and_derivatives, 0.5, 1.5, 0.5),
         (average_probit, 0.5, 1.5, 0.6092443525006433),
     ],
 )
@@ -99,9 +99,9 @@ def test_without_noise_it_is_the_link():
 @pytest.mark.parametrize("tau", [0.0, 0.3, 2.9, 3.1, 50.0])
 def test_many_rows_are_interpolated(tau, monkeypatch):
     mu = np.linspace(-20, 20, 30_000)
-    table = average_logistic(mu, tau)
-    monkeypatch.setattr(_expected_link, "_MIN_TABLE_ROWS", 10**9)
-    direct = average_logistic(mu, tau)
+    table = average_logistic_and_derivatives(mu, tau)
+    monkeypatch.setattr(_expected_link, "_MIN_ROWS_TO_INTERPOLATE", 10**9)
+    direct = average_logistic_and_derivatives(mu, tau)
     for found, exact, tolerance in zip(table, direct, (1e-11, 5e-9, 5e-9), strict=True):
         assert_allclose(found, exact, atol=tolerance)
 
@@ -110,11 +110,13 @@ def test_any_link():
     mu = np.linspace(-3, 3, 7)
     assert_allclose(
         make_numerical_average(expit)(mu, 2.0)[0],
-        average_logistic(mu, 2.0)[0],
+        average_logistic_and_derivatives(mu, 2.0)[0],
         atol=1e-13,
     )
     kinked = make_numerical_average(lambda t: np.clip(t, 0, 1))
-    assert_allclose(kinked(mu, 2.0)[0], average_clipped_relu(mu, 2.0)[0], atol=1e-4)
+    assert_allclose(
+        kinked(mu, 2.0)[0], average_clipped_relu_and_derivatives(mu, 2.0)[0], atol=1e-4
+    )
 
 
 @run_every_case("mu", [-1.0, -5.0, -40.0, -90.0, -449.0, -451.0, -2000.0, -1e5, 20.0])
@@ -126,10 +128,15 @@ def test_logarithms_of_the_lower_tail(mu, tau):
         log_expit(mu + tau * z) - z**2 / 2 + np.log(1e-3 / np.sqrt(2 * np.pi))
     )
     assert_allclose(
-        log_average_logistic(np.array([mu]), tau)[0], exact, rtol=1e-7, atol=2e-7
+        log_average_logistic_and_derivatives(np.array([mu]), tau)[0],
+        exact,
+        rtol=1e-7,
+        atol=2e-7,
     )
     exact = log_ndtr(mu / np.hypot(1, tau))
-    assert_allclose(log_average_probit(np.array([mu]), tau)[0], exact, rtol=1e-11)
+    assert_allclose(
+        log_average_probit_and_derivatives(np.array([mu]), tau)[0], exact, rtol=1e-11
+    )
 
 
 @pytest.mark.parametrize("link", ["logit", "probit", "clipped_relu", expit], ids=str)
@@ -155,11 +162,11 @@ def test_log_likelihood_derivatives(link, tau):
 
 def test_both_ends_keep_their_digits():
     mu = np.array([-60.0, 60.0])
-    first, second = compute_label_proba("logit", mu, 0.0)
+    first, second = compute_both_label_proba("logit", mu, 0.0)
     assert_allclose(second, [np.exp(-60), 1.0], rtol=1e-12)
     assert_allclose(first, [1.0, np.exp(-60)], rtol=1e-12)
     for link in ("probit", "clipped_relu", expit):
-        first, second = compute_label_proba(link, np.linspace(-3, 4, 29), 0.7)
+        first, second = compute_both_label_proba(link, np.linspace(-3, 4, 29), 0.7)
         assert_allclose(first + second, 1, atol=1e-15)
         expected = MEAN_FUNCTIONS.get(link, make_numerical_average(expit))
         assert_allclose(second, expected(np.linspace(-3, 4, 29), 0.7)[0], atol=1e-14)

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from sklearn_calib._kernels import _level_sets_compiled
 from sklearn_calib._kernels._level_sets import (
     compute_levels,
-    find_cells,
-    group_rows,
+    convert_levels_to_proba,
+    find_row_cell_indices,
     project_to_simplex,
-    round_to_simplex,
+    sort_rows_into_level_runs,
 )
 from sklearn_calib._kernels._level_sets_compiled import draw_labels
 
@@ -25,7 +25,9 @@ def test_oracle(oracle):
                 == part["levels"]
             )
         assert_allclose(
-            round_to_simplex(part["levels"], part["lam"]), part["rho"], atol=1e-15
+            convert_levels_to_proba(part["levels"], part["lam"]),
+            part["rho"],
+            atol=1e-15,
         )
     for part in case["projection_cases"]:
         assert_allclose(project_to_simplex(part["z"]), part["pi"], atol=1e-15)
@@ -39,7 +41,7 @@ def test_the_member_of_a_level_set_lies_in_it(n_levels, k, seed):
     level = rng.multinomial(n_levels, rng.dirichlet(np.ones(k)))
     rest = min(rng.integers(0, k), level.max())  # at most k - 1 are missing
     level[level.argmax()] -= rest
-    v = round_to_simplex(level, n_levels)
+    v = convert_levels_to_proba(level, n_levels)
     assert_allclose(v.sum(), 1)
     assert compute_levels(v, n_levels).tolist() == level.tolist()
     assert compute_levels(v.astype(np.float32), n_levels).tolist() == level.tolist()
@@ -60,7 +62,7 @@ def test_grouping(dtype):
     rng = np.random.default_rng(0)
     table = rng.dirichlet(np.ones(3), 3000).astype(dtype)
     table[::7] = table[0]
-    order, starts = group_rows(table, 10)
+    order, starts = sort_rows_into_level_runs(table, 10)
     expected = np.unique(
         compute_levels(table.astype(float), 10), axis=0, return_inverse=True
     )[1].ravel()
@@ -80,10 +82,10 @@ def test_a_collision_of_hashes_starts_anew(monkeypatch):
         return keys % np.uint64(8) if len(calls) == 1 else keys
 
     monkeypatch.setattr(_level_sets_compiled, "hash_rows", colliding)
-    starts = group_rows(table, 20)[1]
+    starts = sort_rows_into_level_runs(table, 20)[1]
     assert len(calls) == 2
     monkeypatch.undo()
-    assert len(starts) == len(group_rows(table, 20)[1])
+    assert len(starts) == len(sort_rows_into_level_runs(table, 20)[1])
 
 
 @pytest.mark.slow
@@ -91,14 +93,14 @@ def test_finding_cells():
     table = np.random.default_rng(0).dirichlet(np.ones(3), 1000)
     every = np.unique(compute_levels(table, 8), axis=0)
     cells = every[::2]
-    found = find_cells(table, 8, cells)
+    found = find_row_cell_indices(table, 8, cells)
     for row, place in zip(compute_levels(table, 8).tolist(), found, strict=True):
         assert (
             (cells[place].tolist() == row)
             if place >= 0
             else (row not in cells.tolist())
         )
-    assert (find_cells(table, 8, cells[:0]) == -1).all()
+    assert (find_row_cell_indices(table, 8, cells[:0]) == -1).all()
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 7])

@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn_calib._kernels._newton import (
     minimise_by_newton,
     solve_bounded_step,
-    solve_newton_step,
+    solve_newton_step_and_decrement,
 )
 
 
@@ -27,7 +27,7 @@ def logistic(seed, ridge=0.1):
         p = expit(z)
         gradient = X.T @ (p - y) + ridge * theta
         hessian = (X.T * (p * (1 - p))) @ X + ridge * np.eye(4)
-        return solve_newton_step(hessian, gradient, lowest - theta)
+        return solve_newton_step_and_decrement(hessian, gradient, lowest - theta)
 
     return evaluate, direction
 
@@ -79,7 +79,7 @@ def test_steps_are_halved_and_no_bound_is_crossed():
             return float(x[0] - np.log(x[0])), None
 
     def of_barrier(x, _):
-        return solve_newton_step(np.diag(x**-2), 1 - 1 / x, -x)
+        return solve_newton_step_and_decrement(np.diag(x**-2), 1 - 1 / x, -x)
 
     end = minimise_by_newton(barrier, of_barrier, np.array([20.0]), 1e-20, 0.0)
     assert end.theta[0] == pytest.approx(1, abs=1e-12)
@@ -110,6 +110,6 @@ def test_the_nearest_step_is_that_of_scipy(seed):
         solve_bounded_step(root, pull, lowest), expected, atol=1e-9
     )
     gradient = -root.T @ pull
-    step, decrement = solve_newton_step(root.T @ root, gradient, lowest)
+    step, decrement = solve_newton_step_and_decrement(root.T @ root, gradient, lowest)
     np.testing.assert_allclose(step, expected, atol=1e-6)
     assert decrement == pytest.approx(-gradient @ step)

@@ -8,10 +8,10 @@ from scipy.special import expit
 from sklearn_calib._kernels._offset_trees import (
     L2_PER_CATEGORY,
     MAX_TREE_STEP_LOG_ODDS,
-    add_tree_values_to_offset,
     boost_trees,
+    sum_offset_and_tree_values,
 )
-from sklearn_calib._kernels._ridge_logistic_groups import fit_shrunken_lines
+from sklearn_calib._kernels._ridge_logistic_groups import fit_group_line_coefficients
 
 OPTIONS = {
     "n_trees": 1,
@@ -126,9 +126,9 @@ def test_trees_add_what_they_added_in_training(category):
         "unordered": [False, category, category],
     }
     trees, raised, _ = boost_trees(codes, y, w, margin, **options)
-    assert np.array_equal(add_tree_values_to_offset(trees, codes, margin), raised)
+    assert np.array_equal(sum_offset_and_tree_values(trees, codes, margin), raised)
     alone = [
-        add_tree_values_to_offset(trees, codes[i : i + 1], margin[i : i + 1])[0]
+        sum_offset_and_tree_values(trees, codes[i : i + 1], margin[i : i + 1])[0]
         for i in range(50)
     ]
     assert np.array_equal(alone, raised[:50])
@@ -155,11 +155,11 @@ def test_a_new_category_goes_where_most_rows_go():
     codes = codes[:, 2:]
     options = {**OPTIONS, "max_leaves": 2, "min_gain": 0.15, "unordered": [True]}
     trees, _, _ = boost_trees(codes, y, w, margin, **options)
-    added = add_tree_values_to_offset(trees, codes, np.zeros(2000))
+    added = sum_offset_and_tree_values(trees, codes, np.zeros(2000))
     first, second = set(added)
     heavier = first if w[added == first].sum() > w[added == second].sum() else second
     assert (
-        add_tree_values_to_offset(trees, np.array([[200]], np.uint8), np.zeros(1))[0]
+        sum_offset_and_tree_values(trees, np.array([[200]], np.uint8), np.zeros(1))[0]
         == heavier
     )
 
@@ -193,7 +193,7 @@ def test_trees_rise_along_a_column():
     falls = []
     for rising in (-1, 2):
         trees, _, _ = boost_trees(codes, y, w, margin, rising=rising, **options)
-        curve = add_tree_values_to_offset(trees, grid, np.zeros(len(grid))).reshape(
+        curve = sum_offset_and_tree_values(trees, grid, np.zeros(len(grid))).reshape(
             14, 30
         )
         falls.append(-np.diff(curve).min())
@@ -215,7 +215,7 @@ def test_lines_minimise_their_objective():
     y = (rng.random(400) < expit((group - 1) + 0.5 * z)).astype(float)
     w = rng.choice([0.5, 1.0, 3.0], 400)
     y[group == 2] = 1.0  # one class only
-    lines = fit_shrunken_lines(z, y, w, group, 4, (0.3, 0.8), 20.0, 2.0)
+    lines = fit_group_line_coefficients(z, y, w, group, 4, (0.3, 0.8), 20.0, 2.0)
     assert lines[3].tolist() == [0.3, 0.8]  # no rows
     for g in range(3):
         rows = group == g
@@ -233,7 +233,7 @@ def test_lines_minimise_their_objective():
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 36.0])
 def test_lines_end_where_the_classes_are_separated(scale):
     z = scale * np.linspace(-1, 1, 50)
-    line = fit_shrunken_lines(
+    line = fit_group_line_coefficients(
         z, (z > 0).astype(float), np.ones(50), np.zeros(50, int), 1, (0, 1), 1, scale
     )
     assert np.isfinite(line).all() and line[0, 1] > 0

@@ -10,8 +10,8 @@ from cases import run_every_case
 from sklearn_calib._kernels import _temperature
 from sklearn_calib._kernels._temperature import _compute_sums, fit_temperature
 from sklearn_calib._kernels._temperature_compiled import (
-    compute_negative_exp,
     compute_temperature_sums,
+    exponentiate_nonpositive,
 )
 
 
@@ -56,9 +56,9 @@ def test_float32(k):
 
 def test_exponential():
     x = np.r_[0.0, -np.geomspace(1e-300, 700, 2000)]
-    values = np.array([compute_negative_exp(v) for v in x])
+    values = np.array([exponentiate_nonpositive(v) for v in x])
     np.testing.assert_allclose(values, np.exp(x), rtol=2e-14)
-    assert 0 < compute_negative_exp(-1e300) < 1e-300
+    assert 0 < exponentiate_nonpositive(-1e300) < 1e-300
 
 
 @pytest.mark.parametrize(("n", "k"), [(30_000, 2), (20_000, 5), (2_000, 100)])

@@ -260,7 +260,7 @@ def test_the_map_of_a_mixture_is_that_of_its_candidates(k, options, kind):
     extreme = np.eye(k)[[0, 1, -1]]
     assert stack._predicts_by_map()
     for rows in (proba, others, others[:1], np.asarray(others), extreme):
-        raised = stack._check_predict(rows)
+        raised = stack._read_predict_input(rows)
         found = stack.predict_proba(rows)
         np.testing.assert_allclose(
             found, stack._predict_by_parts(raised), rtol=0, atol=1e-14
@@ -275,7 +275,7 @@ def test_parts_without_a_map_predict_by_themselves(combined):
     fitted = combined(LogisticRegression()).fit(proba, y)
     assert not fitted._predicts_by_map()
     found = fitted.predict_proba(proba)
-    raised = fitted._check_predict(proba)
+    raised = fitted._read_predict_input(proba)
     np.testing.assert_allclose(found, fitted._predict_by_parts(raised), atol=1e-14)
     with raises_invalid_input(
         TypeError, expected="a recalibrator of this package", value="LogisticRegression"
@@ -289,7 +289,7 @@ def test_parts_with_maps_are_one_map(combined, k):
     proba, y = scores(k, 300, "proba", 0)
     fitted = combined(SplineCalibration()).fit(proba, y)
     assert fitted._predicts_by_map()
-    raised = fitted._check_predict(proba)
+    raised = fitted._read_predict_input(proba)
     expected = fitted._predict_by_parts(raised)
     np.testing.assert_allclose(
         fitted.predict_proba(proba), expected, rtol=0, atol=1e-14
@@ -304,7 +304,7 @@ def test_another_fit_of_a_mixture_is_another_map():
     before = stack.predict_proba(rows)
     after = stack.fit(*scores(2, 300, "proba", 1)).predict_proba(rows)
     assert np.abs(after - before).max() > 1e-4
-    raised = stack._check_predict(rows)
+    raised = stack._read_predict_input(rows)
     np.testing.assert_allclose(after, stack._predict_by_parts(raised), atol=1e-14)
 
 

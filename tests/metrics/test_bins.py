@@ -10,8 +10,8 @@ from golden_sets import golden_set
 
 from sklearn_calib._kernels import _binning
 from sklearn_calib._kernels._binning import (
+    assign_values_to_monotonic_bins,
     compute_cube_root_bin_count,
-    find_max_monotonic_bins,
 )
 from sklearn_calib.displays import CalibratingFunctionDisplay, ReliabilityDisplay
 from sklearn_calib.inference import calibration_test
@@ -77,7 +77,7 @@ def test_sweep_is_that_of_the_definition(strategy, seed):
     values, place = np.unique(p, return_inverse=True)
     for unit in (1.0, 1 / 7):
         sums = np.bincount(place) * unit, np.bincount(place, y) * unit
-        found = find_max_monotonic_bins(values, *sums, strategy)[place]
+        found = assign_values_to_monotonic_bins(values, *sums, strategy)[place]
         assert found.tolist() == by_hand(p, y, strategy).tolist()
     error = calibration_error(y, p, n_bins="sweep", strategy=strategy, labels=[0, 1])
     gaps = np.bincount(found, y - p)

@@ -66,13 +66,14 @@ def test_cells_are_those_of_an_order(name):
     p, y = law(name)
     problem = BinaryProblem(p, y.astype(float), np.ones(N))
     score, place = np.unique(p, return_inverse=True)
-    assert problem._score_order.score_ordering is not None and "score_ordering" in vars(
-        problem._score_order
+    assert (
+        problem._problem_scores.order_starts_and_distinct_scores is not None
+        and "order_starts_and_distinct_scores" in vars(problem._problem_scores)
     )
     ordered = problem.cells
     fresh = BinaryProblem(p, y.astype(float), np.ones(N))
     pooled = fresh.cells
-    assert "score_ordering" not in vars(fresh._score_order)
+    assert "order_starts_and_distinct_scores" not in vars(fresh._problem_scores)
     for cells in (pooled, ordered):
         assert np.array_equal(cells.score, score)
         assert np.array_equal(cells.mass, np.bincount(place))

@@ -17,7 +17,7 @@ from sklearn_calib.metrics import (
     lp_calibration_error,
     lp_calibration_test,
 )
-from sklearn_calib.metrics._lp_calibration import _read_float32_proba
+from sklearn_calib.metrics._lp_calibration import _read_proba_without_copy
 
 
 def reference(y, P, p, n_levels):
@@ -131,13 +131,13 @@ def test_tables_are_taken_as_they_are():
         P.astype(np.float32),
         P[:, :2] / P[:, :2].sum(axis=1, keepdims=True),
     ):
-        assert _read_float32_proba(table) is table
+        assert _read_proba_without_copy(table) is table
     for other in (P.tolist(), P[:, 0], P[:, :1], P.astype(np.float16)):
-        found = _read_float32_proba(other)
+        found = _read_proba_without_copy(other)
         assert found.dtype == np.float64 and found.shape[1] in (2, 3)
         assert_allclose(found.sum(axis=1), 1, atol=1e-12)
     with raises_invalid_input(ValueError, value=".*dimensions"):
-        _read_float32_proba(P[None])
+        _read_proba_without_copy(P[None])
     assert lp_calibration_error([0, 1], [0.2, 0.7], n_levels=5000) > 0
 
 
@@ -148,9 +148,9 @@ def test_a_right_table_is_checked_in_blocks_alone(monkeypatch):
     )
     monkeypatch.setattr(_lp_calibration, "_BLOCK_ENTRIES", 21)  # 7 rows
     _, P = softmax_data(50, 3)
-    assert _read_float32_proba(P) is P and not checked
+    assert _read_proba_without_copy(P) is P and not checked
     P[49, 0] += 0.1
-    _read_float32_proba(P)
+    _read_proba_without_copy(P)
     assert checked == [1]
 
 

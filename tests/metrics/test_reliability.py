@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.isotonic import isotonic_regression
 
-from sklearn_calib._kernels._binning import bin_rows, sum_bins
+from sklearn_calib._kernels._binning import assign_rows_to_bins, sum_bins
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import CurveRows, reliability_curve, validate_predictions
 from sklearn_calib.summary import CalibrationSummary
@@ -108,7 +108,7 @@ def test_confidence_bands_hold_the_truth(strategy, weighted):
         if strategy == "isotonic":  # next to 0 and 1 its error is of another kind
             inner, truth = np.abs(curve.predicted - 0.5) < 0.4, curve.predicted**1.5
         else:
-            bins = bin_rows(p, weight, 5, strategy)
+            bins = assign_rows_to_bins(p, weight, 5, strategy)
             mass, total = sum_bins(bins, 5, weight, weight * truth)
             truth = total / mass
         low, high = curve.confidence_low, curve.confidence_high

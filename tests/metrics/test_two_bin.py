@@ -23,7 +23,7 @@ def by_thresholds(y, p, w):
     return value
 
 
-def evaluate_all_labels(truth, p):
+def evaluate_population_value(truth, p):
     """The expected value over the labels of all rows, by counting them all."""
     value = 0.0
     for y in product([0, 1], repeat=len(truth)):
@@ -62,7 +62,7 @@ def test_it_is_the_mean_over_thresholds(rows, digits):
 def test_the_truth_has_the_smallest_expected_value_of_all():
     rng = np.random.default_rng(0)
     truth = rng.beta(2, 2, 8)
-    honest = evaluate_all_labels(truth, truth)
+    honest = evaluate_population_value(truth, truth)
     assert honest == pytest.approx((truth * (1 - truth)).sum() / 64, abs=1e-14)
     lies = [
         truth.round(1),
@@ -72,7 +72,7 @@ def test_the_truth_has_the_smallest_expected_value_of_all():
     ]
     lies += [np.clip(truth + rng.normal(0, 0.05, 8), 0, 1), (truth > 0.5).astype(float)]
     for lie in lies:
-        worse = evaluate_all_labels(truth, lie) - honest
+        worse = evaluate_population_value(truth, lie) - honest
         # by how much: the error with the truth in the place of the labels
         assert (
             worse == pytest.approx(by_thresholds(truth, lie, np.ones(8)), abs=1e-14)

@@ -75,7 +75,7 @@ def share_outside(streams, looks, change=(0.5, 0.7), level=0.8):
             part = np.zeros(end - first, dtype=np.intp)
             counts = (
                 counts
-                + FINE_LOG_ODDS_GRID.count_rows(
+                + FINE_LOG_ODDS_GRID.sum_rows_by_part_and_cell(
                     logit(p[first:end]), y[first:end], part, 1
                 )[0]
             )
@@ -201,11 +201,12 @@ def test_score_test_of_the_slope_by_definition():
     expected = chdtrc(1, ((y - q) * z).sum() ** 2 / left)
     from sklearn_calib._kernels._log_odds_cells import (
         COARSE_LOG_ODDS_GRID,
-        find_smallest_repair,
+        fit_shift_and_line_with_tests,
     )
 
-    offset, line, pvalue_slope, pvalue_curvature = find_smallest_repair(
-        record.count_waiting_rows().get_cells_since_block(0), COARSE_LOG_ODDS_GRID
+    offset, line, pvalue_slope, pvalue_curvature = fit_shift_and_line_with_tests(
+        record.add_waiting_rows_to_counts().get_cells_since_block(0),
+        COARSE_LOG_ODDS_GRID,
     )
     assert_allclose(offset, [shift, 1.0], atol=1e-3)
     assert_allclose(pvalue_slope, expected, rtol=0.01)
@@ -389,7 +390,7 @@ def test_blocks_do_not_grow_with_the_rows():
     monitor = CalibrationMonitor(average_run_length=1e12)
     rng, rows = np.random.default_rng(3), 16_384
     monitor.update(*drawn(rows, rng))
-    blocks = monitor._records[0].count_waiting_rows().blocks
+    blocks = monitor._records[0].add_waiting_rows_to_counts().blocks
     assert len(blocks) <= 8 * (np.log2(rows / 32 / 8) + 1) + 1
     assert sum(block.rows for block in blocks) == rows
     assert [b.first for b in blocks[1:]] == [b.last + 1 for b in blocks[:-1]]

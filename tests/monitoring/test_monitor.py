@@ -11,7 +11,10 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, logsumexp
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._logistic_grid import COARSE_LINE_GRID, compute_log_ratios
+from sklearn_calib._kernels._logistic_grid import (
+    COARSE_LINE_GRID,
+    compute_line_gains_and_impossible,
+)
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.monitoring._result import StreamHistory
@@ -151,7 +154,7 @@ def test_alarms_are_those_of_the_recursion(bound):
     p = rng.uniform(0.05, 0.6, 700)
     y = rng.random(700) < p**0.5
     p[[31, 32, 255, 256, 600]], y[[31, 32, 255, 256, 600]] = 0.0, True
-    gain, certain = compute_log_ratios(
+    gain, certain = compute_line_gains_and_impossible(
         np.log(np.maximum([1 - p, p], 1e-300)).T, y, COARSE_LINE_GRID
     )
     certain |= p == 0

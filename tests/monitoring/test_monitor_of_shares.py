@@ -6,8 +6,8 @@ from error_fields import raises_invalid_input
 
 from sklearn_calib._kernels._logistic_grid import (
     COARSE_LINE_GRID,
-    compute_soft_log_ratios,
-    draw_label,
+    compute_soft_gains_and_impossible,
+    draw_label_indicators,
 )
 from sklearn_calib.monitoring import CalibrationMonitor
 
@@ -28,15 +28,15 @@ def test_shares_of_0_and_1_are_labels(multiclass):
     assert str(one) == str(other) and one.n_samples_ == other.n_samples_ == 700
     for own, theirs in zip(one._records, other._records, strict=True):
         assert (
-            own.count_waiting_rows().all_counts
-            == theirs.count_waiting_rows().all_counts
+            own.add_waiting_rows_to_counts().all_counts
+            == theirs.add_waiting_rows_to_counts().all_counts
         ).all()
 
 
 def test_shares_weigh_the_ratios_and_are_at_most_fair_bets():
     rng = np.random.default_rng(1)
     p, y = rng.random(50), rng.integers(0, 6, 50) / 5
-    gain, impossible = compute_soft_log_ratios(
+    gain, impossible = compute_soft_gains_and_impossible(
         np.log(np.column_stack([1 - p, p])), y, COARSE_LINE_GRID
     )
     assert not impossible.any()
@@ -72,8 +72,8 @@ def test_batches_and_single_rows_are_the_same():
     assert parts.log_e_value_ == pytest.approx(at_once.log_e_value_, rel=1e-12)
     for own, theirs in zip(parts._records, at_once._records, strict=True):
         assert (
-            own.count_waiting_rows().all_counts
-            == theirs.count_waiting_rows().all_counts
+            own.add_waiting_rows_to_counts().all_counts
+            == theirs.add_waiting_rows_to_counts().all_counts
         ).all()
     with raises_invalid_input(
         ValueError, expected=r".*soft labels in \[0, 1\]", value="3", row=1
@@ -86,10 +86,10 @@ def test_batches_and_single_rows_are_the_same():
 
 def test_drawn_labels_have_the_shares():
     share = np.tile([0.2, 0.5, 0.3], (20_000, 1))
-    hit = draw_label(share, np.arange(1, 20_001))
+    hit = draw_label_indicators(share, np.arange(1, 20_001))
     assert (hit.sum(axis=1) == 1).all()
     np.testing.assert_allclose(hit.mean(axis=0), [0.2, 0.5, 0.3], atol=0.015)
-    one = draw_label(share[:, :1], np.arange(1, 20_001))[:, 0]
+    one = draw_label_indicators(share[:, :1], np.arange(1, 20_001))[:, 0]
     assert (
         abs(one.mean() - 0.2) < 0.012
         and abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.03

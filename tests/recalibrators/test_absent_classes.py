@@ -99,7 +99,9 @@ def test_rows_of_absent_classes_are_worth_their_probability():
 
 
 def test_few_rows_stand_for_very_many_absent_classes(monkeypatch):
-    monkeypatch.setattr("sklearn_calib.recalibrators._base.MAX_COMPLETED_ENTRIES", 300)
+    monkeypatch.setattr(
+        "sklearn_calib.recalibrators._base.MAX_ABSENT_CLASS_ENTRIES", 300
+    )
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(5), 100)
     absent = np.array([2, 3, 4])

@@ -208,7 +208,7 @@ def test_intervals_end_where_the_crossings_say():
     y = (rng.random(60) < p).astype(int)
     wald = AdaptiveCalibration("interval").fit(p, y)._wald
     for point in (-2.0, -0.3, 0.0, 1.7):
-        roots = wald.compute_crossings(np.array([point]))
+        roots = wald.find_scores_with_interval_end(np.array([point]))
         gaps = [np.abs(end - point) for end in wald.compute_ends(roots)]
         assert len(roots) == 2
         found = np.min(gaps, axis=0)

@@ -14,9 +14,9 @@ from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._block_passes import (
     fit_vector_passes,
     run_vector_pass,
-    scale_inputs,
+    scale_logits_to_nonpositive,
 )
-from sklearn_calib._kernels._temperature_compiled import add_vector_gradient
+from sklearn_calib._kernels._temperature_compiled import add_vector_scaling_gradient
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
     TemperatureScaling,
@@ -443,8 +443,8 @@ def test_prediction_makes_only_its_result():
 
 
 def readable_sums(z, codes, weight, beta, coef, intercept, gradient, _):
-    """The readable form of `add_vector_gradient`."""
-    s, rows = scale_inputs(z, beta), np.arange(len(codes))
+    """The readable form of `add_vector_scaling_gradient`."""
+    s, rows = scale_logits_to_nonpositive(z, beta), np.arange(len(codes))
     u = s * coef + intercept
     u -= u.max(axis=1, keepdims=True)
     residual, true = np.exp(u), u[rows, codes]
@@ -462,7 +462,7 @@ def test_sums_of_vector_scaling(k, dtype):
     z[0, 0] = 3e5 if dtype == np.float64 else 100
     coef, intercept = np.linspace(-0.5, 2, k), np.linspace(3, -3, k)
     results = []
-    for function in (readable_sums, add_vector_gradient):
+    for function in (readable_sums, add_vector_scaling_gradient):
         gradient = np.zeros((2, k))
         loss = function(z, y, weight, 0.7, coef, intercept, gradient, np.empty((2, k)))
         results.append(np.r_[loss, gradient.ravel()])

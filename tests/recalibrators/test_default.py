@@ -10,7 +10,7 @@ from scipy.special import log_expit, logsumexp, softmax
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._logistic import (
     fit_slope_and_intercept,
-    fit_structured_two_classes,
+    fit_two_class_vector_scaling,
 )
 from sklearn_calib._kernels._softmax_regression import (
     fit_softmax_regression,
@@ -78,7 +78,7 @@ def test_structured_pair_is_vector_scaling():
     rng = np.random.default_rng(0)
     log = np.log(rng.dirichlet([1, 1], 400)).T
     y = (rng.random(400) < 0.2 + 0.6 * np.exp(log[1]) ** 3).astype(int)
-    pair = fit_structured_two_classes(log, y, np.ones(400), 0.01)
+    pair = fit_two_class_vector_scaling(log, y, np.ones(400), 0.01)
     other = fit_softmax_regression(
         log, y, np.ones(400), np.full(2, 0.01), 0.01, tol=1e-15
     )
@@ -87,7 +87,7 @@ def test_structured_pair_is_vector_scaling():
     # the best map is not monotone
     middle = (np.abs(np.exp(log[1]) - 0.5) < 0.3).astype(int)
     free = fit_softmax_regression(log, middle, np.ones(400), np.full(2, 1e-3), 1e-3)
-    kept = fit_structured_two_classes(log, middle, np.ones(400), 1e-3)
+    kept = fit_two_class_vector_scaling(log, middle, np.ones(400), 1e-3)
     assert (free.A < -1).any() and (kept.A >= -1).all()
 
 
@@ -231,8 +231,10 @@ def long_tails(n, k=2, seed=0):
 def test_a_long_tail_does_not_tilt_the_map_of_all_others(k, n):
     eta, y = long_tails(6000, k)
     proba = canonical_proba(eta, kind="logits")
-    first = _default._TwoStepMap()
-    first._fit(_default._log_scores(proba[:n]), y[:n], np.ones(n))
+    first = _default._TwoStepScaling()
+    first._fit_predict_scores(
+        _default._compute_log_proba_or_log_odds(proba[:n]), y[:n], np.ones(n)
+    )
     fitted = DefaultCalibration().fit(proba[:n], y[:n])
     alone = log_loss(first.map_(proba[1000:]), y[1000:])
     assert log_loss(fitted.predict_proba(proba[1000:]), y[1000:]) < 0.97 * alone

@@ -9,13 +9,13 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel
-from sklearn_calib._kernels._classical_tests import compute_rank_correlation
+from sklearn_calib._kernels._classical_tests import compute_spearman_and_z
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import all_recalibrators, get_recalibrator
 from sklearn_calib.recalibrators._harm_checks import (
-    HARM_SIGNIFICANCE_LEVEL,
-    negative_rank_correlation,
+    WARNING_SIGNIFICANCE_LEVEL,
+    find_negative_rank_correlation,
 )
 
 INCREASING = [
@@ -143,7 +143,7 @@ def test_against_scipy():
     rng = np.random.default_rng(0)
     score = np.round(rng.normal(size=80), 1)
     outcome = (rng.random(80) < 0.3).astype(int)
-    correlation, z = compute_rank_correlation(score, outcome, np.ones(80))
+    correlation, z = compute_spearman_and_z(score, outcome, np.ones(80))
     assert correlation == pytest.approx(stats.spearmanr(score, outcome).statistic)
     test = stats.mannwhitneyu(
         score[outcome == 1],
@@ -154,7 +154,7 @@ def test_against_scipy():
     assert 2 * stats.norm.sf(abs(z)) == pytest.approx(test.pvalue)
     grades = rng.integers(0, 5, 80)
     expected = np.corrcoef(stats.rankdata(score), grades)[0, 1]
-    assert compute_rank_correlation(score, grades, np.ones(80))[0] == pytest.approx(
+    assert compute_spearman_and_z(score, grades, np.ones(80))[0] == pytest.approx(
         expected
     )
 
@@ -163,19 +163,19 @@ def test_weights_of_the_statistic():
     rng = np.random.default_rng(0)
     score, outcome = np.round(rng.normal(size=50), 1), rng.integers(0, 2, 50)
     counts = rng.integers(1, 5, 50)
-    whole = compute_rank_correlation(score, outcome, counts.astype(float))
-    again = compute_rank_correlation(
+    whole = compute_spearman_and_z(score, outcome, counts.astype(float))
+    again = compute_spearman_and_z(
         np.repeat(score, counts), np.repeat(outcome, counts), np.ones(counts.sum())
     )
     assert whole[0] == pytest.approx(again[0]) and abs(whole[1]) <= abs(again[1])
     weight = rng.random(50)
-    found = compute_rank_correlation(score, outcome, weight)
+    found = compute_spearman_and_z(score, outcome, weight)
     for factor in (1e-200, 3.7, 1e200):
-        assert compute_rank_correlation(
-            score, outcome, factor * weight
-        ) == pytest.approx(found, rel=1e-9)
-    assert compute_rank_correlation(np.ones(5), np.arange(5), np.ones(5)) == (0.0, 0.0)
-    assert compute_rank_correlation(np.arange(5.0), np.ones(5), np.ones(5)) == (
+        assert compute_spearman_and_z(score, outcome, factor * weight) == pytest.approx(
+            found, rel=1e-9
+        )
+    assert compute_spearman_and_z(np.ones(5), np.arange(5), np.ones(5)) == (0.0, 0.0)
+    assert compute_spearman_and_z(np.arange(5.0), np.ones(5), np.ones(5)) == (
         0.0,
         0.0,
     )
@@ -200,10 +200,10 @@ def simulated(kind, repetitions):
                 if kind == "weights"
                 else rng.integers(1, 4, n) * 1.0
             )
-        statistics[i] = compute_rank_correlation(p, y, weight)[1]
+        statistics[i] = compute_spearman_and_z(p, y, weight)[1]
         if statistics[i] < -3.5:
             fired += (
-                negative_rank_correlation(np.column_stack([1 - p, p]), y, weight)
+                find_negative_rank_correlation(np.column_stack([1 - p, p]), y, weight)
                 is not None
             )
     return statistics, fired
@@ -224,10 +224,10 @@ def test_level_on_scores_that_say_nothing():
             bound = 0.05 + 3.5 / np.sqrt(level * repetitions)
             assert abs(found / level - 1) < bound, (kind, level)
         assert (
-            stats.poisson.sf(fired - 1, HARM_SIGNIFICANCE_LEVEL * repetitions) > 1e-4
+            stats.poisson.sf(fired - 1, WARNING_SIGNIFICANCE_LEVEL * repetitions) > 1e-4
         ), kind
         alarms += fired
-    expected = HARM_SIGNIFICANCE_LEVEL * repetitions * len(kinds)
+    expected = WARNING_SIGNIFICANCE_LEVEL * repetitions * len(kinds)
     assert stats.poisson.cdf(alarms, expected) > 1e-4  # not far too seldom
     assert stats.poisson.sf(alarms - 1, expected) > 1e-4
 
@@ -244,9 +244,11 @@ def test_level_of_many_rare_classes():
         proba = rng.dirichlet(np.full(k, 0.5), 300)
         pairs = (np.column_stack([1 - p, p]) for p in proba.T)
         fired += any(
-            negative_rank_correlation(pair, (y == c).astype(np.intp), np.ones(300), k)
+            find_negative_rank_correlation(
+                pair, (y == c).astype(np.intp), np.ones(300), k
+            )
             is not None
             for c, pair in enumerate(pairs)
         )
     assert method.capabilities.increasing
-    assert stats.poisson.sf(fired - 1, HARM_SIGNIFICANCE_LEVEL * fits) > 1e-3
+    assert stats.poisson.sf(fired - 1, WARNING_SIGNIFICANCE_LEVEL * fits) > 1e-3

@@ -108,7 +108,7 @@ def test_lines_minimise_the_penalised_loss(tau):
 def exact_leave_one_out(p, Y, tau):
     """The loss of each row by a fit without it."""
     z, losses = logit(p), []
-    s = LabelColumns(z, Y, np.ones_like(Y), np.ones_like(Y)).score_scale
+    s = LabelColumns(z, Y, np.ones_like(Y), np.ones_like(Y)).score_deviation
     for row in range(len(p)):
         rest = np.arange(len(p)) != row
         pooled = MultilabelCalibration(shrinkage=np.inf).fit(p[rest], Y[rest]).pooled_

@@ -15,7 +15,7 @@ from sklearn_calib import CalibratedModel
 from sklearn_calib._kernels._logistic_grid import (
     COARSE_LINE_GRID,
     FINE_LINE_GRID,
-    compute_pair_proba,
+    compute_proba_by_line,
     update_grid_weights,
 )
 from sklearn_calib.datasets import make_overconfident
@@ -46,11 +46,11 @@ def test_golden_values():
     for row in range(200):
         said.append(
             float(
-                compute_pair_proba(1.0, z[row : row + 1], COARSE_LINE_GRID)[0]
+                compute_proba_by_line(1.0, z[row : row + 1], COARSE_LINE_GRID)[0]
                 @ np.exp(log_weight)
             )
         )
-        likelihood = compute_pair_proba(
+        likelihood = compute_proba_by_line(
             2.0 * y[row] - 1, z[row : row + 1], COARSE_LINE_GRID
         )
         log_weight = update_grid_weights(
@@ -112,7 +112,7 @@ def test_regret_on_adversarial_sequences(rows):
         q = online.predict_proba([p])[0, 1] if known else None
         if q is None:
             q = float(
-                compute_pair_proba(1.0, np.array([z]), FINE_LINE_GRID)[0]
+                compute_proba_by_line(1.0, np.array([z]), FINE_LINE_GRID)[0]
                 @ np.exp(FINE_LINE_GRID.log_prior)
             )
         label = {"event": 1, "none": 0, "worst": int(q < 0.5), "best": int(q >= 0.5)}[
@@ -120,7 +120,7 @@ def test_regret_on_adversarial_sequences(rows):
         ]
         loss -= np.log(q if label else 1 - q)
         pairs -= np.log(
-            compute_pair_proba(2.0 * label - 1, np.array([z]), FINE_LINE_GRID)[0]
+            compute_proba_by_line(2.0 * label - 1, np.array([z]), FINE_LINE_GRID)[0]
         )
         online.partial_fit([p], [label], classes=[0, 1])
     assert loss <= (pairs - FINE_LINE_GRID.log_prior).min() + 1e-9

@@ -194,7 +194,7 @@ def test_groups_of_the_path_are_sums_without_subtraction():
     rng = np.random.default_rng(0)
     y = np.repeat([0.0, 1.0, 0.0, 1.0], 50)
     path = PenaltyPath(y, rng.random(200))
-    zeros, ones = path.sum_groups(np.array([0, 50, 100, 150]))
+    zeros, ones = path.sum_labels_by_group(np.array([0, 50, 100, 150]))
     assert zeros[[1, 3]].tolist() == [0, 0] and ones[[0, 2]].tolist() == [0, 0]
 
 

@@ -544,7 +544,7 @@ def test_with_two_classes_the_other_one_is_in_a_fixed_proportion(monkeypatch):
     for most in (2, 1):
         monkeypatch.setattr(_mixture_proportions, "MAX_NEWTON_CLASSES", most)
         results.append(
-            _mixture_proportions.compute_uncertainty(
+            _mixture_proportions.compute_proportion_se_and_interval(
                 ratio, weight, prior, source, np.inf, 0.9
             )
         )

@@ -46,7 +46,7 @@ def test_readers_see_the_old_map_until_the_new_one_is_whole(name, monkeypatch):
 def test_a_prediction_that_has_begun_ends_with_the_map_it_began_with(monkeypatch):
     model = all_recalibrators()["temperature"]().fit(*ROWS)
     old = model.predict_proba(ROWS[0])
-    check = type(model)._check_predict
+    check = type(model)._read_predict_input
 
     def refitted_meanwhile(self, X):
         proba = check(self, X)
@@ -54,7 +54,7 @@ def test_a_prediction_that_has_begun_ends_with_the_map_it_began_with(monkeypatch
         model.fit(*AGAIN)
         return proba
 
-    monkeypatch.setattr(type(model), "_check_predict", refitted_meanwhile)
+    monkeypatch.setattr(type(model), "_read_predict_input", refitted_meanwhile)
     assert np.array_equal(model.predict_proba(ROWS[0]), old)
 
 

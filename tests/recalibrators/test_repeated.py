@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedScores
 from sklearn_calib.recalibrators import StackedCalibration, cross_fitted_proba
-from sklearn_calib.recalibrators._harm_checks import has_repeated_rows
+from sklearn_calib.recalibrators._harm_checks import has_dependent_tied_rows
 from sklearn_calib.summary import CalibrationSummary
 
 RULE = "rows that are independent, to judge a fit"
@@ -51,12 +51,12 @@ def ties(rng, n):
 def test_ties_of_independent_rows_are_no_reason(n):
     rng = np.random.default_rng(n)
     for name, score, y in ties(rng, n):
-        assert not has_repeated_rows(np.column_stack([1 - score, score]), y), name
+        assert not has_dependent_tied_rows(np.column_stack([1 - score, score]), y), name
     for k in (3, 5):
         proba, y = labelled(rng, softmax(1.5 * rng.normal(size=(n, k)), axis=1))
         votes = rng.multinomial(10, proba) / 10
-        assert not has_repeated_rows(proba, y)
-        assert not has_repeated_rows(votes, y)
+        assert not has_dependent_tied_rows(proba, y)
+        assert not has_dependent_tied_rows(votes, y)
 
 
 @pytest.mark.slow
@@ -65,13 +65,15 @@ def test_false_alarms_are_rare():
     rng = np.random.default_rng(0)
     for _ in range(3000):
         for name, score, y in ties(rng, 600):
-            assert not has_repeated_rows(np.column_stack([1 - score, score]), y), name
+            assert not has_dependent_tied_rows(
+                np.column_stack([1 - score, score]), y
+            ), name
 
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_races_are_found(k):
     found = [
-        has_repeated_rows(*races(np.random.default_rng(seed), 150, 6, k))
+        has_dependent_tied_rows(*races(np.random.default_rng(seed), 150, 6, k))
         for seed in range(20)
     ]
     assert sum(found) >= 18
@@ -83,7 +85,11 @@ def test_the_order_of_rows_and_classes_does_not_matter():
         proba, y = races(rng, 150, rows, k)
         order, columns = rng.permutation(len(y)), np.arange(k)[::-1]
         moved = proba[order][:, columns], k - 1 - y[order]
-        assert has_repeated_rows(proba, y) == has_repeated_rows(*moved) == (rows == 6)
+        assert (
+            has_dependent_tied_rows(proba, y)
+            == has_dependent_tied_rows(*moved)
+            == (rows == 6)
+        )
 
 
 def test_auto_warns_and_groups_cure():

@@ -6,8 +6,8 @@ from numpy.polynomial import chebyshev
 
 from sklearn_calib._kernels._monotone_program import (
     compute_chebyshev_moments,
-    fit_polynomials,
-    fit_program,
+    fit_bounded_polynomials,
+    fit_polynomial_by_cvxpy,
 )
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
@@ -21,7 +21,7 @@ from sklearn_calib.recalibrators import (
 
 def fit_one(mean_t, mean_y, square, degree, l1=np.inf):
     """The polynomial of this degree with the least mean squared error."""
-    [[found]] = fit_polynomials([(mean_t, mean_y, square)], degree, [l1])
+    [[found]] = fit_bounded_polynomials([(mean_t, mean_y, square)], degree, [l1])
     return found
 
 
@@ -54,7 +54,7 @@ def test_equals_the_program_written_out(degree, bound):
     y = (rng.random(80) < (x > 0) * 0.6 + 0.2).astype(float)
     data = compute_chebyshev_moments(x, y, np.ones(80), degree)
     found = fit_one(*data, degree, bound)
-    expected = fit_program(*data, degree, bound, "CLARABEL")
+    expected = fit_polynomial_by_cvxpy(*data, degree, bound, "CLARABEL")
     assert found.loss == pytest.approx(expected.loss, abs=1e-6)
     assert found.gap <= 1e-8
     assert expected.gap <= 1e-5
@@ -91,7 +91,7 @@ def test_bounded_problems_are_certified():
             compute_chebyshev_moments(x[f::2], y[f::2], np.ones(100), degree)
             for f in (0, 1)
         ]
-        for fits in fit_polynomials(data, degree, bounds, 1e-8):
+        for fits in fit_bounded_polynomials(data, degree, bounds, 1e-8):
             assert max(fit.gap for fit in fits) <= 1e-6
             assert (np.diff([fit.loss for fit in fits]) <= 1e-7).all()
             for fit, bound in zip(fits, bounds, strict=True):

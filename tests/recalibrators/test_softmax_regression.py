@@ -213,10 +213,10 @@ def test_large_tables_take_the_hessian_of_some_rows(monkeypatch, heavy):
     given = z, codes, weight, np.full(5, 1e-6), 1e-6
     some = kernel.fit_softmax_regression(*given)
     looked_at = []
-    solver = kernel.make_diagonal_solver
+    solver = kernel.make_diagonal_model_solver
     monkeypatch.setattr(
         kernel,
-        "make_diagonal_solver",
+        "make_diagonal_model_solver",
         lambda *a: looked_at.append(a[0].shape[1]) or solver(*a),
     )
     assert kernel.fit_softmax_regression(*given).objective == some.objective
@@ -233,11 +233,11 @@ def test_a_hessian_without_a_factor_is_solved_by_least_squares(monkeypatch):
     proba = rng.dirichlet(np.ones(3), 50).T
     given = rng.normal(size=(3, 50)), rng.random(50), proba, np.full(3, 0.01), 0.01
     right = rng.normal(size=6)
-    expected = kernel.make_diagonal_solver(*given)(right)
+    expected = kernel.make_diagonal_model_solver(*given)(right)
 
     def refuse(matrix):
         raise np.linalg.LinAlgError
 
     monkeypatch.setattr(kernel, "cho_factor", refuse)
-    found = kernel.make_diagonal_solver(*given)(right)
+    found = kernel.make_diagonal_model_solver(*given)(right)
     np.testing.assert_allclose(found, expected, rtol=1e-8)

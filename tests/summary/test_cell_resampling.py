@@ -100,13 +100,13 @@ def test_moments_of_the_draws(scale, weighted):
     squares = np.array([(w**2).sum() for w in drawn]).reshape(counts.shape)
     p = np.linspace(0.05, 0.95, 20)
     sample = CellSample(np.column_stack([1 - p, p]), counts, weight, squares)
-    assert sample._rows_with_labels.few == (scale == 3)
+    assert sample._label_sampler.has_few_rows_per_cell == (scale == 3)
     draws = 4000
     found = np.array(
         [sample.draw_bootstrap_sample(rng).weight.reshape(20, 2) for _ in range(draws)]
     )
     variance = squares - (
-        weight**2 / counts.sum() if sample._rows_with_labels.few else 0.0
+        weight**2 / counts.sum() if sample._label_sampler.has_few_rows_per_cell else 0.0
     )
     error = np.sqrt(variance / draws)
     assert np.abs((found.mean(axis=0) - weight) / error).max() < 4.5

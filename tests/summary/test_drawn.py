@@ -12,7 +12,12 @@ from sklearn_calib._cli._drawn import compare_losses
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import TemperatureScaling
-from sklearn_calib.summary import DrawOptions, RowReservoir, get_sample_size, summarize
+from sklearn_calib.summary import (
+    DrawOptions,
+    RowReservoir,
+    get_max_sample_rows,
+    summarize,
+)
 
 K = 3
 P = [f"p{c}" for c in range(K)]
@@ -177,7 +182,11 @@ def test_logits():
     z = np.log(proba) + np.arange(500)[:, None]
     rows = dict(zip(P, z.T, strict=True)) | {"y": y}
     summary = summarize(
-        rows, label="y", prob=P, classes=range(K), _draw=DrawOptions(kind="logits")
+        rows,
+        label="y",
+        prob=P,
+        classes=range(K),
+        _draw=DrawOptions(score_kind="logits"),
     )
     found = summary.drawn.get_sample(kind="logits")
     assert found.scores.max() > 400 and found.is_complete
@@ -189,7 +198,7 @@ def test_logits():
         label="y",
         prob="z",
         classes=[False, True],
-        _draw=DrawOptions(kind="logits"),
+        _draw=DrawOptions(score_kind="logits"),
     )
     assert two.drawn.get_sample().scores.shape == (500, 1)
 
@@ -220,7 +229,9 @@ def test_folds_part_the_rows_and_keep_groups(table):
     assert np.array_equal(np.sum([left for _, left in folds], axis=0), sample.counts)
     held = sample.recalibrate_held_out("identity", folds)
     np.testing.assert_allclose(
-        held.predictions.proba, sample.predictions.proba[held.rows], rtol=1e-12
+        held.predictions.proba,
+        sample.predictions.proba[held.sample_indices],
+        rtol=1e-12,
     )
     groups = pd.factorize(sample.extras["g"])[0]
     for kept, left in sample.split_into_folds(5, groups):
@@ -244,7 +255,7 @@ def test_memory_does_not_grow_with_the_rows():
 
 
 def test_many_classes_take_fewer_rows():
-    sizes = [get_sample_size(k) for k in (2, 10, 1000)]
+    sizes = [get_max_sample_rows(k) for k in (2, 10, 1000)]
     assert sizes == [100_000, 50_000, 20_000]
 
 

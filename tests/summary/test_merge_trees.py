@@ -13,7 +13,7 @@ from sklearn_calib._kernels._exact_sums import (
 from sklearn_calib._kernels._exact_sums_compiled import (
     CHUNK_ROWS,
     fill_negative_logs,
-    sum_exactly,
+    sum_to_exact_integers,
 )
 from sklearn_calib.summary import CalibrationSummary, _summary
 
@@ -90,14 +90,14 @@ def test_sums_are_exact(exponents):
         rng.normal(size=(2, 9000)), rng.integers(*exponents, size=(2, 9000))
     )
     exact = [sum(map(Fraction, row)) for row in terms.tolist()]
-    found = sum_exactly(terms)
+    found = sum_to_exact_integers(terms)
     assert found == [number * 2**1074 for number in exact]
     assert convert_sums_to_floats(found).tolist() == [float(number) for number in exact]
 
 
 def test_sums_of_what_is_too_large():
     assert convert_sums_to_floats(
-        sum_exactly(np.array([[1e308, 1e308, 1.0]]))
+        sum_to_exact_integers(np.array([[1e308, 1e308, 1.0]]))
     ).tolist() == [np.inf]
     assert convert_sums_to_floats(
         convert_floats_to_sums([np.inf, 2.5, 0.0])

@@ -9,7 +9,7 @@ import pytest
 from sklearn_calib._files.tables import iter_table_blocks
 from sklearn_calib._kernels import _float_order
 from sklearn_calib.summary import CalibrationSummary, _pattern_cells, count_values
-from sklearn_calib.summary._pattern_cells import PatternTable
+from sklearn_calib.summary._pattern_cells import ScoreGroupTable
 
 
 def rows(n=2000, seed=0):
@@ -21,11 +21,11 @@ def rows(n=2000, seed=0):
 
 
 def cells_of(*parts, weighted):
-    made = PatternTable()
+    made = ScoreGroupTable()
     for part in parts:
         *given, weight = part
-        other = PatternTable()
-        other.add(*given, weight if weighted else None)
+        other = ScoreGroupTable()
+        other.add_rows(*given, weight if weighted else None)
         made.merge(other)
     return made
 
@@ -42,8 +42,8 @@ def test_sums_are_those_of_the_rows_whatever_their_order(weighted, most, monkeyp
     given = rows()
     pattern, p, _, y, w = given
     w = w if weighted else np.ones(len(p))
-    whole = PatternTable()
-    whole.add(*given[:4], w if weighted else None)
+    whole = ScoreGroupTable()
+    whole.add_rows(*given[:4], w if weighted else None)
     order = np.random.default_rng(1).permutation(len(p))
     parts = [taken(given, place) for place in np.array_split(order, 5)]
     found, merged = (
@@ -83,7 +83,7 @@ def test_a_summary_adds_what_it_was_given():
     w = w * (np.arange(len(p)) % 4 > 0)
     summary, cells = (
         CalibrationSummary(classes=["no", "yes"], pos_label="no"),
-        PatternTable(),
+        ScoreGroupTable(),
     )
     summary.update(np.array(["no", "yes"])[y], p, w)
     cells.add_block(pattern, y, p, w, summary._labels.positive)
@@ -95,7 +95,9 @@ def test_a_summary_adds_what_it_was_given():
 
 
 def values_in(data, name="a", **options):
-    values, counts = count_values(data, [name], **options)[name].make_table()
+    values, counts = count_values(data, [name], **options)[
+        name
+    ].list_values_and_counts()
     return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
 
@@ -112,7 +114,7 @@ def test_values_of_every_kind():
         pd.DataFrame({"a": pd.array([1, None, 1], "Int64")}),
         {"a": [1.0, np.nan, 1]},
     ):
-        table = count_values(frame, ["a"])["a"].make_table()
+        table = count_values(frame, ["a"])["a"].list_values_and_counts()
         assert np.isnan(table[0][-1]) and table[1].tolist() == [2, 1]
 
 

@@ -9,7 +9,7 @@ from sklearn_calib.datasets import make_high_dimensional
 from sklearn_calib.linear import approximate_leave_one_out
 from sklearn_calib.linear._angle import (
     compute_observables,
-    compute_quadratic_form,
+    compute_precision_quadratic_form,
     estimate_by_covariance,
 )
 from sklearn_calib.linear._fit import compute_fit_leverages, polish_fit, read_linear
@@ -38,7 +38,7 @@ def one(n, d):
         seen = compute_observables(fit.scores, psi, curvature, m, d, True)
         norm2 = fit.coef @ truth.covariance @ fit.coef
         return estimate_by_covariance(
-            seen, compute_quadratic_form(X, psi, truth.covariance), norm2
+            seen, compute_precision_quadratic_form(X, psi, truth.covariance), norm2
         )
 
     leverage = runner.seconds(lambda: compute_fit_leverages(fit), times)

@@ -44,9 +44,9 @@ def draw(family, n, k, seed):
 
 def true_error(predicted, truth, p, n_levels):
     """The error of the population, with true probabilities in place of labels."""
-    from sklearn_calib._kernels._level_sets import group_rows
+    from sklearn_calib._kernels._level_sets import sort_rows_into_level_runs
 
-    order, starts = group_rows(predicted, n_levels)
+    order, starts = sort_rows_into_level_runs(predicted, n_levels)
     total, largest = 0.0, 0.0
     for part in np.array_split(np.arange(len(starts)), max(1, len(order) // 20_000)):
         if not len(part):

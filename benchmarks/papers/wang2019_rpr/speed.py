@@ -7,8 +7,8 @@ import setting
 
 from sklearn_calib._kernels._monotone_program import (
     compute_chebyshev_moments,
-    fit_polynomials,
-    fit_program,
+    fit_bounded_polynomials,
+    fit_polynomial_by_cvxpy,
 )
 from sklearn_calib._kernels._trend_filter import find_largest_penalty, fit_trend_filter
 from sklearn_calib.recalibrators import (
@@ -27,7 +27,7 @@ def data(n):
 
 def fit_one(mean_t, mean_y, square, degree):
     """The polynomial of this degree with the least mean squared error."""
-    [[found]] = fit_polynomials([(mean_t, mean_y, square)], degree, [np.inf])
+    [[found]] = fit_bounded_polynomials([(mean_t, mean_y, square)], degree, [np.inf])
     return found
 
 
@@ -47,7 +47,7 @@ def one_size(n):
     row["fit k=16"] = setting.runner.seconds(partial(estimator.fit, p, y), few)
     if n <= 38400:
         program = partial(
-            fit_program,
+            fit_polynomial_by_cvxpy,
             *compute_chebyshev_moments(x, y, one, 16),
             16,
             np.inf,
@@ -73,7 +73,7 @@ def bars():
                 compute_chebyshev_moments(x[f::2], y[f::2], np.ones(100), degree)
                 for f in (0, 1)
             ]
-            fit_polynomials(parts, degree, bounds, 1e-8)
+            fit_bounded_polynomials(parts, degree, bounds, 1e-8)
 
     points = np.sort(rng.random(63_301))
     labels = (rng.random(63_301) < points).astype(float)
