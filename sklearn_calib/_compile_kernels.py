@@ -56,11 +56,7 @@ def compile_kernels() -> None:
                 VectorScaling().fit_blocks([(proba, y)], kind="proba")
                 VectorScaling().fit_blocks([(proba, y)])
             # Each of these sizes uses a pass of its own over the rows.
-            for n_classes, n_rows in (
-                (2, 50_000),
-                (4, 25_000),
-                (40, 2500),
-            ):
+            for n_classes, n_rows in ((2, 50_000), (4, 25_000), (40, 2500)):
                 proba, y = make_overconfident(n_classes, n_rows)
                 TemperatureScaling().fit(proba.astype(dtype), y)
         proba, y = make_overconfident(2, 300)

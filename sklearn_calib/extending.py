@@ -5,11 +5,7 @@ sub-packages list, and nothing else. They keep their meaning between minor relea
 public names do.
 """
 
-from ._validation import (
-    check_same_length,
-    read_labels,
-    read_proba,
-)
+from ._validation import check_same_length, read_labels, read_proba
 from .displays import Display
 from .exceptions import invalid_input
 from .maps import (

@@ -202,7 +202,7 @@ def test_booleans_below_a_block_of_numbers_are_rejected(tmp_path):
         for block in iter_table_blocks(
             str(path), lambda names: names, size=304, as_text=["y"]
         ):
-            read_label_values(block, "y", names=False)
+            read_label_values(block, "y", keep_text=False)
 
 
 def test_rows_of_a_file_in_several_blocks_are_counted_from_its_first(tmp_path):

@@ -68,11 +68,7 @@ def add_command(commands: Any) -> None:
         "followed by .gz, .bz2 or .xz; - is the standard output (JSON lines if "
         "the input is JSON lines, else csv)",
     )
-    parser.set_defaults(
-        run=run_apply,
-        words=KEEP_MISSING_HINTS,
-        no_page=True,
-    )
+    parser.set_defaults(run=run_apply, words=KEEP_MISSING_HINTS, no_page=True)
 
 
 def run_apply(options: Request) -> int:

@@ -20,11 +20,7 @@ from ._prediction_batches import (
 )
 from ._remote import local_files
 from ._request import Request, check_column_roles_differ, parse_columns
-from ._result import (
-    collect_report_settings,
-    judge_conditions,
-    parse_conditions,
-)
+from ._result import collect_report_settings, judge_conditions, parse_conditions
 from ._tables import TableReader, read_score_column
 
 # Larger tables are not read as a whole.

@@ -1,7 +1,7 @@
 """The command ``compare``: two models on the same rows."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from ._prediction_batches import join_batches
 from ._remote import local_files
 from ._request import Request
 from ._tables import print_identifier_note
-
-if TYPE_CHECKING:
-    pass
 
 EXAMPLES = (
     "sklearn-calib compare old.csv new.csv --label outcome --prob p",

@@ -239,13 +239,7 @@ def _fit_to_drawn_rows(summary: Any, options: Request) -> int:
             folds = sample.split_into_folds(_N_FOLDS, groups)
             held = sample.recalibrate_held_out(options.recalibrator, folds, groups)
         loss = summary.totals.log_loss / summary.weight
-        return compare_losses(
-            sample,
-            held,
-            loss,
-            _GAIN_CONFIDENCE_LEVEL,
-            groups,
-        )
+        return compare_losses(sample, held, loss, _GAIN_CONFIDENCE_LEVEL, groups)
 
     def learn_map():
         return fit_recalibrator(
@@ -290,13 +284,7 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
     counts = coarse.samples()[0].counts.sum(axis=0)
     cross_validate = partial(_cross_validate_cells, options.recalibrator, summary)
     learned = partial(coarse.fit, options.recalibrator)
-    return _judge_and_write(
-        description,
-        counts,
-        cross_validate,
-        learned,
-        options,
-    )
+    return _judge_and_write(description, counts, cross_validate, learned, options)
 
 
 def _judge_and_write(description, counts, measure_gain, fit_map, options, groups=None):

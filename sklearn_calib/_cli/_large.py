@@ -338,13 +338,7 @@ def draw_soft_label_items(
     )
     drawn = summary.drawn.get_sample(summary.classes)
     rows = expand_counted_soft_label_rows(drawn, columns, options)
-    check_column_order(
-        rows.labels,
-        rows.scores,
-        rows.classes,
-        len(rows.names),
-        options,
-    )
+    check_column_order(rows.labels, rows.scores, rows.classes, len(rows.names), options)
     return rows, summary.n_samples
 
 

@@ -22,12 +22,7 @@ from ._classes import check_column_order
 from ._console import Output, print_note
 from ._messages import EXIT_FINDING, EXIT_SUCCESS, MISSING_LABEL_HINTS, invalid_option
 from ._options import make_number_parser, parse_fraction
-from ._outputs import (
-    check_writable,
-    is_device_or_pipe,
-    unwritable_output,
-    write_text,
-)
+from ._outputs import check_writable, is_device_or_pipe, unwritable_output, write_text
 from ._prediction_batches import (
     MixedTimesError,
     PredictionBatches,

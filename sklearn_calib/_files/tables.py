@@ -305,14 +305,7 @@ def _iter_kind_blocks(
 ):
     """Yield the blocks of a file of a kind; the arguments are those of `iter_table_blocks`."""
     if kind == "csv":
-        yield from _iter_csv_blocks(
-            stream,
-            file,
-            pick,
-            form,
-            size,
-            as_text,
-        )
+        yield from _iter_csv_blocks(stream, file, pick, form, size, as_text)
         return
     skip_rows = form.get("skip_rows") or 0
     if kind == "workbook" and not keep:
@@ -322,14 +315,7 @@ def _iter_kind_blocks(
         # numbers that are text may be written in any form
         decimal = "." if kind == "workbook" else form.get("decimal")
         source = _open_typed_source(kind, stream, file, skip_rows)
-        for block in _iter_arrow_blocks(
-            source,
-            file,
-            pick,
-            row_groups,
-            nullable,
-            keep,
-        ):
+        for block in _iter_arrow_blocks(source, file, pick, row_groups, nullable, keep):
             yield block._replace(decimal=decimal)
         return
     if skip_rows:
@@ -347,14 +333,7 @@ def _iter_kind_blocks(
         form.get("encoding"),
         size,
     ):
-        yield TableBlock(
-            frame,
-            file,
-            ".",
-            first,
-            read_fraction=share,
-            original=text,
-        )
+        yield TableBlock(frame, file, ".", first, read_fraction=share, original=text)
         first += len(frame)
 
 
@@ -367,13 +346,7 @@ def _iter_arrow_blocks(source, file, pick, row_groups, nullable, keep):
     reject_list_columns(needed, schema, file)
     for group, first in _find_row_groups(source, row_groups):
         read = None if keep else needed
-        for batch, share in iter_batches(
-            source,
-            _BATCH_ROWS,
-            read,
-            group,
-            first,
-        ):
+        for batch, share in iter_batches(source, _BATCH_ROWS, read, group, first):
             table = flatten_records(pa.Table.from_batches([batch])).select(needed)
             frame = convert_arrow_to_pandas(table, nullable=nullable)
             yield TableBlock(
@@ -413,27 +386,14 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
     sep, header = detect_separator(text, pick, form.get("sep"), given_header)
     needed = pick(header)
     cells = [re.split(r"[,;\t|]", line) for line in text[:_PROBED_BYTES].splitlines()]
-    check_columns(
-        needed,
-        header,
-        file,
-        sep,
-        iter_rows_below_skipped(cells, skip_rows),
-    )
+    check_columns(needed, header, file, sep, iter_rows_below_skipped(cells, skip_rows))
     places = sorted({header.index(name) for name in needed})
     texts = {header.index(name) for name in as_text if name in header}
     cells = CsvParser(len(header), places, sep, decimal or ".", texts)
     decimal = "." if decimal is None and sep == "," else decimal
     first = 0
     for number, text in enumerate(
-        iter_text_blocks(
-            stream,
-            encoding,
-            sep,
-            size,
-            file,
-            title,
-        )
+        iter_text_blocks(stream, encoding, sep, size, file, title)
     ):
         # The first line holds the names, unless they were given.
         named = number == 0 and given_header is None

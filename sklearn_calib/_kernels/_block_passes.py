@@ -276,14 +276,7 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
     # The last step is applied although it was not evaluated: its predicted gain is
     # below the tolerance, and it costs no pass.
     x = x + step
-    return SoftmaxFit(
-        x[:k],
-        x[k:],
-        float(value + slope / 2),
-        norm,
-        -slope,
-        n_passes,
-    )
+    return SoftmaxFit(x[:k], x[k:], float(value + slope / 2), norm, -slope, n_passes)
 
 
 def _fit_vector_to_sample(logits, y_encoded, weight, beta, penalty):

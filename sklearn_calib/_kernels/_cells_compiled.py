@@ -471,7 +471,7 @@ def merge_cells_to_limit(cells, shift, max_cells):
     while not is_within_limit(high):
         low = high + 1
         high = min(high + step, last)
-        step = 2 * step
+        step *= 2
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if is_within_limit(middle) else (middle + 1, high)

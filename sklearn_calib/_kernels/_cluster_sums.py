@@ -180,7 +180,7 @@ class EventTotalTest:
             # bracket doubles up to a limit.
             while measure_margin_inside(inside + sign * step, sign) > 0:
                 inside = inside + sign * step
-                step = 2 * step
+                step *= 2
                 if abs(inside) > _MAX_ABS_LOG_ODDS:
                     return sign * np.inf
             return brentq(

@@ -280,12 +280,7 @@ def bound_distance_above_and_below(
     # The saddle point of Hu, Jambulapati, Tian, Yang (2024), section 4: entropic steps
     # in the coupling and Euclidean ones in the multipliers, whose ratio balances the
     # two geometries.
-    problem = _CouplingSaddlePoint(
-        cost,
-        balance,
-        np.log(q),
-        ratio=float(len(u)),
-    )
+    problem = _CouplingSaddlePoint(cost, balance, np.log(q), ratio=float(len(u)))
     log_x, x, multipliers = problem.make_start(q)
     sum_x = 0.0
     sum_l = 0.0
@@ -299,7 +294,7 @@ def bound_distance_above_and_below(
         )
         sum_x = sum_x + step * half_x
         sum_l = sum_l + step * half_l
-        total = total + step
+        total += step
         step *= 1.2
         if iteration % check_interval == 0:
             # Averages converge with the proven rate, but the last iterate is often

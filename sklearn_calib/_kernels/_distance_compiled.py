@@ -259,7 +259,7 @@ def pool_scores_into_cells(score, ones, zeros, max_cells, starts, sums):
             progress += np.sqrt(pair_mass * (score[i] - score[i - 1]))
             target = min(int(progress * (max_cells / total)), max_cells - 1)
             if target != last:
-                cell = cell + 1
+                cell += 1
                 last = target
                 starts[cell] = i
         sums[cell, 0] += mass

@@ -140,12 +140,7 @@ def compute_order_p(events, rows, n_resamples, rng):
     # Given the number of events, labels that are exchangeable between grades have a
     # hypergeometric distribution. This is the least favourable case of increasing
     # rates.
-    drawn = draw_event_counts(
-        integer_rows,
-        int(events.sum()),
-        n_resamples,
-        rng,
-    )
+    drawn = draw_event_counts(integer_rows, int(events.sum()), n_resamples, rng)
     ratios = compute_order_likelihood_ratio(drawn.astype(float), rows)
     larger = np.count_nonzero(ratios >= observed * (1 - 1e-9) - 1e-12)
     return float((1 + larger) / (1 + n_resamples))

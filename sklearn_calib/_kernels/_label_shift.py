@@ -62,12 +62,7 @@ def estimate_confusion(
         )
     total = np.bincount(y_encoded, class_weight**2, k)
     rows = np.divide(1.0, total, out=np.zeros(k), where=total > 0)
-    return ConfusionTable(
-        class_means,
-        class_square_means,
-        mass / mass.sum(),
-        rows,
-    )
+    return ConfusionTable(class_means, class_square_means, mass / mass.sum(), rows)
 
 
 def clip_to_simplex(raw: FloatArray) -> FloatArray:

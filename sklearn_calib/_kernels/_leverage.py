@@ -175,12 +175,7 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
         optimize=True,
     ).reshape(n * r, n * r)
     factor = _factor_dual_in_place(inner)
-    right = np.einsum(
-        "iab,ij->iajb",
-        root,
-        kernel,
-        optimize=True,
-    ).reshape(n * r, n * r)
+    right = np.einsum("iab,ij->iajb", root, kernel, optimize=True).reshape(n * r, n * r)
     half = solve_triangular(
         factor, right, lower=True, overwrite_b=True, check_finite=False
     )
@@ -222,12 +217,7 @@ def _factor_cholesky_in_place(matrix):
     """
     # LAPACK works in Fortran order, in which the transpose of a C array is contiguous
     # and can be overwritten.
-    return cholesky(
-        matrix.T,
-        lower=True,
-        overwrite_a=True,
-        check_finite=False,
-    )
+    return cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
 
 
 def make_row_slices(n, width):

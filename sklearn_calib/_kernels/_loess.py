@@ -81,13 +81,7 @@ def _fit_smoother_support_and_rows(score, mass):
 
     def fill_rows(indices, first):
         width = _find_window_half_widths(score, windows, indices)
-        _fill_smoother_rows(
-            x,
-            pooled,
-            score[indices],
-            width,
-            rows[first:],
-        )
+        _fill_smoother_rows(x, pooled, score[indices], width, rows[first:])
 
     # With so few scores the fit is computed at each of them.
     if n <= MAX_FIT_POINTS:

@@ -322,7 +322,7 @@ def _search_line(evaluate_at, point, step, change, slope, nonnegative):
             if not further.loss < reached.loss:
                 break
             reached = further
-            growth = growth**2
+            growth **= 2
     return reached
 
 
@@ -592,8 +592,8 @@ def find_profile_interval(profile, estimate, top, step, drop):
     def find_end(start, direction):
         width = step
         while measure_fall_beyond_limit(start + direction * width) < 0:
-            start = start + direction * width
-            width = 2 * width
+            start += direction * width
+            width *= 2
             if width > _MAX_INTERVAL_STANDARD_ERRORS * step:
                 return direction * np.inf
         bracket = sorted([start, start + direction * width])

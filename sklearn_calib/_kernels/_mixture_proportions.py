@@ -84,7 +84,7 @@ def fit_proportions(
             max_iter=_MAX_NEWTON_STEPS,
         )
         b = end.theta / end.theta.sum()
-        n_iter = n_iter + end.n_iter
+        n_iter += end.n_iter
     return FittedProportions(
         b,
         # By concavity the largest directional derivative towards a vertex bounds the

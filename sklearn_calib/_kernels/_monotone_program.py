@@ -191,9 +191,9 @@ def fit_bounded_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
     return fits
 
 
-_TIGHT_SOLVER_TOLERANCES = {
-    name: 1e-11 for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas")
-}
+_TIGHT_SOLVER_TOLERANCES = dict.fromkeys(
+    ("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11
+)
 
 
 class LinearConstraints(NamedTuple):

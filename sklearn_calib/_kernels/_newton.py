@@ -65,7 +65,7 @@ def minimise_by_newton(
         # The step has been computed already, so taking it costs nothing.
         if near and decrement <= tol:
             theta = np.maximum(theta + step, lowest)
-            value = value - decrement / 2
+            value -= decrement / 2
             break
         length = 1.0
         while True:

@@ -385,12 +385,5 @@ def sum_offset_and_tree_values(trees, bins, offset):
     feature, left, child, value = trees
     out = np.array(offset, dtype=np.float64)
     left = np.unpackbits(left, axis=2).view(np.bool_)
-    _add_tree_values(
-        np.ascontiguousarray(bins),
-        feature,
-        left,
-        child,
-        value,
-        out,
-    )
+    _add_tree_values(np.ascontiguousarray(bins), feature, left, child, value, out)
     return out

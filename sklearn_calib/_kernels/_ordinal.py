@@ -118,12 +118,7 @@ def fit_ordinal(cumulative, target):
         lowest,
         is_trusted,
     )
-    return OrdinalFit(
-        float(theta[0]),
-        sums @ theta[1:],
-        float(value),
-        decrement / 2,
-    )
+    return OrdinalFit(float(theta[0]), sums @ theta[1:], float(value), decrement / 2)
 
 
 def _compute_class_widths(cumulative, theta):

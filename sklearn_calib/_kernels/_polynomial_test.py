@@ -124,13 +124,7 @@ def fit_natural_spline(log_odds, rows, events):
     knots = choose_knots(log_odds, rows, min(_N_KNOTS, max(len(log_odds), 2)))
     basis = make_natural_basis(knots)
     design, outcome, weight = split_rows_by_label(basis(log_odds), rows, events)
-    coef = fit_logistic(
-        design,
-        outcome,
-        weight,
-        (),
-        np.eye(len(knots))[1],
-    ).coef
+    coef = fit_logistic(design, outcome, weight, (), np.eye(len(knots))[1]).coef
     mean = expit(design @ coef)
     columns = np.sqrt(weight * mean * (1 - mean))[:, None] * design
     # The zero rows keep the factor square if there are fewer rows than knots.
@@ -160,18 +154,12 @@ def fit_polynomial(log_odds, rows, events, internal=False):
     degree = first
     now = _fit_degree(label_log_odds, outcome, weight, degree)
     while degree < min(MAX_DEGREE, distinct - 1):
-        further = _fit_degree(
-            label_log_odds,
-            outcome,
-            weight,
-            degree + 1,
-            now.coef,
-        )
+        further = _fit_degree(label_log_odds, outcome, weight, degree + 1, now.coef)
         # The selection stops at the first degree that does not improve the fit at the 5
         # % level; the distribution of the statistic below allows for this.
         if not 2 * weight.sum() * (now.loss - further.loss) > _DEGREE_STEP_THRESHOLD:
             break
-        degree = degree + 1
+        degree += 1
         now = further
     initial = np.logaddexp(0.0, np.where(outcome == 1, -label_log_odds, label_log_odds))
     statistic = 2 * (weight @ initial - weight.sum() * now.loss)

@@ -11,13 +11,7 @@ def average_interval_error_over_shifts(offset, cell, residual, n_cells, width):
     Rows sorted by offset = score mod width; cell = score // width. At r = 0 a row lies
     in the cell above its own, and moves one down when r passes its offset.
     """
-    return _average_over_shifts(
-        offset,
-        cell,
-        residual,
-        np.zeros(n_cells + 2),
-        width,
-    )
+    return _average_over_shifts(offset, cell, residual, np.zeros(n_cells + 2), width)
 
 
 @compile_kernel

@@ -366,14 +366,7 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
     ) + prior_fraction * model.sum(axis=1)
 
     def evaluate_loss(theta):
-        return _compute_joint_value(
-            z,
-            w,
-            theta[0],
-            theta[1:],
-            score_sum,
-            class_sums,
-        )
+        return _compute_joint_value(z, w, theta[0], theta[1:], score_sum, class_sums)
 
     def find_step_and_decrement(theta, proba):
         gradient, hessian = _compute_joint_derivatives(

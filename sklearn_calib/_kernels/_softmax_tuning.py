@@ -122,12 +122,7 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
             pair = make_ridges(powers, n_part)
             # Neighbouring penalties have close solutions, so each fit starts from the
             # last one.
-            last = fit_softmax_regression(
-                *tuning_rows,
-                *pair,
-                tol=1e-6,
-                start=last,
-            )
+            last = fit_softmax_regression(*tuning_rows, *pair, tol=1e-6, start=last)
             losses[powers] = compute_leave_one_out_losses(
                 *tuning_rows, 1.0 / n_part, last, *pair
             )
@@ -135,14 +130,7 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
 
     grid_powers, best = _search_grid(get_losses, tuning_rows[2], n_part)
     ridge_a, ridge_b = make_ridges(best, n_rows)
-    fit = fit_softmax_regression(
-        z,
-        y_encoded,
-        weight,
-        ridge_a,
-        ridge_b,
-        start=last,
-    )
+    fit = fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, start=last)
     return TunedFit(
         fit,
         float(ridge_a[0, -1]),

@@ -130,17 +130,7 @@ def _make_start(problem, count, m, size):
         X[:, 1, 1] += 1.0 - scale
     p = np.repeat(mass[:, None] / m, m, axis=1)
     zeros = np.zeros((count, m))
-    return ProgramPoint(
-        X,
-        p,
-        p,
-        mass,
-        X,
-        np.zeros(count),
-        zeros,
-        zeros,
-        np.ones(count),
-    )
+    return ProgramPoint(X, p, p, mass, X, np.zeros(count), zeros, zeros, np.ones(count))
 
 
 def _move_point(point, direction, step):
@@ -159,12 +149,7 @@ def _find_step_length_and_direction(problem, point, mismatch):
     pivots, regular = _factor_matrices_in_place(matrix)
     count = R.shape[1] + (2 * point.p.shape[1] + 1 if limited else 0)
     mu = _sum_complementarity(point, limited) / count
-    aims = point._replace(
-        X=-point.X,
-        p=-point.p,
-        n=-point.n,
-        s=-point.s,
-    )
+    aims = point._replace(X=-point.X, p=-point.p, n=-point.n, s=-point.s)
     direction = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
     ahead = _move_point(
         point, direction, _find_step_length(point, direction, starts, limited)

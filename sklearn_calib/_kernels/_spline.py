@@ -305,13 +305,7 @@ class _SplineTask:
                 values = self.basis.values @ theta
                 slopes = self.basis.slopes @ theta
                 curve = SplineCurve(self.basis.knots, values, slopes)
-                best = SplineFit(
-                    curve,
-                    float(penalty),
-                    edf,
-                    left_out_loss,
-                    loss,
-                )
+                best = SplineFit(curve, float(penalty), edf, left_out_loss, loss)
         return best
 
     def find_minimum(self, ridge, start, precision):

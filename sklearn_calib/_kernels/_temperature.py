@@ -270,12 +270,7 @@ def solve_temperature(
             ("uninformative", lowest) if at_zero >= 0 else ("separable", highest)
         )
         loss = sums(beta)[0] - beta * eps * at_zero
-        return TemperatureFit(
-            float(beta),
-            max(float(loss / total), 0.0),
-            status,
-            2,
-        )
+        return TemperatureFit(float(beta), max(float(loss / total), 0.0), status, 2)
     low = lowest
     # At the optimum the loss is at most log(n_classes), which bounds beta times the
     # slope at infinity.
@@ -303,12 +298,7 @@ def solve_temperature(
     # The sums are those of the last pass; a Taylor expansion moves the loss to the
     # final beta without another pass.
     loss += step * (first + step * (second / 2 + step * third / 6))
-    return TemperatureFit(
-        float(beta),
-        float(loss / total),
-        "inside",
-        n_passes,
-    )
+    return TemperatureFit(float(beta), float(loss / total), "inside", n_passes)
 
 
 def compute_halley_step(first, second, third):
@@ -377,27 +367,13 @@ def compute_temperature_cv_loss(logits, y_encoded, weight, fold, start=None):
     fold's loss is read off its Taylor polynomial; else the fit without the fold is run,
     from there. Equal to separate fits within 1e-8 either way.
     """
-    fit = fit_temperature(
-        logits,
-        y_encoded,
-        weight,
-        start=start,
-        tol=1e-4,
-    )
+    fit = fit_temperature(logits, y_encoded, weight, start=start, tol=1e-4)
     if fit.status != "inside":
         return None
     sums = choose_sums_function(logits.size)
     tests = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
     parts = [
-        np.asarray(
-            sums(
-                logits[t],
-                y_encoded[t],
-                weight[t],
-                fit.beta,
-            )
-        )
-        for t in tests
+        np.asarray(sums(logits[t], y_encoded[t], weight[t], fit.beta)) for t in tests
     ]
     total = np.sum(parts, axis=0)
     loss = 0.0
@@ -428,12 +404,7 @@ def compute_temperature_cv_loss(logits, y_encoded, weight, fold, start=None):
             if fold_fit.status != "inside":
                 return None
             beta = fold_fit.beta
-            loss += sums(
-                logits[test],
-                y_encoded[test],
-                weight[test],
-                beta,
-            )[0]
+            loss += sums(logits[test], y_encoded[test], weight[test], beta)[0]
         loss -= compute_loss_beyond_cap(
             logits[test],
             y_encoded[test],
@@ -493,9 +464,4 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
         choose_sums_function(logits.size)(logits, y_encoded, weight, beta)[0]
         / weight.sum()
     )
-    return TemperatureFit(
-        float(beta),
-        max(float(loss), 0.0),
-        status,
-        n_passes + 1,
-    )
+    return TemperatureFit(float(beta), max(float(loss), 0.0), status, n_passes + 1)

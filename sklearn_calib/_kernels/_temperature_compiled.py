@@ -82,12 +82,7 @@ def compute_temperature_sums(logits, y_encoded, weight, beta):
     parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
 
     def sum_part(part):
-        return kernel(
-            logits[part],
-            y_encoded[part],
-            weight[part],
-            float(beta),
-        )
+        return kernel(logits[part], y_encoded[part], weight[part], float(beta))
 
     threads = count_threads()
     if threads == 1:

@@ -87,14 +87,7 @@ def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
         # query's end is a good guess, because tangents move monotonically.
         new_b = _find_best_right(right, n_right, W, Y, label, W[pa], Y[pa])
         pb = right[new_b]
-        new_a = _find_best_left(
-            left,
-            n_left,
-            W,
-            Y,
-            W[pb] + 1.0,
-            Y[pb] + label,
-        )
+        new_a = _find_best_left(left, n_left, W, Y, W[pb] + 1.0, Y[pb] + label)
         pa = left[new_a]
         # The added row has weight 1, so that this is never 0 / 0.
         slope = (Y[pb] - Y[pa] + label) / (W[pb] - W[pa] + 1.0)

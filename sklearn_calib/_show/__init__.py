@@ -4,11 +4,7 @@ It may not import any other part of the package.
 Start reading with `Section` in `_sections.py`.
 """
 
-from ._html import (
-    SHARED_CSS,
-    render_html,
-    wrap_for_notebook,
-)
+from ._html import SHARED_CSS, render_html, wrap_for_notebook
 from ._names import (
     display_paths_as,
     escape_html,
@@ -22,13 +18,7 @@ from ._names import (
     quote_text,
     redact_secrets,
 )
-from ._sections import (
-    MarkedCell,
-    Section,
-    Table,
-    format_best_rows,
-    get_cell_text,
-)
+from ._sections import MarkedCell, Section, Table, format_best_rows, get_cell_text
 from ._text import (
     RenderableMixin,
     get_sections,

@@ -36,10 +36,7 @@ from ._column_order import (
     suggest_single_column_class,
     warn_column_order,
 )
-from ._device import (
-    DeviceScores,
-    read_device_scores,
-)
+from ._device import DeviceScores, read_device_scores
 from ._label_tables import (
     BINARY_CLASSES,
     LabelScores,
@@ -61,10 +58,7 @@ from ._labels import (
     order_scale_columns,
     read_labels,
 )
-from ._rounded import (
-    FLOAT32_SUM_TOLERANCE,
-    get_sum_tolerance,
-)
+from ._rounded import FLOAT32_SUM_TOLERANCE, get_sum_tolerance
 from ._scores import (
     MAX_ABS_LOGIT,
     add_first_class_column,

@@ -366,13 +366,7 @@ def warn_column_order(
     weight: FloatArray | None = None,
 ) -> None:
     """Warn if `describe_doubtful_order` finds columns that must have another order."""
-    words = describe_doubtful_order(
-        proba,
-        codes,
-        classes,
-        order_argument,
-        weight,
-    )
+    words = describe_doubtful_order(proba, codes, classes, order_argument, weight)
     if words is not None:
         warn_calibration(*words)
 

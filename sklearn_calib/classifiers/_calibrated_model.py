@@ -385,13 +385,7 @@ class CalibratedModel(BaseCalibratedClassifier):
             )
             if ensemble:
                 return fits
-            with report_task(
-                tasks[-1],
-                self,
-                None,
-                context.X,
-                context.y_encoded,
-            ):
+            with report_task(tasks[-1], self, None, context.X, context.y_encoded):
                 estimator, columns = context.fit_estimator(context.all_rows)
                 held_out = context.stack_folds([fold for _, fold in fits])
                 return [

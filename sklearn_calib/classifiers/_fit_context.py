@@ -360,14 +360,7 @@ class FitContext:
             )
 
         weight = self.weight[rows]
-        warn_if_harmful(
-            recalibrator,
-            fit_part,
-            scores,
-            y_encoded,
-            weight,
-            self.classes,
-        )
+        warn_if_harmful(recalibrator, fit_part, scores, y_encoded, weight, self.classes)
 
 
 @dataclass(frozen=True, kw_only=True)

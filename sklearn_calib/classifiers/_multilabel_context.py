@@ -148,13 +148,7 @@ class MultilabelContext(FitContext):
             some = [pair[part] for pair in pairs]
             return self.fit_recalibrator(HeldOutScores(some, rows[part], table[part]))
 
-        warn_if_labels_harmed(
-            recalibrator,
-            fit_part,
-            pairs,
-            table,
-            self.weight[rows],
-        )
+        warn_if_labels_harmed(recalibrator, fit_part, pairs, table, self.weight[rows])
 
 
 def _resolve_multilabel_recalibrator(recalibrator: RecalibratorLike) -> Estimator:

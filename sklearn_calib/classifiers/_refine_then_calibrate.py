@@ -306,13 +306,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
                 fits = run_parallel_lazily(
                     new.n_jobs,
                     (
-                        delayed(fit_search_fold)(
-                            context,
-                            params,
-                            split,
-                            new,
-                            task,
-                        )
+                        delayed(fit_search_fold)(context, params, split, new, task)
                         for (params, split), task in runs
                     ),
                 )
@@ -320,13 +314,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
                     context, candidates, fits, wanted
                 )
                 new._report_results(table, winner, failures, n_fits)
-                with report_task(
-                    tasks[-1],
-                    new,
-                    None,
-                    context.X,
-                    context.y_encoded,
-                ):
+                with report_task(tasks[-1], new, None, context.X, context.y_encoded):
                     new._finish_fit(context, winner)
             return self
 

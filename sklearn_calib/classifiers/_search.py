@@ -73,13 +73,7 @@ def fit_search_fold(
     with report_task(task, caller, None, context.X, context.y_encoded):
         if isinstance(estimator, FrozenEstimator):
             columns = context.all_columns
-            return SearchFold(
-                unwrap_frozen(estimator),
-                columns,
-                test,
-                context.X,
-                0.0,
-            )
+            return SearchFold(unwrap_frozen(estimator), columns, test, context.X, 0.0)
         try:
             estimator, staging = _make_estimator_and_staging(
                 context, params, caller.stages

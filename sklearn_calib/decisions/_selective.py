@@ -297,7 +297,7 @@ class SelectiveClassifier(DecidingClassifier):
         """
         check_is_fitted(self)
         check_and_get_common_index(X, groups)
-        chosen, answered = self._predict_positions_and_answered(X, groups, "predict")
+        chosen, answered = self._predict_positions_and_answered(X, groups)
         if answered.all():
             return self.classes_[chosen]
         # The array of predictions must hold the classes and the label without a change
@@ -331,10 +331,10 @@ class SelectiveClassifier(DecidingClassifier):
         check_is_fitted(self)
         check_and_get_common_index(X, y, groups)
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
-        chosen, answered = self._predict_positions_and_answered(X, groups, "score")
+        chosen, answered = self._predict_positions_and_answered(X, groups)
         return float(np.mean(answered & (chosen == codes)))
 
-    def _predict_positions_and_answered(self, X, groups, method):
+    def _predict_positions_and_answered(self, X, groups):
         """Return the position of the largest probability of each row and whether it is answered."""
         proba = np.asarray(self.predict_proba(X))
         threshold = self._look_up_thresholds(groups, len(proba))

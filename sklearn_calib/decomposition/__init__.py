@@ -23,10 +23,7 @@ from ._decompose import (
     proper_calibration_error,
     refinement_error,
 )
-from ._grouping import (
-    decompose_by_features,
-    has_enough_rows_for_features,
-)
+from ._grouping import decompose_by_features, has_enough_rows_for_features
 from ._measures import (
     isotonic_refinement_brier as isotonic_refinement_brier,
     isotonic_refinement_log_loss as isotonic_refinement_log_loss,

@@ -181,14 +181,7 @@ def _convert_model(scope, operator, container):
     parts = []
     for pair in model.calibrated_pairs_:
         document = to_document(pair.recalibrator, tabulate=tabulate)
-        rows = _compute_scores(
-            model,
-            pair,
-            scope,
-            operator,
-            container,
-            graph,
-        )
+        rows = _compute_scores(model, pair, scope, operator, container, graph)
         mapped = rows.apply_map(document.root)
         _, places = canonical_labels(document.classes, classes=model.classes_)
         parts.append(

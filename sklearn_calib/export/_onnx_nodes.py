@@ -294,13 +294,7 @@ class GraphExpression(RowExpression):
     def sum_other_classes(self) -> tuple[list[Tensor], list[Tensor] | None]:
         """Return the sum of the other classes for each class, and its logarithm if it is exact."""
         before, after = (
-            self.p.graph.add(
-                "CumSum",
-                self.p,
-                np.array(1),
-                exclusive=1,
-                reverse=end,
-            )
+            self.p.graph.add("CumSum", self.p, np.array(1), exclusive=1, reverse=end)
             for end in (0, 1)
         )
         # In the order of `iter_one_vs_rest`, because steps depend on the last digit.

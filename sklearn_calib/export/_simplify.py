@@ -155,7 +155,7 @@ def _drop_knots(node, tolerance):
     """Drop knots without which the lines stay within the tolerance."""
     if node.link == "sigmoid":
         # A change of log-odds changes the probability by at most a quarter of it.
-        tolerance = tolerance / _MAX_SIGMOID_SLOPE
+        tolerance /= _MAX_SIGMOID_SLOPE
     length = (
         subtract_sigmoids if node.scale == "proba" else lambda low, high: high - low
     )

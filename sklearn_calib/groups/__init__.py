@@ -21,11 +21,7 @@ from ._group_calibration import (
     group_calibration as group_calibration,
     partition_values,
 )
-from ._grouping import (
-    ALL_ROWS_NAME,
-    Grouping as Grouping,
-    find_groups as find_groups,
-)
+from ._grouping import ALL_ROWS_NAME, Grouping as Grouping, find_groups as find_groups
 from ._multicalibrated_model import MulticalibratedModel as MulticalibratedModel
 from ._result import GroupCalibration as GroupCalibration, GroupRow as GroupRow
 

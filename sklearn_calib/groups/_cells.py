@@ -159,15 +159,7 @@ def pool_cells(
     order = np.lexsort(keys)
     starts = np.flatnonzero(_mark_run_starts(*(key[order] for key in keys)))
     # `_set_distinct_score_index` replaces the second column.
-    cells = GroupCells(
-        pattern,
-        order,
-        proba,
-        z,
-        counts,
-        weight,
-        squares,
-    )
+    cells = GroupCells(pattern, order, proba, z, counts, weight, squares)
     cells = _merge_cell_runs(cells, order, starts)
     return _coarsen_cells(_set_distinct_score_index(cells))
 

@@ -248,7 +248,7 @@ def encode_combinations(partitions: Sequence[Partition]) -> IntArray:
             pattern = np.unique(pattern, return_inverse=True)[1]
             n_codes = int(pattern.max(initial=0)) + 1
         pattern = pattern * n_groups + partition.codes + 1
-        n_codes = n_codes * n_groups
+        n_codes *= n_groups
     return np.unique(pattern, return_inverse=True)[1]
 
 

@@ -688,7 +688,7 @@ class _InterpolatedTruths:
             return 0.0
         while high < _MAX_ERROR_STRENGTH and too_small(self.simulate_values(high)):
             low = high
-            high = 2 * high
+            high *= 2
         # 2 % is below the Monte Carlo error of the p-values that are inverted.
         while high - low > 0.02 * max(high, 1.0):
             middle = (low + high) / 2

@@ -597,9 +597,9 @@ class _RecalibrationLines:
         )
         if self.ci == "profile":
             ends = []
-            for column, estimate, null_log_likelihood in ((0, a, b), (1, b, a)):
+            for column, estimate, start in ((0, a, b), (1, b, a)):
                 interval = logistic.find_profile_interval(
-                    self._make_profile(column, null_log_likelihood),
+                    self._make_profile(column, start),
                     estimate,
                     top,
                     errors[column],

@@ -244,14 +244,7 @@ def estimate_angle_from_fit(
     if not free and _is_centered(fit.X):
         # Centring the features took the place of an intercept.
         psi = psi - psi.mean()
-    seen = compute_observables(
-        fit.scores,
-        psi,
-        curvature,
-        m,
-        fit.X.shape[1],
-        free,
-    )
+    seen = compute_observables(fit.scores, psi, curvature, m, fit.X.shape[1], free)
     method, norm2, inner, t2 = _estimate_norm_and_inner_product(seen, fit, covariance)
     norm = np.sqrt(norm2)
     df = n * seen.v * seen.gamma
@@ -270,14 +263,7 @@ def estimate_angle_from_fit(
     method = "likelihood" if cos is None else method
     # None until the likelihood is evaluated.
     known_cos: Any = cos
-    return AngleEstimate(
-        known_cos,
-        norm,
-        float(middle),
-        method,
-        loo,
-        diagnostics,
-    )
+    return AngleEstimate(known_cos, norm, float(middle), method, loo, diagnostics)
 
 
 def _estimate_norm_and_inner_product(seen, fit, covariance):
@@ -341,12 +327,7 @@ def make_angular_recalibrator(
     The angle is that of the second of `classes`.
     """
     scores = read_proba(angle.leave_one_out, kind="logits")
-    recalibrator = AngularCalibration(
-        angle.cos_theta,
-        angle.norm,
-        angle.center,
-        **link,
-    )
+    recalibrator = AngularCalibration(angle.cos_theta, angle.norm, angle.center, **link)
     return recalibrator.fit(scores, labels, classes=classes)
 
 
@@ -488,15 +469,7 @@ def estimate_by_least_squares(
     if intercept:
         X = X - X.mean(axis=0)
         y = y - y.mean()
-    fitted = (
-        X
-        @ lstsq(
-            X,
-            y,
-            check_finite=False,
-            lapack_driver="gelsy",
-        )[0]
-    )
+    fitted = X @ lstsq(X, y, check_finite=False, lapack_driver="gelsy")[0]
     psi = y - fitted
     # For the squared loss D is the identity and df is d, so v and gamma have closed
     # forms.

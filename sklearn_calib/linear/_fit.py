@@ -222,27 +222,11 @@ def read_linear(
         coef = np.column_stack([coef, intercept / constant])
         intercept = np.zeros(len(coef))
     if common["loss"] == "multinomial":
-        return [
-            LinearFit(
-                X,
-                codes,
-                weight,
-                coef,
-                intercept,
-                **common,
-            )
-        ]
+        return [LinearFit(X, codes, weight, coef, intercept, **common)]
     # One-vs-rest models are one binary fit per class.
     positive = [1] if len(model.classes_) == 2 else range(len(model.classes_))
     return [
-        LinearFit(
-            X,
-            np.where(codes == c, 1.0, -1.0),
-            weight,
-            w,
-            float(b),
-            **common,
-        )
+        LinearFit(X, np.where(codes == c, 1.0, -1.0), weight, w, float(b), **common)
         for c, w, b in zip(positive, coef, intercept, strict=True)
     ]
 

@@ -4,11 +4,7 @@ It may import `_kernels`, `_validation` and the layers below them.
 Start reading with `CalibrationMap` in `_base.py`.
 """
 
-from ._base import (
-    MAP_KINDS,
-    CalibrationMap as CalibrationMap,
-    check_length,
-)
+from ._base import MAP_KINDS, CalibrationMap as CalibrationMap, check_length
 from ._cells import Cells
 from ._combined import (
     Chain,
@@ -29,12 +25,7 @@ from ._curves import (
     make_log_odds_steps,
     make_steps,
 )
-from ._elementary import (
-    Floor,
-    Identity as Identity,
-    TailCompression,
-    Uniform,
-)
+from ._elementary import Floor, Identity as Identity, TailCompression, Uniform
 from ._fields import (
     Choice,
     Flag,
@@ -54,19 +45,12 @@ from ._function import (
     take_entries,
 )
 from ._one_vs_rest import OneVsRest
-from ._polynomials import (
-    ClippedChebyshev,
-    SigmoidPoly,
-)
+from ._polynomials import ClippedChebyshev, SigmoidPoly
 from ._ranges import Ranges
 from ._reading import MAX_MAP_DEPTH, read_map
 from ._rows import Rows, TensorRows
 from ._softmax_affine import SoftmaxAffine as SoftmaxAffine
-from ._top_label import (
-    TopLabel,
-    distribute_rest,
-    select_other_log_proba,
-)
+from ._top_label import TopLabel, distribute_rest, select_other_log_proba
 
 # Users have fitted recalibrators, so nothing here is for them; these names are for
 # extensions.

@@ -23,12 +23,7 @@ class Cells(CalibrationMap):
     """
 
     n_levels: int = schema_field(
-        Number(
-            "Number of levels of a probability.",
-            1,
-            5000,
-            whole=True,
-        )
+        Number("Number of levels of a probability.", 1, 5000, whole=True)
     )
     slack: float = schema_field(
         Number("Allowance for the rounding of n_levels p.", 0.0, 0.5)
@@ -42,12 +37,7 @@ class Cells(CalibrationMap):
         )
     )
     rows: FloatArray = schema_field(
-        Numbers(
-            "The result of each cell, k numbers.",
-            0.0,
-            1.0,
-            shapes=(2,),
-        )
+        Numbers("The result of each cell, k numbers.", 0.0, 1.0, shapes=(2,))
     )
     keep: bool = schema_field(Flag("Whether rows outside all cells stay as they are."))
 

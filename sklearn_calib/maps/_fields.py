@@ -23,13 +23,7 @@ def invalid_field(
     hint: str = "The map was changed or cut off; export it again",
 ) -> InvalidInputError:
     """Return the error to raise about a place of the tree, such as ``map.parts[1].edges``."""
-    return invalid_input(
-        at,
-        expected=expected,
-        got=got,
-        hint=hint,
-        source=at,
-    )
+    return invalid_input(at, expected=expected, got=got, hint=hint, source=at)
 
 
 def short_repr(value: object) -> str:
@@ -192,12 +186,7 @@ class Numbers(Field):
                 np.append(False, table[1:] <= table[:-1]),
             )
         if self.whole:
-            _reject_marked_numbers(
-                at,
-                "whole numbers",
-                table,
-                table != np.floor(table),
-            )
+            _reject_marked_numbers(at, "whole numbers", table, table != np.floor(table))
             table = table.astype(np.int64)
         table.flags.writeable = False
         return table
@@ -277,12 +266,7 @@ def read_number_table(value: Any, at: str, *dimensions: int) -> Any:
             got=short_repr(value),
         )
     table = table.astype(np.float64)
-    _reject_marked_numbers(
-        at,
-        "finite numbers",
-        table,
-        ~np.isfinite(table),
-    )
+    _reject_marked_numbers(at, "finite numbers", table, ~np.isfinite(table))
     return table
 
 

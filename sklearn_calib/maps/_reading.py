@@ -28,13 +28,7 @@ def read_map(tree: Any, n_classes: int) -> CalibrationMap:
         declared, more than `MAX_MAP_DEPTH` levels or `MAX_MAP_NODES` nodes. The message names
         the place.
     """
-    return _read_node(
-        tree,
-        n_classes,
-        "map",
-        MAX_MAP_DEPTH,
-        iter(range(MAX_MAP_NODES)),
-    )
+    return _read_node(tree, n_classes, "map", MAX_MAP_DEPTH, iter(range(MAX_MAP_NODES)))
 
 
 def _read_node(tree, k, at, depth, budget):

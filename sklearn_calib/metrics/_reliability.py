@@ -516,8 +516,4 @@ def resolve_n_bins(
     expected = "n_bins >= 1, 'cube_root' or 'sweep'"
     if is_number(n_bins) and n_bins > MAX_BINS:
         expected = f"n_bins <= {MAX_BINS}"
-    raise invalid_input(
-        expected=expected,
-        got=repr(n_bins),
-        hint="Pass a whole number",
-    )
+    raise invalid_input(expected=expected, got=repr(n_bins), hint="Pass a whole number")

@@ -272,12 +272,7 @@ class StreamCounts:
             [block.compute_log_likelihood_ratios() for block in self.blocks]
         )
         rows = np.array([block.rows for block in self.blocks])
-        return locate_onset(
-            gains,
-            rows,
-            COARSE_LINE_GRID.log_prior,
-            _ONSET_LEVEL,
-        )
+        return locate_onset(gains, rows, COARSE_LINE_GRID.log_prior, _ONSET_LEVEL)
 
     def get_cells_since_block(self, first_block: int) -> LogOddsAtoms:
         """Return the cells of the rows of a block and of all later ones."""

@@ -43,11 +43,7 @@ from ._ensemble_temperature import (
     EnsembleTemperatureScaling as EnsembleTemperatureScaling,
 )
 from ._fitted_maps import get_map
-from ._group_columns import (
-    encode_groups,
-    is_missing_value,
-    read_group_columns,
-)
+from ._group_columns import encode_groups, is_missing_value, read_group_columns
 from ._group_recalibration import GroupRecalibration
 from ._harm_checks import (
     group_near_duplicates_and_warn,
@@ -69,10 +65,7 @@ from ._multiclass_binning import (
     CellGroup as CellGroup,
     MulticlassBinning as MulticlassBinning,
 )
-from ._multilabel import (
-    MultilabelCalibration,
-    fit_validated_labels,
-)
+from ._multilabel import MultilabelCalibration, fit_validated_labels
 from ._near_isotonic import NearIsotonicCalibration as NearIsotonicCalibration
 from ._one_vs_rest import OneVsRest as OneVsRest
 from ._online import OnlineCalibration as OnlineCalibration

@@ -186,13 +186,7 @@ class AdaptiveCalibration(Recalibrator):
         # intervals of those that remain.
         self._intervals = intervals
         try:
-            return super().fit(
-                X,
-                y,
-                sample_weight,
-                classes,
-                soft_labels=soft_labels,
-            )
+            return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)
         finally:
             del self._intervals
 

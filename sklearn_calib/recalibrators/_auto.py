@@ -290,13 +290,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         """
         self._groups = groups
         try:
-            return super().fit(
-                X,
-                y,
-                sample_weight,
-                classes,
-                soft_labels=soft_labels,
-            )
+            return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)
         finally:
             del self._groups
 

@@ -252,12 +252,7 @@ def _sum_over_block(numbered_block, function, floor, kind, classes):
         rows, *rest = block.select_rows(row_slice, floor)
         value = function(*rows) if len(rows[0]) else None
         slice_results.append(
-            PassResult(
-                value,
-                *rest,
-                len(block.classes),
-                block.has_single_column,
-            )
+            PassResult(value, *rest, len(block.classes), block.has_single_column)
         )
     return reduce(operator.add, slice_results)
 
@@ -334,12 +329,7 @@ class ScoreBlocks:
         they count as.
         """
         options = {"kind": self.kind, "classes": self.classes}
-        call = partial(
-            _sum_over_block,
-            function=function,
-            floor=self.floor,
-            **options,
-        )
+        call = partial(_sum_over_block, function=function, floor=self.floor, **options)
         block_results = (
             block_result
             for block_result in self.map(call, enumerate(self.blocks))
@@ -387,12 +377,7 @@ class ScoreBlocks:
         """Warn if the sample must have its columns in another order than that of the classes."""
         if has_unsorted_classes(self.classes):
             z, codes, _ = self.sample_pieces()
-            warn_column_order(
-                softmax(z, axis=1),
-                codes,
-                self.classes,
-                "classes",
-            )
+            warn_column_order(softmax(z, axis=1), codes, self.classes, "classes")
 
     def _join_sample_parts(self, parts):
         # There are no rows, or tables of different widths; the sum raises an error that

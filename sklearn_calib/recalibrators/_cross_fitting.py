@@ -115,12 +115,7 @@ def cross_fitted_proba(
         check_single_column_class(table, names, "classes")
     else:
         rows = slice(None) if sample_weight is None else sample_weight > 0
-        warn_column_order(
-            proba[rows],
-            codes[rows],
-            names,
-            "classes",
-        )
+        warn_column_order(proba[rows], codes[rows], names, "classes")
     together = None if groups is None else encode_groups(groups, len(codes))
     # Groups and folds of the user decide already which rows belong together.
     if together is None and isinstance(cv, int | np.integer):
@@ -160,13 +155,7 @@ def recalibrate_own_rows(
     """Predict in-sample rows of any recalibrator, or cross-fitted ones with `cv`."""
     if cv is not None:
         options: dict[str, Any] = {"sample_weight": sample_weight, "classes": classes}
-        return cross_fitted_proba(
-            recalibrator,
-            proba,
-            codes,
-            cv=cv,
-            **options,
-        )
+        return cross_fitted_proba(recalibrator, proba, codes, cv=cv, **options)
     fitted = fit_clone(recalibrator, proba, codes, classes, sample_weight)
     return predict_proba_aligned(fitted, proba, classes)
 

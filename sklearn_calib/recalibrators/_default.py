@@ -315,12 +315,7 @@ class _TwoStepScaling(FittedSoftmax):
     def _fit_predict_log_odds(self, log_odds, codes, weight):
         """Fit both steps for two classes, and return the probabilities of the rows."""
         self._set_first_step(
-            fit_slope_and_intercept(
-                log_odds,
-                codes,
-                weight,
-                2 * _PRIOR_ROWS_PER_CLASS,
-            )
+            fit_slope_and_intercept(log_odds, codes, weight, 2 * _PRIOR_ROWS_PER_CLASS)
         )
         log_odds = self.inverse_temperature_ * log_odds + np.diff(self.offsets_)
         # The data of a nearly perfect model contain few errors and allow a smaller

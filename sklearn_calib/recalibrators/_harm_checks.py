@@ -332,12 +332,7 @@ def warn_if_harmful(
     frequencies than those of the rows, such as `PriorShift` with a given prior, is not
     judged by them.
     """
-    if _has_other_target_prior(
-        recalibrator,
-        y_encoded,
-        weight,
-        len(classes),
-    ):
+    if _has_other_target_prior(recalibrator, y_encoded, weight, len(classes)):
         return
     positive = np.flatnonzero(weight > 0)
     if len(np.unique(y_encoded[positive])) < len(classes):
@@ -376,12 +371,7 @@ def warn_if_harmful(
     after = _compute_left_out_losses(
         second, lambda part: refit(positive[part]), compute_losses
     )
-    _warn_larger_loss(
-        after,
-        before,
-        weight[positive],
-        f" with {name}",
-    )
+    _warn_larger_loss(after, before, weight[positive], f" with {name}")
 
 
 def _warn_base_rate_gap(name, classes, column, mean, rate, errors):
@@ -446,12 +436,7 @@ def warn_if_labels_harmed(
     after = _compute_left_out_losses(
         is_second_half, lambda fit_half: refit(rows[fit_half]), compute_losses
     )
-    _warn_larger_loss(
-        after,
-        before,
-        weight[rows],
-        ", summed over the labels",
-    )
+    _warn_larger_loss(after, before, weight[rows], ", summed over the labels")
 
 
 def _list_base_rate_gaps_by_label(recalibrator, pairs, table, weight):

@@ -97,13 +97,7 @@ class OneVsRest(CombinedRecalibrator):
             pairs = [stack_rows(pairs)]
             labels = [np.concatenate(labels)]
         self.recalibrators_ = [
-            fit_clone(
-                self.recalibrator,
-                pair,
-                label,
-                np.arange(2),
-                weight,
-            )
+            fit_clone(self.recalibrator, pair, label, np.arange(2), weight)
             for pair, label in zip(pairs, labels, strict=True)
         ]
 

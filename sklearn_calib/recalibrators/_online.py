@@ -149,13 +149,7 @@ class OnlineCalibration(Recalibrator):
                 hint="Leave classes out, or call fit to begin anew",
             )
         all_classes = classes if earlier_classes is None else earlier_classes
-        rows = self._read_fit_input(
-            X,
-            y,
-            sample_weight,
-            all_classes,
-            keeps_unit=True,
-        )
+        rows = self._read_fit_input(X, y, sample_weight, all_classes, keeps_unit=True)
         proba = rows.proba
         codes = rows.y_encoded
         weight = rows.weight

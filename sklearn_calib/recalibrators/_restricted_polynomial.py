@@ -202,13 +202,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             programs a fit.
         """
         bounds = tuple(5.0**power for power in range(-10, 11))
-        return cls(
-            tuple(range(4, 21)),
-            l1=bounds,
-            scale="logit",
-            selection="mce",
-            cv=2,
-        )
+        return cls(tuple(range(4, 21)), l1=bounds, scale="logit", selection="mce", cv=2)
 
     def _fit(self, proba, codes, weight):
         """Choose degree and bound, and fit the polynomial under its constraints."""
@@ -248,12 +242,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         # within ties.
         mean_t, mean_y, _ = compute_chebyshev_moments(x, share, mass, self.degree_)
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
-        [[fit]] = self._fit_candidates(
-            data,
-            self.degree_,
-            [bound],
-            moved_constraints,
-        )
+        [[fit]] = self._fit_candidates(data, self.degree_, [bound], moved_constraints)
         if fit is None:
             raise self._impossible_constraints_error(
                 constraints, f"a rising polynomial of degree {self.degree_}"

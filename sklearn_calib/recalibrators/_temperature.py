@@ -176,12 +176,7 @@ class TemperatureScaling(Recalibrator):
         if X.shape[1] > 1:
             self._check_class_number(X, classes)
         start = getattr(self, "_last", None) if self.warm_start else None
-        blocks = ScoreBlocks(
-            [(X, y, sample_weight)],
-            kind,
-            classes,
-            builtins.map,
-        )
+        blocks = ScoreBlocks([(X, y, sample_weight)], kind, classes, builtins.map)
         self._fit_passes(blocks, start)
         return True
 
@@ -303,12 +298,7 @@ class TemperatureScaling(Recalibrator):
             return blocks.sum_over_slices(partial(run_temperature_pass, beta=beta))
 
         self._solve_and_store_temperature(
-            partial(
-                fit_temperature_passes,
-                run_pass,
-                start,
-                sample=sample,
-            )
+            partial(fit_temperature_passes, run_pass, start, sample=sample)
         )
         self.classes_ = (
             np.arange(blocks.n_classes) if blocks.classes is None else blocks.classes

@@ -113,14 +113,7 @@ def make_thresholds_section(thresholds: Sequence[Threshold]) -> Section:
         "probability is at least the target."
     )
     return Section(
-        tables=[
-            Table(
-                ("target", "rule"),
-                rows,
-                "",
-                "names unbroken",
-            )
-        ],
+        tables=[Table(("target", "rule"), rows, "", "names unbroken")],
         notes=[sentence],
     )
 
@@ -240,14 +233,7 @@ def _make_thresholds(compute_second_proba, ranges, targets, input):
                 side = "<="
         intervals = tuple(map(tuple, pairs))
         thresholds.append(
-            Threshold(
-                target,
-                score,
-                side,
-                intervals,
-                (lowest, highest),
-                input,
-            )
+            Threshold(target, score, side, intervals, (lowest, highest), input)
         )
     return thresholds
 

@@ -160,13 +160,7 @@ class TrendFiltering(Recalibrator):
             )
         else:
             best = next(
-                iter_trend_lines(
-                    proba,
-                    codes,
-                    weight,
-                    "aicc",
-                    lam=self.penalty,
-                )
+                iter_trend_lines(proba, codes, weight, "aicc", lam=self.penalty)
             )
         self.line_ = best
         self.penalty_ = best.lam
@@ -214,13 +208,7 @@ def iter_trend_lines(
             df,
             criterion,
         )
-        yield TrendLine(
-            x[kept],
-            fit.values[kept],
-            float(penalty),
-            df,
-            price,
-        )
+        yield TrendLine(x[kept], fit.values[kept], float(penalty), df, price)
 
 
 def _pool_close_scores(score, codes, weight):

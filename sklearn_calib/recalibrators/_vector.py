@@ -144,12 +144,7 @@ class VectorScaling(BaseSoftmaxScaling):
 
         def run_pass(coef, intercept):
             return blocks.sum_over_slices(
-                partial(
-                    run_vector_pass,
-                    beta=beta,
-                    coef=coef,
-                    intercept=intercept,
-                )
+                partial(run_vector_pass, beta=beta, coef=coef, intercept=intercept)
             )
 
         self._store_fit(

@@ -5,17 +5,9 @@ Start reading with `calibration_report` in `_calibration_report.py`.
 """
 
 from ._advice import Advice as Advice, AdviceRow as AdviceRow
-from ._calibration_report import (
-    GROUP_CODE_INPUTS,
-    calibration_report,
-)
+from ._calibration_report import GROUP_CODE_INPUTS, calibration_report
 from ._columns import ColumnOrder as ColumnOrder, find_column_order
-from ._evidence import (
-    Bin as Bin,
-    Evidence as Evidence,
-    Line as Line,
-    Run as Run,
-)
+from ._evidence import Bin as Bin, Evidence as Evidence, Line as Line, Run as Run
 from ._label_report import (
     LabelAverage as LabelAverage,
     LabelReport as LabelReport,

@@ -271,14 +271,7 @@ def calibration_report(
     if features is not None:
         report.add_features(features)
     rng = make_generator(random_state)
-    report.rows = measure_models(
-        models,
-        functions,
-        level,
-        n_resamples,
-        rng,
-        progress,
-    )
+    report.rows = measure_models(models, functions, level, n_resamples, rng, progress)
     report._seed = (
         random_state if isinstance(random_state, int) else int(rng.integers(2**63))
     )

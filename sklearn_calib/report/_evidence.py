@@ -312,13 +312,7 @@ def fit_event_line(sample: "Cells") -> Line | None:
     else:
         columns = np.column_stack([np.ones_like(z), z])
         predicted = intercept + slope * z
-        covariance = compute_covariance(
-            columns,
-            predicted,
-            outcome,
-            weight,
-            squares,
-        )
+        covariance = compute_covariance(columns, predicted, outcome, weight, squares)
         errors = np.sqrt(covariance.diagonal())
     intercept_error, slope_error = map(float, errors)
     return Line(

@@ -608,14 +608,7 @@ def multilabel_report(
         n_resamples = int(np.clip(share, _MIN_LABEL_RESAMPLES, MAX_LABEL_RESAMPLES))
     # The report itself names labels without events.
     with ignore_calibration_warnings():
-        rows = measure_models(
-            models,
-            functions,
-            level,
-            n_resamples,
-            rng,
-            progress,
-        )
+        rows = measure_models(models, functions, level, n_resamples, rng, progress)
     label_rows = audit_labels(models, level, int(rng.integers(2**63)))
     # Unknown labels are not pairs of the micro average.
     is_known = ~np.isnan(read_label_names_proba_and_table(y_true, y_proba, names)[2])
@@ -625,14 +618,7 @@ def multilabel_report(
     return LabelReport(
         label_rows,
         min(row.adjusted_p_value for row in label_rows),
-        _average_measures(
-            functions,
-            rows,
-            models,
-            pooled,
-            table,
-            level,
-        ),
+        _average_measures(functions, rows, models, pooled, table, level),
         rows,
         float(np.mean([model.compute_accuracy() for model in models.values()])),
         int(np.count_nonzero(weight > 0)),

@@ -188,14 +188,7 @@ def _make_labels_section(report):
     def make_list_section(max_labels):
         """Return the table of the worst labels, with a note on the number of others."""
         rows = [make_label_cells(row) for row in report.worst(max_labels)]
-        table = Table(
-            header,
-            rows,
-            "",
-            "names unbroken",
-            2,
-            (2, 5),
-        )
+        table = Table(header, rows, "", "names unbroken", 2, (2, 5))
         n_others = len(report.labels) - max_labels
         notes = [f"... and {n_others} more, less far off"] if n_others > 0 else []
         return Section(tables=[table], notes=notes)

@@ -104,15 +104,7 @@ LARGE_FRAME = DiagramFrame(
     (316, 372),
     (0, 0.2, 0.4, 0.6, 0.8, 1),
 )
-SMALL_FRAME = DiagramFrame(
-    198,
-    222,
-    46,
-    6,
-    146,
-    (158, 186),
-    (0, 0.5, 1),
-)
+SMALL_FRAME = DiagramFrame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))
 
 
 def draw_diagram(

@@ -359,14 +359,7 @@ def _make_row_from_sums(name, function, model, level):
         )
     limit = sums[f"expected_{key}"] + ndtri(level) * spread
     low, high = map(float, ends)
-    return ReportRow(
-        name,
-        function.spec.name,
-        value,
-        low,
-        high,
-        float(limit / weight),
-    )
+    return ReportRow(name, function.spec.name, value, low, high, float(limit / weight))
 
 
 def _compute_analytic_loss_interval(loss, model, level):

@@ -166,13 +166,7 @@ class _Findings:
         critical = float(np.quantile(null, 1 - SIGNIFICANCE_LEVEL))
         inflation = _compute_cluster_inflation(model, tested, self.test)
         coarse = model.pool_cells(_N_POWER_CELLS)
-        evidence = collect_evidence(
-            cells,
-            coarse,
-            self.level,
-            critical,
-            inflation,
-        )
+        evidence = collect_evidence(cells, coarse, self.level, critical, inflation)
         self.evidence = evidence
         low = self.error_row.low
         high = self.error_row.high
@@ -232,13 +226,7 @@ def _find_error_row(report, name):
             return row
     models = {name: report._models[name]}
     functions = [all_metrics()[_ERROR_MEASURE]]
-    (row,) = measure_models(
-        models,
-        functions,
-        report.level,
-        "auto",
-        report._seed,
-    )
+    (row,) = measure_models(models, functions, report.level, "auto", report._seed)
     return row
 
 

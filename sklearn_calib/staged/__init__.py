@@ -4,13 +4,7 @@ It may import `_kernels`, `_validation` and the layers below them.
 Start reading with `Staging` in `_base.py`.
 """
 
-from . import (
-    _catboost,
-    _lightgbm,
-    _partial_fit,
-    _scikit_learn,
-    _xgboost,
-)
+from . import _catboost, _lightgbm, _partial_fit, _scikit_learn, _xgboost
 from ._base import (
     Staging as Staging,
     classifier_logits as classifier_logits,

@@ -6,10 +6,7 @@ Start reading with `CalibrationSummary` in `_summary.py`.
 
 from ._draw_options import DrawOptions
 from ._parts import parse_folder_values
-from ._patterns import (
-    count_values,
-    summarize_groups,
-)
+from ._patterns import count_values, summarize_groups
 from ._problems import (
     SUM_NAME_BY_LOSS,
     CellProblems as CellProblems,
@@ -17,16 +14,8 @@ from ._problems import (
     Totals as Totals,
 )
 from ._resampling import CellSample as CellSample, Fold as Fold, HeldOutPredictions
-from ._row_reservoir import (
-    DrawnSample,
-    RowReservoir,
-    get_max_sample_rows,
-)
-from ._sources import (
-    DROPPED_ROWS_HINT,
-    find_distinct_labels,
-    summarize,
-)
+from ._row_reservoir import DrawnSample, RowReservoir, get_max_sample_rows
+from ._sources import DROPPED_ROWS_HINT, find_distinct_labels, summarize
 from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary
 

@@ -131,15 +131,7 @@ def add_block_to_summary_and_draw(
             proba = np.asarray(scores[place], dtype=float)
         frame = None if extras is None else extras.iloc[place]
         more = [column_digest[place] for column_digest in digest]
-        summary.drawn.add(
-            codes,
-            proba,
-            true,
-            weight,
-            counts,
-            frame,
-            more,
-        )
+        summary.drawn.add(codes, proba, true, weight, counts, frame, more)
 
 
 def _iter_soft_label_blocks(shares, proba, weight, counts):

@@ -218,14 +218,7 @@ class DataObjectPart(NamedTuple):
         first: dict[str, int] = Counter()
         for piece in iter_pieces(self.data, needed):
             for file, frame, share in _iter_frames(piece, [*needed], self.name):
-                yield TableBlock(
-                    frame,
-                    file,
-                    None,
-                    first[file],
-                    forms[file],
-                    share,
-                )
+                yield TableBlock(frame, file, None, first[file], forms[file], share)
                 first[file] += len(frame)
 
 

@@ -361,13 +361,7 @@ class CellSample(ScorePooledRows):
         kept = np.flatnonzero(weight)
         place = kept % len(codes)
         proba = np.vstack(proba_of_folds)[kept]
-        predictions = Predictions(
-            proba,
-            codes[place],
-            weight[kept],
-            np.arange(2),
-            1,
-        )
+        predictions = Predictions(proba, codes[place], weight[kept], np.arange(2), 1)
         return HeldOutPredictions(predictions, place, squares[kept])
 
     @cached_property

@@ -195,13 +195,7 @@ class DrawnSample:
         mass = np.concatenate(left)
         codes = predictions.codes[place]
         weight = mass * unit[place]
-        recalibrated = Predictions(
-            np.vstack(proba),
-            codes,
-            weight,
-            self.classes,
-            1,
-        )
+        recalibrated = Predictions(np.vstack(proba), codes, weight, self.classes, 1)
         return HeldOutPredictions(recalibrated, place, mass * unit[place] ** 2)
 
 

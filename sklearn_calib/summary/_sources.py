@@ -607,7 +607,7 @@ def iter_groups(
     for column in columns[1:]:
         # Combinations of values as numbers in a mixed base.
         code = code * len(column.values) + column.codes
-        size = size * len(column.values)
+        size *= len(column.values)
         if size > _MAX_RADIX_SORTED_CODE:
             code = np.unique(code, return_inverse=True)[1]
             size = int(code.max(initial=0)) + 1

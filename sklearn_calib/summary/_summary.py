@@ -327,13 +327,7 @@ class CalibrationSummary(Storable):
         self._joint = add_sum_lists(self._joint, sums)
         if len(self._states) == 1:
             state = self._states[0]
-            state.add(
-                confidence,
-                EMPTY_COMPLEMENT,
-                hit.view(np.uint8),
-                weight,
-                count,
-            )
+            state.add(confidence, EMPTY_COMPLEMENT, hit.view(np.uint8), weight, count)
             return
         for problem in make_two_class_problems(self.multiclass, block):
             rows = problem.rows
@@ -1033,14 +1027,7 @@ class CalibrationSummary(Storable):
         for sample, title in zip(self.samples(), titles, strict=True):
             rows = CurveRows.from_pooled(sample, title)
             curves.append(
-                compute_curve(
-                    rows,
-                    strategy,
-                    n_bins,
-                    level,
-                    n_resamples,
-                    rng,
-                )
+                compute_curve(rows, strategy, n_bins, level, n_resamples, rng)
             )
         return ReliabilityCurves(curves)
 

@@ -37,12 +37,7 @@ def _check_weights_are_repetition(recalibrator, k, proba, y):
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     if not recalibrator.capabilities.sample_weight:
         assert_refused(
-            lambda: fit_quietly(
-                recalibrator,
-                proba,
-                y,
-                sample_weight=weight,
-            ),
+            lambda: fit_quietly(recalibrator, proba, y, sample_weight=weight),
             "sample_weight",
         )
         return
@@ -113,12 +108,7 @@ def _check_row_alone(recalibrator, k, proba, y):
 
 def _check_missing_class(recalibrator, k, proba, y):
     kept = y != k - 1
-    fitted = fit_quietly(
-        recalibrator,
-        proba[kept],
-        y[kept],
-        classes=range(k),
-    )
+    fitted = fit_quietly(recalibrator, proba[kept], y[kept], classes=range(k))
     assert fitted.classes_.tolist() == list(range(k))
     _assert_predicts_simplex(fitted, proba)
     if kept.any():
@@ -164,22 +154,12 @@ def _check_tiny(recalibrator, k, proba, y):
     for n in (k, k + 1):
         fitted = fit_quietly(recalibrator, proba[:n], np.arange(n) % k)
         _assert_predicts_simplex(fitted, proba)
-    fitted = fit_quietly(
-        recalibrator,
-        proba[:1],
-        [0],
-        classes=range(k),
-    )
+    fitted = fit_quietly(recalibrator, proba[:1], [0], classes=range(k))
     _assert_predicts_simplex(fitted, proba)
 
 
 def _check_separable(recalibrator, k, proba, y):
-    fitted = fit_quietly(
-        recalibrator,
-        proba,
-        proba.argmax(axis=1),
-        classes=range(k),
-    )
+    fitted = fit_quietly(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
     _assert_predicts_simplex(fitted, proba)
 
 

@@ -128,12 +128,7 @@ def _check_stages_are_truncations(estimator, k, X, y):
             assert len(again) == stage, (
                 f"truncated to {stage} stages, it has {len(again)}"
             )
-        _assert_predicts(
-            short,
-            X,
-            scores[stage - 1],
-            staged_proba[stage - 1],
-        )
+        _assert_predicts(short, X, scores[stage - 1], staged_proba[stage - 1])
 
 
 def _check_stages_differ(estimator, k, X, y):

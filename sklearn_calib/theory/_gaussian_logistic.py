@@ -242,12 +242,7 @@ class GaussianLogisticModel:
         mean_risk = float(node_weights @ risk)
         refinement = float(node_weights @ lowest_risk)
         error_rate = float(ndtr(-inner / norm / 2))
-        return GaussianLoss(
-            mean_risk,
-            mean_risk - refinement,
-            refinement,
-            error_rate,
-        )
+        return GaussianLoss(mean_risk, mean_risk - refinement, refinement, error_rate)
 
     def limit(self, strength: ArrayLike, loss: ExpectedLoss = "log") -> LogisticLimit:
         """Compute the loss and its parts for each strength of the regularisation.
