@@ -32,7 +32,7 @@ _MAX_POOLED_CELLS_MANY_GROUPS = 2**18
 class GroupCells(NamedTuple):
     """Cells of one score and one combination of groups, in increasing order of the score.
 
-    `ScorePooledRows` pool the rows of all groups; an audit draws those of each
+    `PredictionsByScore` pool the rows of all groups; an audit draws those of each
     combination.
 
     Parameters

@@ -36,8 +36,8 @@ from ..exceptions import invalid_input
 from ..metrics import (
     BinaryProblem,
     Predictions,
+    PredictionsByScore,
     ProperLoss,
-    ScorePooledRows,
     all_metrics,
     validate_predictions,
 )
@@ -182,7 +182,7 @@ class _VotingItems(NamedTuple):
     follow_proba: float
 
 
-class ClusterSample(ScorePooledRows):
+class ClusterSample(PredictionsByScore):
     """Rows of a two-class problem in clusters, which are resampled as a whole.
 
     Has the attributes and draws of `sklearn_calib.summary.CellSample`.

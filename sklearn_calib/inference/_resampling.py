@@ -226,7 +226,7 @@ class PooledRows:
     """Rows of two classes in cells of nearly equal probability.
 
     The rows are known, so labels are drawn with the chance of each row.
-    `ScorePooledRows` know cells alone, and draw with the mean chance of a cell.
+    `PredictionsByScore` know cells alone, and draw with the mean chance of a cell.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ from ._predictions import (
     BinaryProblem as BinaryProblem,
     Cells as Cells,
     Predictions as Predictions,
-    ScorePooledRows,
+    PredictionsByScore,
     validate_multilabel as validate_multilabel,
     validate_predictions as validate_predictions,
 )

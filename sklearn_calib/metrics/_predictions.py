@@ -50,7 +50,7 @@ MIN_COMPILED_ROWS = 20_000
 class Cells(NamedTuple):
     """The rows of a two-class problem, pooled by score: the input of most measures.
 
-    Cells only have sums of weights. `ScorePooledRows` also have the numbers of rows,
+    Cells only have sums of weights. `PredictionsByScore` also have the numbers of rows,
     and draw resamples of them.
 
     Attributes
@@ -71,7 +71,7 @@ class Cells(NamedTuple):
         return (self.hits - self.mass * self.score) / self.mass.sum()
 
 
-class _ProblemScores:
+class _ProblemScoreOrder:
     """Scores of a two-class problem and their order, which resamples share."""
 
     def __init__(self, score, target=None, title="", rows=slice(None)):
@@ -150,7 +150,7 @@ class BinaryProblem:
 
     def __post_init__(self) -> None:
         if self._problem_scores is None:
-            object.__setattr__(self, "_problem_scores", _ProblemScores(self.score))
+            object.__setattr__(self, "_problem_scores", _ProblemScoreOrder(self.score))
 
     @property
     def rows(self) -> AnyArray | slice:
@@ -280,7 +280,7 @@ class Predictions:
     n_given: int = -1
     index: Any = None
     is_resample: bool = False
-    _problem_scores_by_mode: dict[str, list[_ProblemScores]] = field(
+    _problem_scores_by_mode: dict[str, list[_ProblemScoreOrder]] = field(
         default_factory=dict
     )
     _derived: dict[Any, Any] = field(default_factory=dict)
@@ -480,13 +480,13 @@ class Predictions:
             multiclass, proba, self.positive
         ):
             title = name_problem(multiclass, self.classes, number)
-            score_orders.append(_ProblemScores(score, target, title, rows))
+            score_orders.append(_ProblemScoreOrder(score, target, title, rows))
         # Lists are stored only when they are complete, since threads share predictions.
         self._problem_scores_by_mode[multiclass] = score_orders
         return score_orders
 
 
-class ScorePooledRows:
+class PredictionsByScore:
     """Rows of two classes, pooled by score, from which resamples of the rows are drawn.
 
     A `CellSample` of summaries draws independent rows, a `ClusterSample` whole

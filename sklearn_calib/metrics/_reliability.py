@@ -240,7 +240,7 @@ default="quantile"
 class CurveRows:
     """The input of `compute_curve`: scores and outcomes of rows or of pooled rows, and their draws.
 
-    A `BinaryProblem` draws single rows, and `ScorePooledRows` draw rows or whole
+    A `BinaryProblem` draws single rows, and `PredictionsByScore` draw rows or whole
     clusters in their cells. A curve needs only what both have in common.
 
     Attributes

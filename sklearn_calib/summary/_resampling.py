@@ -36,7 +36,7 @@ from .._random import (
 )
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._validation import MIN_PERMUTED_ACCURACY_GAIN, RankCounts, are_ranked_well
-from ..metrics import Predictions, ScorePooledRows
+from ..metrics import Predictions, PredictionsByScore
 from ..recalibrators import (
     fit_recalibrator,
     predict_proba_aligned,
@@ -80,7 +80,7 @@ class HeldOutPredictions(NamedTuple):
     squares: FloatArray
 
 
-class CellSample(ScorePooledRows):
+class CellSample(PredictionsByScore):
     """Rows of a two-class problem in cells, from which resamples are drawn.
 
     Parameters
