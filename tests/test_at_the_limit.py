@@ -60,6 +60,15 @@ def test_rows_of_the_longest_length_are_read(monkeypatch, n_characters, fits):
             next(blocks)
 
 
+def test_a_row_of_several_lines_may_be_longer_while_each_line_is_not(monkeypatch):
+    monkeypatch.setattr(csv_text, "MAX_ROW_CHARACTERS", 20)
+    row = '"' + 2 * (10 * "x" + "\n") + 'x",1\n'
+    stream = io.BytesIO(f"a,b\n{row}".encode())
+    # The first block ends inside of the quotes, and the second one with the row.
+    blocks = csv_text.iter_text_blocks(stream, "utf-8", ",", 4 + 23, "t.csv")
+    assert [*blocks] == ["a,b\n", row]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no permissions of others on Windows")
 def test_others_may_take_a_lock_as_far_as_the_mask_allows(tmp_path):
     before = os.umask(0o022)

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from sklearn_calib._cli import _remote
 from sklearn_calib._cli._remote import local_files
 from sklearn_calib._cli._request import Request
 from sklearn_calib._files import atomic
@@ -166,3 +167,20 @@ def test_temporary_folders(tmp_path, monkeypatch):
         assert not os.path.exists(own) and os.path.isdir(kept)
     finally:
         kill(living)
+
+
+@pytest.mark.parametrize("names", [("t.csv", "s3://a/u.csv"), ("s3://a/t.csv", "-")])
+def test_copies_of_addresses_are_in_a_folder_of_their_own(tmp_path, monkeypatch, names):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("y,p\n1,0.5\n", encoding="utf-8")
+    places = []
+
+    def record(pattern, place, query):
+        places.append(place)
+        return ["t.csv"]
+
+    monkeypatch.setattr(_remote, "_fetch_pattern", record)
+    request = Request(files=[*names], allow_remote=True)
+    with local_files(request, beside=True):
+        assert len(places) == 2 and all(map(os.path.isabs, places))
+    assert not any(os.path.exists(os.path.dirname(place)) for place in places)
