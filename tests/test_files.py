@@ -179,7 +179,7 @@ def test_copies_of_addresses_are_in_a_folder_of_their_own(tmp_path, monkeypatch,
         places.append(place)
         return ["t.csv"]
 
-    monkeypatch.setattr(_remote, "_fetch_pattern", record)
+    monkeypatch.setattr(_remote, "_fetch_local_paths", record)
     request = Request(files=[*names], allow_remote=True)
     with local_files(request, beside=True):
         assert len(places) == 2 and all(map(os.path.isabs, places))
