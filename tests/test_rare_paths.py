@@ -40,6 +40,7 @@ from sklearn_calib.monitoring._record import BlockCounts, StreamCounts
 from sklearn_calib.monitoring._result import MAX_COURSE_MOMENTS, StreamHistory
 from sklearn_calib.recalibrators import PlattScaling, VectorScaling
 from sklearn_calib.staged import find_staging
+from sklearn_calib.summary._pattern_cells import ScoreGroupTable
 from sklearn_calib.summary._values import ColumnValues
 from sklearn_calib.theory import GaussianLogisticModel
 
@@ -341,6 +342,14 @@ def test_the_histogram_is_as_high_as_its_highest_column(n_certain):
     heights = [patch.get_data().values.max() for patch in histogram.patches]
     heights.append(n_certain / len(y))
     assert histogram.get_ylim() == pytest.approx((0, 1.05 * max(heights)))
+
+
+def test_merged_groups_keep_the_coarser_of_both_resolutions():
+    for shifts in ((5, 9), (9, 5)):
+        first, second = (ScoreGroupTable(), ScoreGroupTable())
+        first._shift, second._shift = shifts
+        first.merge(second)
+        assert first._shift == 9
 
 
 @pytest.mark.slow

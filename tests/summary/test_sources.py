@@ -533,3 +533,13 @@ def test_row_groups_stay_together_if_some_numbers_are_text(tmp_path):
     part = FilePart(path, path, None, {}, ())
     assert part.split_row_groups(["p", "w"]) == [part]
     assert len(part.split_row_groups(["w"])) == 4
+
+
+def test_of_many_rows_that_are_left_out_five_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = [f"{number}.csv" for number in range(7)]
+    for file in files:
+        pd.DataFrame({"y": [0, 1, 1], "p": [0.1, None, 0.3]}).to_csv(file, index=False)
+    named = ", ".join(f"row 1 of {file}" for file in files[:5])
+    with pytest.warns(CalibrationWarning, match=rf"7 rows \({named}, \.\.\.\)"):
+        summarize(files, label="y", prob="p", drop_missing=True)

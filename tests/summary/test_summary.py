@@ -10,6 +10,7 @@ from laws import LAWS, kept_bits, sample
 from sklearn_calib import metrics
 from sklearn_calib._kernels._cells import COUNT_COLUMN_0, OFFSET_COLUMN, view_as_float
 from sklearn_calib.decomposition import isotonic_refinement_brier
+from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import spiegelhalter_test
 from sklearn_calib.summary import CalibrationSummary
 
@@ -631,3 +632,15 @@ def test_probabilities_outside_by_rounding_are_those_at_the_end(beyond):
     assert given == ends
     below = CalibrationSummary().update([0, 1, 1, 0], [-beyond, 0.5, 1.0, 1.0])
     assert below == ends
+
+
+def test_few_rows_leave_no_doubt_about_the_order_of_the_columns():
+    """Rows that another order would fit are doubted only if they are many."""
+    p = np.array([0.3, 0.4, 0.6, 0.7, 0.45, 0.55])
+    y = np.array(["yes", "yes", "no", "no", "yes", "no"])
+    proba = np.column_stack([p, 1 - p])
+    CalibrationSummary(classes=["yes", "no"]).update(y, proba)
+    with pytest.warns(CalibrationWarning, match="in the order of classes"):
+        CalibrationSummary(classes=["yes", "no"]).update(
+            np.tile(y, 400), np.tile(proba, (400, 1))
+        )
