@@ -1,5 +1,7 @@
 """What a better use of the features gains: values, words, and what is rejected."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,6 +86,9 @@ def test_words(found):
     assert text.startswith("Retrain: a model that used region")
     assert "would lower the log loss by at least" in text
     assert f"(80 % interval {low:.3f} to {high:.3f})" in text
+    # A tenth of the gain is the least that is named.
+    others = replace(found, feature_gains={"a": 0.8, "b": 0.1, "c": 0.0999})
+    assert others.advice().startswith("Retrain: a model that used a and b better")
 
 
 def test_nothing_to_be_gained():

@@ -24,9 +24,10 @@ from sklearn_calib._simplex_array import log_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import ExportedMap, from_json, to_dict, to_onnx
 from sklearn_calib.export._document import MapDocument, to_document
-from sklearn_calib.maps import MAP_KINDS, CalibrationMap, read_map
+from sklearn_calib.maps import MAP_KINDS, CalibrationMap, SigmoidPoly, read_map
 from sklearn_calib.recalibrators import (
     HistogramBinning,
+    Identity,
     PlattScaling,
     TopLabel,
     VennAbers,
@@ -369,3 +370,21 @@ def test_logits_up_to_the_largest_give_probabilities(dtype, largest):
     rows = np.array([[0.0, 1.0], [0.0, -1.0], [0.0, 2.0], [0.0, -2.0]]) * largest
     found = run(to_onnx(document, dtype=dtype), rows.astype(dtype))
     assert np.isnan(found).any(axis=1).tolist() == [False, False, True, True]
+
+
+class OfCurve(Identity):
+    def __init__(self, curve=None):
+        self.curve = curve
+
+    def _make_map(self):
+        return self.curve
+
+
+@pytest.mark.parametrize("spread", [1 - 1e-9, 1 + 1e-9, 1.5])
+def test_divisors_that_are_almost_one(spread):
+    """Onnxruntime drops what rounds to 1 in float32, so such a division is written as two."""
+    curve = SigmoidPoly(input="logit", coef=[0.2, 1.5], centre=0.0, spread=spread)
+    model = OfCurve(curve).fit([0.2, 0.8], [0, 1])
+    rows = probabilities(2)
+    found = run(to_onnx(model), rows)
+    assert np.abs(found - model.predict_proba(rows)).max() <= 1e-12

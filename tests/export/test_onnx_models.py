@@ -539,7 +539,9 @@ def test_a_wrong_converter_is_noticed(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(_onnx_models, "run_onnx", lambda found, X: 1 / 0)
         with raises_invalid_input(
-            RuntimeError, value=r"one that does not run \(division by zero\)"
+            RuntimeError,
+            expected="a conversion that gives what the model predicts for X",
+            value=r"one that does not run \(division by zero\)",
         ):
             to_onnx(model, new)
 

@@ -237,6 +237,10 @@ def test_counts_of_more_than_a_billion_rows():
         ValueError, expected=r"counts of 9e\+15 rows at most", value=r"4.61e\+18"
     ):
         grade_calibration(y, p, [0.05], counts=[1, 1, 1, 2**62])
+    most = grade_calibration(y, p, [0.05], counts=[9 * 10**15 - 3, 1, 1, 1])
+    assert most.rows[0].n_rows == 9 * 10**15 - 2
+    with raises_invalid_input(ValueError, expected=r"counts of 9e\+15 rows at most"):
+        grade_calibration(y, p, [0.05], counts=[9 * 10**15 - 2, 2, 1, 1])
 
 
 @pytest.mark.slow

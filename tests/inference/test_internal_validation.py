@@ -607,6 +607,7 @@ def test_heuristic_shrinkage_keeps_the_event_rate(rows):
     shrunk = found.shrinkage("heuristic", n_parameters=3)
     mean = shrunk.predict_proba(found.estimator.predict_proba(X))[:, 1].mean()
     assert mean == pytest.approx(y.mean(), abs=1e-9)
+    assert found.shrinkage("heuristic", n_parameters=0).slope_ == 1
     for options, message in (
         ({"kind": "heuristic"}, "n_parameters with kind='heuristic'"),
         ({"n_parameters": 3}, "n_parameters with kind='heuristic'"),

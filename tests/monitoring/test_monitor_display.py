@@ -24,6 +24,9 @@ def test_lines_limits_and_alarms(unit):
     history, alarms = monitor.history_, monitor.alarms_
     evidence, detector, enough, bound, *vertical = upper.lines
     assert_array_equal(evidence.get_ydata(), history.log_e_value / np.log(10))
+    assert_array_equal(
+        evidence.get_xdata(), history.n_samples if unit is None else history.time
+    )
     known = np.isfinite(history.log_detector)
     assert_array_equal(
         detector.get_ydata()[known], history.log_detector[known] / np.log(10)
