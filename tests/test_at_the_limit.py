@@ -23,6 +23,7 @@ from sklearn_calib.inference import calibrated_mean
 from sklearn_calib.linear import _fit as linear_fit, approximate_leave_one_out
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
+from sklearn_calib.summary._problems import make_empty_cell_states
 
 RNG = np.random.default_rng(0)
 P = RNG.random(60).round(2)
@@ -188,6 +189,26 @@ def test_files_of_json_are_at_most_so_long(tmp_path, monkeypatch, most, fits):
     else:
         with pytest.raises(OSError, match="more than 5 bytes"):
             input_files.read_json_text(tmp_path / "m.json")
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "most", "each"),
+    [(10, 65_536, 6553), (16, 65_536, 4096), (100, 65_536, 4096), (3, 4096, 4096)],
+)
+def test_classes_share_the_cells_of_a_summary(n_classes, most, each):
+    """As many for each as one problem of all would have, but at least 4096."""
+    states = make_empty_cell_states("classwise", n_classes, most)
+    assert [state.max_cells for state in states] == n_classes * [each]
+
+
+def test_cells_of_many_rows_are_drawn_row_by_row_beside_cells_of_one():
+    summary = CalibrationSummary().update(
+        [0, 1, 1], [0.2, 0.5, 0.5], counts=[1, 40, 60]
+    )
+    (sample,) = summary.samples()
+    drawn = sample.draw_event_weights(50, np.random.default_rng(0))
+    assert set(drawn[:, 0]) == {0.0, 1.0}
+    assert 30 < drawn[:, 1].min() < 50 < drawn[:, 1].max() < 70
 
 
 def test_groups_of_a_report_are_of_at_most_two_columns():
