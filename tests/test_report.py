@@ -271,6 +271,10 @@ def test_a_summary_of_several_classes_is_reported_on():
         calibration_report(
             CalibrationSummary(multiclass="classwise", classes=np.arange(5))
         )
+    # Of two classes each is the other's complement, so there is one problem.
+    two = CalibrationSummary(multiclass="classwise", classes=[0, 1])
+    two.update(y > 1, 1 - proba[:, :2].sum(axis=1))
+    assert calibration_report(two, n_resamples=5, advice=False).n_samples == 2000
     with raises_invalid_input(
         ValueError, expected="summaries alone", value="other arguments"
     ):
