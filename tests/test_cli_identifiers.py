@@ -59,6 +59,14 @@ def test_said_by_every_command(capsys, tmp_path, table):
     assert REMARK in said(capsys, table, tmp_path / "t.csv", *more, command="compare")
 
 
+@pytest.mark.parametrize(
+    ("values", "count"), [(np.arange(N) % 30, 30), (np.arange(N) // 1.5, 160)]
+)
+def test_said_of_the_fewest_values_and_rows(capsys, tmp_path, table, values, count):
+    text = said(capsys, table[["y", "p"]].assign(user=values), tmp_path / "t.csv")
+    assert f"user has {count} different values in 240 rows." in text
+
+
 def test_not_said_where_it_is_answered(capsys, tmp_path, table):
     path = tmp_path / "t.csv"
     assert "different values" not in said(
