@@ -194,6 +194,20 @@ def test_cells_that_have_lost_the_fewest_bits(n_between, tmp_path):
     assert same_bits(CalibrationSummary.from_parquet(tmp_path / "s.parquet"), summary)
 
 
+def test_offsets_in_files_are_counted_from_the_middle_of_their_cells(tmp_path):
+    """Files of other versions are read by this: of 43 bits less, in steps of 2^16."""
+    proba = np.random.default_rng(0).random(9000)
+    summary = CalibrationSummary(4096).update(np.arange(9000) % 2, proba)
+    assert summary._states[0].shift == 43
+    summary.to_parquet(tmp_path / "s.parquet")
+    table = parquet.read_table(tmp_path / "s.parquet")
+    bits = table.column("packed_offset").to_numpy().view(np.int64)
+    excess = (bits >> 1) ^ -(bits & 1)
+    offset = summary.to_arrow().column("offset").to_numpy()
+    n_rows = table.column("n0").to_numpy() + table.column("n1").to_numpy()
+    np.testing.assert_array_equal(offset - excess, n_rows * 2 ** (43 - 16 - 1))
+
+
 def test_labels_that_no_file_can_hold():
     days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
     with raises_invalid_input(
