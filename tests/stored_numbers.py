@@ -654,6 +654,8 @@ def drawn_by(made):
         found[f"limits {number}"] = [*ax.get_xlim(), *ax.get_ylim()]
         found[f"words {number}"] = words_of(ax)
         found[f"styles {number}"] = styles_of(ax)
+        places = [f"{text.get_ha()} {text.get_va()}" for text in ax.texts]
+        found[f"places of texts {number}"] = "; ".join(places)
         rotations = {label.get_rotation() for label in ax.get_xticklabels()}
         found[f"rotations {number}"] = sorted(rotations)
     plt.close("all")

@@ -8,6 +8,7 @@ from scipy.stats import norm, sem
 
 import sklearn_calib
 from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import (
     simulate_bootstrap_distribution,
     simulate_null_distribution,
@@ -225,6 +226,17 @@ def test_values_and_intervals_are_those_of_rows(weighted):
             (row.null_mean, np.quantile(null, 0.9), null),
         ):
             assert abs(found - limit) < 0.6 * column.std(), function
+
+
+@pytest.mark.slow
+def test_a_class_without_rows_does_not_prevent_advice():
+    proba, y = make_overconfident(3, 300)
+    kept = y < 2
+    with pytest.warns(CalibrationWarning, match="rows of every class"):
+        report = calibration_report(
+            y[kept], proba[kept], labels=range(3), n_resamples=2
+        )
+    assert {row.method for row in report.advise()["model"].rows} >= {"identity", "auto"}
 
 
 @pytest.mark.slow

@@ -122,6 +122,12 @@ def test_each_option():
     assert quickly(Y, pairs).averages == plain.averages
     Y[::2, 0] = np.nan
     assert quickly(Y, P).labels[0].n_rows == 100
+    # Of each row one label is known, and it counts in the intervals of the means.
+    halves = Y[:, :2].copy()
+    halves[100:, 1] = np.nan
+    halves[:100, 0] = np.nan
+    mean = quickly(halves, P[:, :2]).averages[0]
+    assert mean.macro_low < mean.macro - 0.02 and mean.macro + 0.02 < mean.macro_high
 
 
 def test_few_and_hostile():

@@ -192,6 +192,9 @@ def test_mistakes(case):
     ) as said:
         GroupRecalibration().fit(p, y, groups=np.arange(3000))
     assert said[0].filename == __file__
+    GroupRecalibration().fit(p, y, groups=np.arange(3000) % 1000)  # without a warning
+    with pytest.warns(CalibrationWarning, match="at most 1000 groups.*got 1001"):
+        GroupRecalibration().fit(p, y, groups=np.arange(3000) % 1001)
 
 
 def test_the_table_of_groups_counts_weights(case):
