@@ -12,7 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_calib._cli._result import parse_conditions
 from sklearn_calib._files import csv_text, input_files
 from sklearn_calib._files.atomic import lock_file, open_atomically
+from sklearn_calib._kernels._cells import encode_float_keys, find_cell_start_keys
 from sklearn_calib._kernels._cluster_sums import compute_expected_over_observed_squares
+from sklearn_calib._kernels._expected_metrics import choose_best_actions
 from sklearn_calib._kernels._picture_axes import _mark_points_with_many_rows
 from sklearn_calib._kernels._polynomial_test import fit_natural_spline
 from sklearn_calib._kernels._probability_floor import MAX_FLOOR, estimate_floor
@@ -209,6 +211,22 @@ def test_cells_of_many_rows_are_drawn_row_by_row_beside_cells_of_one():
     drawn = sample.draw_event_weights(50, np.random.default_rng(0))
     assert set(drawn[:, 0]) == {0.0, 1.0}
     assert 30 < drawn[:, 1].min() < 50 < drawn[:, 1].max() < 70
+
+
+def test_of_actions_that_cost_the_same_the_first_is_chosen():
+    proba = np.array([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0]])
+    for costs in (
+        np.zeros((2, 2)),
+        np.ones((2, 3)),
+        np.array([[1.0, 1.0], [3.0, 3.0]]),
+    ):
+        assert choose_best_actions(proba, costs).tolist() == [0, 0, 0]
+
+
+def test_cells_below_2_to_the_minus_24_are_32_times_as_wide():
+    keys = encode_float_keys(np.nextafter([2.0**-23, 2.0**-25], 0))
+    starts = find_cell_start_keys(keys, False, 20)
+    assert (starts == [keys[0] >> 20 << 20, keys[1] >> 25 << 25]).all()
 
 
 def test_groups_of_a_report_are_of_at_most_two_columns():

@@ -578,9 +578,9 @@ def compute_covariance(columns, log_odds, outcome, weight, squares=None):
 def find_profile_interval(profile, estimate, top, step, drop):
     """Return where 2 (top - profile(c)) <= drop, searched outwards from the estimate.
 
-    `find_step_and_decrement` is a first guess of the distance. An end that is not found within 2^40
-    of these is infinite. An infinite estimate is an end; the other one is sought from
-    `find_step_and_decrement` with its sign.
+    `step` is a first guess of the distance. An end that is not found within 2^40 of
+    these is infinite. An infinite estimate is an end; the other one is sought from
+    `step` with its sign.
     """
     # The square root of twice the fall of the likelihood is nearly linear in c, so few
     # steps find the end.

@@ -448,3 +448,16 @@ def test_clickhouse(table, tmp_path):
 def test_names_have_the_quotes_of_their_database(driver, marks):
     source = type("Connection", (), {"__module__": driver})()
     assert module._get_quote_marks(source) == marks
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no named pipes in folders on Windows")
+def test_a_named_pipe_is_no_file_of_rows(tmp_path):
+    """Nobody writes into it: opening it would wait for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    with raises_invalid_input(
+        ValueError,
+        expected="a file, which can be read again",
+        value="the pipe or device",
+        hint="Copy it into a file first",
+    ):
+        summarize(tmp_path / "pipe", **COLUMNS)

@@ -167,3 +167,13 @@ def test_a_batch_of_weights_of_0_adds_nothing(k):
     found.update(soft, proba, weight, soft_labels=True)
     expected = CalibrationSummary().update(soft, proba, weight, soft_labels=True)
     assert found == expected and found.n_samples == expected.n_samples
+
+
+def test_rows_of_one_vote_stand_beside_rows_of_several():
+    table = {"a": [1, 2, 0], "b": [0, 1, 3], "p": [0.3, 0.6, 0.8]}
+    found = summarize(table, label=["a", "b"], prob="p", soft_labels=True)
+    assert found.weight == 7
+    # The squared errors of each vote.
+    assert found.measure("brier_loss") == pytest.approx(
+        (0.3**2 + 2 * 0.6**2 + 0.4**2 + 3 * 0.2**2) / 7
+    )
