@@ -452,7 +452,7 @@ def test_names_have_the_quotes_of_their_database(driver, marks):
 
 @pytest.mark.skipif(os.name == "nt", reason="no named pipes in folders on Windows")
 def test_a_named_pipe_is_no_file_of_rows(tmp_path):
-    """Nobody writes into it: opening it would wait for ever."""
+    """It has no writer, so that opening it would wait for ever."""
     os.mkfifo(tmp_path / "pipe")
     with raises_invalid_input(
         ValueError,
