@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from error_fields import raises_invalid_input
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -136,3 +137,23 @@ def test_refused_recalibrators(bad):
         TypeError, expected="a recalibrator: a name or an instance"
     ):
         OneVsRest(bad).fit(proba, y)
+
+
+class Majority(ClassifierMixin, BaseEstimator):
+    """Certain of the class that has more than one half."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        second = (X[:, 1] > 0.5).astype(float)
+        return np.column_stack([1 - second, second])
+
+
+def test_rows_that_no_map_gives_a_class_keep_their_probabilities():
+    """Beside rows that one map is certain of."""
+    proba = np.array([[0.4, 0.35, 0.25], [0.8, 0.1, 0.1], [0.1, 0.3, 0.6]])
+    model = OneVsRest(Majority()).fit(np.tile(proba, (4, 1)), [0, 1, 2] * 4)
+    expected = [[0.4, 0.35, 0.25], [1, 0, 0], [0, 0, 1]]
+    np.testing.assert_allclose(model.predict_proba(proba), expected, atol=1e-12)
