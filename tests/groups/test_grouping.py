@@ -81,6 +81,13 @@ def test_heavy_ties_and_constants():
         "x = 999999999999999",
         "x = 1e+15",
     ]
+    mixed = np.repeat([0.5, 1.0, 2.0], 40)  # not all whole, so they are cut
+    assert [*names_and_sizes({"x": mixed})] == [
+        "all rows",
+        "x <= 0.5",
+        "0.5 < x <= 1",
+        "x > 1",
+    ]
     edges = 1 + 1e-9 * np.arange(N)
     assert len(names_and_sizes({"x": edges}, n_bins=5)) == 6  # names stay different
 
