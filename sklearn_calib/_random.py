@@ -144,14 +144,17 @@ class CellBinomialSampler:
     n_rows_by_cell : ndarray of shape (n_cells,), int
         The number of rows of each cell.
     chance : ndarray of shape (n_samples,) or (n_cells,)
-        The probability of label 1 of each row, or of each cell if `compute_row_losses` is
-        False.
+        The probability of label 1 of each row, or of each cell if `of_rows` is False.
     of_rows : bool
     """
 
-    def __init__(self, rows: IntArray, chance: FloatArray, *, of_rows: bool) -> None:
-        self.rows = rows
-        self.has_few_rows_per_cell = int(rows.sum()) <= MIN_ROWS_PER_CELL * len(rows)
+    def __init__(
+        self, n_rows_by_cell: IntArray, chance: FloatArray, *, of_rows: bool
+    ) -> None:
+        self.n_rows_by_cell = n_rows_by_cell
+        self.has_few_rows_per_cell = int(
+            n_rows_by_cell.sum()
+        ) <= MIN_ROWS_PER_CELL * len(n_rows_by_cell)
         # The chance of a label 1, of each row (`of_rows`) or of each cell.
         self._chance = chance
         self._of_rows = of_rows
@@ -159,7 +162,7 @@ class CellBinomialSampler:
     @cached_property
     def _row_cells(self):
         """Return the cell of each row."""
-        return np.repeat(np.arange(len(self.rows)), self.rows)
+        return np.repeat(np.arange(len(self.n_rows_by_cell)), self.n_rows_by_cell)
 
     @cached_property
     def _row_probabilities(self):
@@ -168,7 +171,7 @@ class CellBinomialSampler:
 
     @cached_property
     def _cell_starts(self):
-        return np.append(0, self.rows[:-1].cumsum())
+        return np.append(0, self.n_rows_by_cell[:-1].cumsum())
 
     @cached_property
     def _cell_probability_ranges(self):
@@ -183,11 +186,11 @@ class CellBinomialSampler:
         if weight is None and not self.has_few_rows_per_cell:
             if self._of_rows:
                 return self._draw_counts(rng)
-            return rng.binomial(self.rows, self._chance)
+            return rng.binomial(self.n_rows_by_cell, self._chance)
         ones = rng.random(len(self._row_probabilities)) < self._row_probabilities
         if weight is not None:
             ones = ones * weight
-        return np.bincount(self._row_cells, ones, len(self.rows))
+        return np.bincount(self._row_cells, ones, len(self.n_rows_by_cell))
 
     def _draw_counts(self, rng):
         """Draw the number of ones in cells whose rows have slightly different chances.
@@ -197,9 +200,9 @@ class CellBinomialSampler:
         the few between them need one.
         """
         low, high = self._cell_probability_ranges
-        ones = rng.binomial(self.rows, low)
+        ones = rng.binomial(self.n_rows_by_cell, low)
         between = (high - low) / np.where(low < 1, 1 - low, 1)
-        n_undecided = rng.binomial(self.rows - ones, np.minimum(between, 1))
+        n_undecided = rng.binomial(self.n_rows_by_cell - ones, np.minimum(between, 1))
         cell = np.repeat(np.arange(len(n_undecided)), n_undecided)
         row = self._cell_starts[cell] + self._draw_positions(n_undecided, rng)
         u = low[cell] + rng.random(len(cell)) * (high - low)[cell]
@@ -209,17 +212,17 @@ class CellBinomialSampler:
     def _draw_positions(self, numbers, rng):
         """Draw different rows of each cell with equal probabilities, as positions in the cells."""
         # A single row is any row; several rows of a cell are drawn without replacement.
-        places = rng.integers(0, np.repeat(self.rows, numbers))
+        places = rng.integers(0, np.repeat(self.n_rows_by_cell, numbers))
         ends = numbers.cumsum()
         for cell in np.flatnonzero(numbers > 1):
             cell_slice = slice(ends[cell] - numbers[cell], ends[cell])
             places[cell_slice] = rng.choice(
-                self.rows[cell], numbers[cell], replace=False
+                self.n_rows_by_cell[cell], numbers[cell], replace=False
             )
         return places
 
 
-def compute_weight_mean_and_variance(
+def compute_weight_moments_and_equality(
     counts: AnyArray, weight: FloatArray, squares: FloatArray
 ) -> tuple[FloatArray, FloatArray, bool]:
     """Compute mean and variance of the weights in each cell, and whether all variances are 0.
@@ -248,7 +251,7 @@ def draw_partial_row_weight(
 ) -> FloatArray:
     """Draw the weight of `n_drawn` of `counts` rows without replacement.
 
-    `moments` are those of `compute_weight_mean_and_variance`. The share of the weight is
+    `moments` are those of `compute_weight_moments_and_equality`. The share of the weight is
     a beta variable with the mean and the variance of such draws.
     """
     mean, variance, equal = moments

@@ -88,7 +88,7 @@ def attach_log_proba(
     return out
 
 
-def get_absent_mask(proba: FloatArray) -> AnyArray | None:
+def get_absent_option_mask(proba: FloatArray) -> AnyArray | None:
     """Return which options each row does not have, bool like `proba`; None if it has all."""
     return proba._absent if isinstance(proba, SimplexArray) else None
 
@@ -125,7 +125,7 @@ def log_proba(proba: FloatArray) -> FloatArray:
     >>> log_proba(canonical_proba([1000.0], kind="logits")).tolist()
     [[-1000.0, -0.0]]
     """
-    if get_absent_mask(proba) is not None:
+    if get_absent_option_mask(proba) is not None:
         raise invalid_input(
             expected="probabilities of all classes in every row",
             got="rows without some of them (absent='nan')",
@@ -146,7 +146,7 @@ def log_proba(proba: FloatArray) -> FloatArray:
 
 def compute_masked_log_proba(proba: FloatArray) -> FloatArray:
     """Return `log_proba`, with -inf for the options that a row does not have."""
-    absent = get_absent_mask(proba)
+    absent = get_absent_option_mask(proba)
     exact = get_exact_log(proba)
     if absent is None:
         return log_proba(proba)
@@ -235,7 +235,7 @@ def iter_row_blocks(table: Any, entries: int = _CACHE_BLOCK_ENTRIES) -> Iterator
     return (slice(start, start + rows) for start in range(0, len(table), rows))
 
 
-def stack_rows(blocks: Sequence[FloatArray]) -> FloatArray:
+def stack_proba_rows(blocks: Sequence[FloatArray]) -> FloatArray:
     """Stack canonical arrays, and their logarithms if every block has them."""
     proba = np.vstack([np.asarray(block) for block in blocks])
     if not all(map(has_exact_log, blocks)):

@@ -18,7 +18,7 @@ from sklearn_calib._simplex_array import (
     SimplexArray,
     compute_log_odds,
     log_proba,
-    stack_rows,
+    stack_proba_rows,
     take_columns,
 )
 from sklearn_calib._validation import (
@@ -160,7 +160,7 @@ def test_logits_keep_what_probabilities_lose():
         2e4,
         -3e5,
     ]
-    assert compute_log_odds(stack_rows([scores, scores]))[-1] == -3e5
+    assert compute_log_odds(stack_proba_rows([scores, scores]))[-1] == -3e5
     assert canonical_proba(scores) is scores
     assert type(scores[:, 1]) is np.ndarray and type(scores * 2) is np.ndarray
     assert type(scores.sum()) is np.float64

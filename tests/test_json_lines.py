@@ -20,7 +20,11 @@ from sklearn_calib._cli import build_parser, main
 from sklearn_calib._cli._result import format_repair_commands
 from sklearn_calib._files import csv_text, json_lines
 from sklearn_calib._files.columns import read_finite_numbers, read_label_column
-from sklearn_calib._files.tables import iter_table_blocks, load_table, read_column_names
+from sklearn_calib._files.tables import (
+    iter_table_blocks,
+    load_table,
+    read_all_column_names,
+)
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_json
 from sklearn_calib.recalibrators import PlattScaling
@@ -108,7 +112,7 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
     assert whole["note"].tolist() == [row["note"] for row in rows]
     firsts = [row["m"].get("deep", {"q": [None]})["q"][0] for row in rows]
     assert [None if np.isnan(q) else q for q in whole["m.deep.q.0"]] == firsts
-    assert read_column_names(file, lambda names: [])[: len(NAMES)] == NAMES
+    assert read_all_column_names(file, lambda names: [])[: len(NAMES)] == NAMES
 
 
 @pytest.mark.parametrize(("value", "kind"), [("0.25", "f"), ("7", "f"), ('"a"', "O")])
@@ -622,7 +626,10 @@ def book(tables):
 
 @pytest.mark.slow
 def test_a_workbook(book, tables, capsys):
-    assert read_column_names("t.xlsx", lambda names: []) == [*tables.columns, "mixed"]
+    assert read_all_column_names("t.xlsx", lambda names: []) == [
+        *tables.columns,
+        "mixed",
+    ]
     plan = {"label": "y", "prob": "p", "classes": ["no", "yes"]}
     assert summarize("t.xlsx", **plan) == summarize("t.csv", **plan)
     assert summarize("*.xlsx", **plan) == summarize("t.csv", **plan)

@@ -36,7 +36,7 @@ from sklearn_calib.inference import calibrated_mean
 from sklearn_calib.linear import estimate_angle
 from sklearn_calib.linear._angle import compute_precision_quadratic_form
 from sklearn_calib.maps import CallableMap, Identity, OneVsRest, PiecewiseCubic
-from sklearn_calib.monitoring._record import BlockCounts, StreamCounts
+from sklearn_calib.monitoring._record import BlockCounts, StreamCellCounts
 from sklearn_calib.monitoring._result import MAX_COURSE_MOMENTS, StreamHistory
 from sklearn_calib.recalibrators import PlattScaling, VectorScaling
 from sklearn_calib.staged import find_staging
@@ -63,7 +63,7 @@ def test_a_course_begins_with_its_first_moment():
 
 def record_rows(behind):
     """A record of 60 rows, those above `behind` of them fresh."""
-    record = StreamCounts(2)
+    record = StreamCellCounts(2)
     record.restart_fresh_counts_after(behind)
     number = np.arange(1, 61)
     record.add(X[:60, 0], Y[:60], number, None, Y[:60])

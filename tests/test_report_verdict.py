@@ -290,11 +290,9 @@ def test_what_lies_at_the_end_of_an_interval_is_inside(side):
     )
     model = SimpleNamespace(two_classes=True, positive="rain")
     found = SimpleNamespace(evidence=of, level=0.95, model=model)
-    assert _verdict._make_mean_direction_parts(found) is None
+    assert _verdict._describe_mean_direction(found) is None
     of.predicted = out
-    assert (
-        _verdict._make_mean_direction_parts(found)[0] == ("too low", "too high")[side]
-    )
+    assert _verdict._describe_mean_direction(found)[0] == ("too low", "too high")[side]
     of.line = SimpleNamespace(
         slope=1.1, slope_interval=lambda level: [(1.0, 1.2), (0.8, 1)][side]
     )

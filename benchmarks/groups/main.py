@@ -260,7 +260,9 @@ def streamed():
             values = count_values(path, by)
             for name, column in values.items():
                 partitions.append(partition_values(name, *column.table(), depth=2))
-                column.assign_groups(partitions[-1].codes, len(partitions[-1].names))
+                column.assign_values_to_groups(
+                    partitions[-1].codes, len(partitions[-1].names)
+                )
             return summarize_groups(path, [*values.values()], **plan)
 
         found = read()

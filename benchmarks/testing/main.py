@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sklearn_calib._kernels._distance import (
-    bound_distance_above_and_below,
+    compute_upper_and_lower_distance,
     make_uniform_program,
     solve_distance_program,
 )
@@ -94,7 +94,7 @@ def speed():
     grid = make_uniform_program(v, weight * y, weight * (1 - y), 100)
     program, rounded = seconds(
         lambda: solve_distance_program(grid),
-        lambda: bound_distance_above_and_below(
+        lambda: compute_upper_and_lower_distance(
             v, weight * y, weight * (1 - y), 100, 0.01
         ),
     )

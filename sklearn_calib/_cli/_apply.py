@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._files.columns import TableBlock
-from .._files.tables import check_columns, read_column_names
+from .._files.tables import check_columns, read_all_column_names
 from .._show import make_printable, quote_text
 from .._typing import FloatArray
 from ..exceptions import add_error_context
@@ -87,7 +87,7 @@ def run_apply(options: Request) -> int:
     with local_files(options) as files:
         if options.out != "-":
             check_writable(options.out, [options.map, *files, *options.files])
-        present = read_column_names(
+        present = read_all_column_names(
             files[0],
             lambda names: _find_score_columns(options, names),
             **options.csv_options,
@@ -166,7 +166,7 @@ class ColumnCalibrator:
         self.map = exported_map
         self.names = names
         self.options = options
-        self.codes = _match_columns_to_classes(exported_map, names, options)
+        self.codes = _find_column_classes(exported_map, names, options)
 
     def __call__(self, table: TableBlock) -> FloatArray:
         """Return numbers of shape (n_rows, n_columns), NaN in rows that miss a probability."""
@@ -207,7 +207,7 @@ class ColumnCalibrator:
         return np.where(np.isnan(scores), np.nan, calibrated)
 
 
-def _match_columns_to_classes(exported_map, names, options):
+def _find_column_classes(exported_map, names, options):
     """Return the class of the map that each column stands for."""
     import pandas as pd
 

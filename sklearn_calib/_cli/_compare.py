@@ -156,7 +156,7 @@ def _measure_differences_and_notes(pairs, options, advance):
     that of its cells, or, of several classes, of rows that it draws; the losses after
     it are again sums over all rows.
     """
-    from .._simplex_array import get_absent_mask
+    from .._simplex_array import get_absent_option_mask
     from ..inference import PairedLosses, mark_correct_predictions, paired_difference
     from ..metrics import BrierLoss, LogLoss
     from ..summary import CalibrationSummary, RowReservoir, get_max_sample_rows
@@ -186,7 +186,7 @@ def _measure_differences_and_notes(pairs, options, advance):
             summary.update(codes, values[:, 1] if single else values, weight)
             if draw is not None:
                 predicted_class = (
-                    np.where(get_absent_mask(proba), np.nan, values)
+                    np.where(get_absent_option_mask(proba), np.nan, values)
                     if options.absent
                     else values
                 )
@@ -332,10 +332,10 @@ def _fit_temperature(summary, drawn):
 def _compute_logits(fitted, proba):
     """Return logits of what `predict_proba` gives; zeros count as they do there."""
     from .._kernels._probability_floor import clip_to_floor
-    from .._simplex_array import get_absent_mask
+    from .._simplex_array import get_absent_option_mask
     from .._validation import log_proba
 
-    if get_absent_mask(proba) is not None:  # which stay at 0
+    if get_absent_option_mask(proba) is not None:  # which stay at 0
         return log_proba(fitted.predict_proba(proba))
     if proba.min() < fitted.floor_:
         proba = clip_to_floor(proba, fitted.floor_)

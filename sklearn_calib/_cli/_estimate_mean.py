@@ -180,7 +180,10 @@ def _load_columns(files: Sequence[str], options: Request) -> dict[str, Any]:
     verdicts = all(_is_text_column(table, options.score) for table in tables)
     column_by_role = {}
     for role, name in names.items():
-        parts = [_get_column(table, role, name, verdicts, options) for table in tables]
+        parts = [
+            _read_column_by_role(table, role, name, verdicts, options)
+            for table in tables
+        ]
         column_by_role[role] = pd.concat(parts, ignore_index=True)
     return column_by_role
 
@@ -199,7 +202,7 @@ def _is_text_column(table: TableBlock, name: str) -> bool:
     return len(texts) > 0 and not pd.to_numeric(numbers, errors="coerce").notna().any()
 
 
-def _get_column(table, role, name, verdicts, options):
+def _read_column_by_role(table, role, name, verdicts, options):
     import pandas as pd
 
     if role == "label":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._argument_checks import import_optional
 from .._files.columns import TableBlock
-from .._files.tables import is_unpacked_size_above, read_column_names
+from .._files.tables import is_unpacked_size_above, read_all_column_names
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError
@@ -74,7 +74,7 @@ def audit_groups(
         partition = partition_values(
             make_printable(name), listed, counts, **_GROUP_AUDIT_OPTIONS
         )
-        column.assign_groups(partition.codes, len(partition.names))
+        column.assign_values_to_groups(partition.codes, len(partition.names))
         partitions.append(partition)
     with show_progress("reading") as advance:
         columns = [*values.values()]
@@ -218,7 +218,7 @@ def _find_column_roles(file, options):
         ]
 
     return options.find_roles(
-        read_column_names(file, pick_columns, **options.csv_options)
+        read_all_column_names(file, pick_columns, **options.csv_options)
     )
 
 

@@ -104,13 +104,13 @@ def join_batches(batches: Sequence[PredictionBatch]) -> PredictionBatch:
 def _join_columns(pieces):
     import pandas as pd
 
-    from .._simplex_array import stack_rows
+    from .._simplex_array import stack_proba_rows
 
     if pieces[0] is None:
         return None
     if hasattr(pieces[0], "iloc"):
         return pd.concat(pieces, ignore_index=True)
-    return stack_rows(pieces) if pieces[0].ndim == 2 else np.concatenate(pieces)
+    return stack_proba_rows(pieces) if pieces[0].ndim == 2 else np.concatenate(pieces)
 
 
 # a monitor adds so many at a time: a multiple leaves it the same bits

@@ -27,7 +27,7 @@ from ._messages import invalid_option
 from ._request import Request
 
 _DOWNLOAD_TIMEOUT_SECONDS = 60
-_STANDARD_INPUT_FILE_NAME = "standard input"
+_STANDARD_INPUT_COPY_NAME = "standard input"
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def _fetch_local_paths(pattern, folder, query):
         return [_save_query_rows(pattern, query, os.path.join(folder, "query.arrow"))]
     if pattern == "-":
         os.makedirs(folder)
-        path = os.path.join(folder, _STANDARD_INPUT_FILE_NAME)
+        path = os.path.join(folder, _STANDARD_INPUT_COPY_NAME)
         with open(path, "wb") as file:
             shutil.copyfileobj(open_standard_input(), file)
         return [path]

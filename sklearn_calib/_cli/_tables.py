@@ -18,7 +18,7 @@ from .._files.columns import (
     read_label_values,
 )
 from .._files.csv_text import ColumnSelector, infer_column_values
-from .._files.tables import iter_table_blocks, load_table, read_column_names
+from .._files.tables import iter_table_blocks, load_table, read_all_column_names
 from .._show import format_row_numbers, make_printable, quote_for_shell, quote_text
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError, add_error_context
@@ -54,7 +54,7 @@ class TableReader:
 
     def list_columns(self, file: str, pick: ColumnSelector) -> list[str]:
         """Return all columns of a file."""
-        return read_column_names(file, pick, **self._form)
+        return read_all_column_names(file, pick, **self._form)
 
     def load_files(
         self,
@@ -464,7 +464,9 @@ def _find_identifier_columns(names, options):
 
 def _find_repeated_columns(file, options):
     """Return columns with their numbers of values and rows, the most values first."""
-    present = read_column_names(file, options.get_label_columns, **options.csv_options)
+    present = read_all_column_names(
+        file, options.get_label_columns, **options.csv_options
+    )
     label = options.get_label_columns(present)
     names = _find_identifier_columns(
         [name for name in present if name not in label], options

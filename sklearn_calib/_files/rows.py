@@ -34,7 +34,7 @@ class RowCounting(NamedTuple):
     count_column: str
     weight_column: str | None
 
-    def write_query(self, query: str, source: Any) -> str:
+    def make_count_query(self, query: str, source: Any) -> str:
         """Return the query for the counts."""
         first, last = _get_quote_marks(source)
         *names, counts, into = (
@@ -74,7 +74,9 @@ def iter_query_pieces(
                 alchemy = import_optional("sqlalchemy", "sql")
                 source = alchemy.create_engine(address)
                 stack.callback(source.dispose)
-            query = query if counting is None else counting.write_query(query, source)
+            query = (
+                query if counting is None else counting.make_count_query(query, source)
+            )
             result = _execute_query(source, query, stack)
         except (InvalidInputError, TypeError):
             raise

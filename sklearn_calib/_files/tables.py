@@ -180,7 +180,7 @@ def iter_table_blocks(
         )
 
 
-def read_column_names(file: str, pick: ColumnSelector, **form: Any) -> list[str]:
+def read_all_column_names(file: str, pick: ColumnSelector, **form: Any) -> list[str]:
     """Return the names of all columns of a file; parameters as in `load_table`."""
     column_names: list[str] = []
 

@@ -139,7 +139,7 @@ class SortedModelPredictions:
             lambda: 1 - self.compute_brier() / (self.rate * (1 - self.rate))
         )
 
-    def compute_log_loss(self):
+    def compute_log_losses(self):
         return self._average_weighted_rows(self._log_losses)
 
     def compute_nagelkerke_r2(self):
@@ -147,7 +147,7 @@ class SortedModelPredictions:
         # loss. Nagelkerke divides Cox and Snell's R2, 1 - exp(-2 ratio), by its largest
         # possible value.
         entropy = entr(self.rate) + entr(1 - self.rate)
-        gain = self.compute_log_loss() - entropy
+        gain = self.compute_log_losses() - entropy
         return self._evaluate_if_both_labels(
             lambda: np.expm1(2 * gain) / np.expm1(-2 * entropy)
         )
@@ -313,7 +313,7 @@ MEASURE_METHODS = {
     "ICI": "compute_ici",
     "Brier": "compute_brier",
     "scaled Brier": "compute_scaled_brier",
-    "log loss": "compute_log_loss",
+    "log loss": "compute_log_losses",
     "AUC": "compute_auc",
     "Nagelkerke R2": "compute_nagelkerke_r2",
 }

@@ -204,12 +204,12 @@ def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
 
     The probabilities are softmax(coef max(beta (z - max z), -1e4) + intercept).
     """
-    from ._temperature_compiled import add_vector_scaling_gradient
+    from ._temperature_compiled import add_vector_scaling_loss_and_gradient
 
     logits = np.ascontiguousarray(logits)
     gradient = np.zeros((2, logits.shape[1]))
     row = np.empty((2, len(coef)))
-    loss = add_vector_scaling_gradient(
+    loss = add_vector_scaling_loss_and_gradient(
         logits,
         y_encoded,
         weight,

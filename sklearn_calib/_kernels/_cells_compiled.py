@@ -49,7 +49,7 @@ _UNSIGNED_STEP_BITS = np.uint64(DISTANCE_STEP_BITS)
 _WORD_BITS = np.uint64(32)
 _UNSIGNED_TAIL_KEY = np.uint64(TAIL_KEY)
 _PATTERN_HASH_FACTOR = np.uint64(0xD6E8FEB86659FD93)
-_PROBE_STEP_SLOTS = np.uint64(9)
+_SLOTS_PER_PROBE_STEP = np.uint64(9)
 _UNSIGNED_ZERO = np.uint64(0)
 _UNSIGNED_COUNT_COLUMN_0 = np.uint64(COUNT_COLUMN_0)
 _LANE_BITS = np.uint64(3)
@@ -119,7 +119,7 @@ def _find_slot(table, identity, i, pattern, shift, bits):
         ):
             # The step is odd and the table a power of 2, so the probe visits every
             # slot.
-            slot = (slot + _PROBE_STEP_SLOTS) & mask
+            slot = (slot + _SLOTS_PER_PROBE_STEP) & mask
     else:
         row_pattern = pattern[i]
         last = uint64(table.shape[1] - 1)
@@ -129,7 +129,7 @@ def _find_slot(table, identity, i, pattern, shift, bits):
         while table[slot, IDENTITY_COLUMN] != EMPTY_SLOT and (
             table[slot, IDENTITY_COLUMN] != identity or table[slot, last] != row_pattern
         ):
-            slot = (slot + _PROBE_STEP_SLOTS) & mask
+            slot = (slot + _SLOTS_PER_PROBE_STEP) & mask
     return slot
 
 
@@ -297,7 +297,7 @@ def add_rows(slots, filled, max_filled, shift, ids, distance, y, pattern, *weigh
     (how many were added, the number of filled slots).
     """
     weight, count = weights or (None, None)
-    return _add_rows_to_slots(
+    return _add_rows_until_full(
         slots,
         view_as_float(slots),
         filled,
@@ -314,7 +314,7 @@ def add_rows(slots, filled, max_filled, shift, ids, distance, y, pattern, *weigh
 
 
 @compile_kernel
-def _add_rows_to_slots(
+def _add_rows_until_full(
     slots,
     numbers,
     filled,

@@ -32,7 +32,7 @@ def run_spiegelhalter_test(excess, variance, certain_and_wrong):
 
 # The events of a bin, and its non-events, are nearly normal from this expected number
 # on.
-MIN_EXPECTED_EVENTS = 5
+MIN_EXPECTED_ROWS_PER_OUTCOME = 5
 
 
 def run_hosmer_lemeshow_test(score, rows, events, n_bins, n_lost):
@@ -54,7 +54,10 @@ def run_hosmer_lemeshow_test(score, rows, events, n_bins, n_lost):
     # binomials.
     scale = 1.0
     variance = mean * (1 - mean)
-    if not n_lost and (used * np.minimum(mean, 1 - mean) < MIN_EXPECTED_EVENTS).any():
+    if (
+        not n_lost
+        and (used * np.minimum(mean, 1 - mean) < MIN_EXPECTED_ROWS_PER_OUTCOME).any()
+    ):
         scale = 1 + ((1 - 6 * variance) / (2 * used * variance)).mean()
     pvalue = stats.chi2.sf(statistic / scale, freedom / scale) if freedom > 0 else 1.0
     return statistic, float(pvalue)

@@ -179,7 +179,7 @@ class EventTotalTest:
             # The end may be infinite, if for instance all rows are events, so the
             # bracket doubles up to a limit.
             while measure_margin_inside(inside + sign * step, sign) > 0:
-                inside = inside + sign * step
+                inside += sign * step
                 step *= 2
                 if abs(inside) > _MAX_ABS_LOG_ODDS:
                     return sign * np.inf

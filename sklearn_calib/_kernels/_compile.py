@@ -31,7 +31,7 @@ from .._show import make_printable
 from .._warnings import warn_calibration
 
 # A line is printed once a process has compiled for so many seconds.
-MAX_SILENT_SECONDS = 1.0
+MAX_SILENT_COMPILE_SECONDS = 1.0
 
 _compile_with_defaults = partial(
     njit,
@@ -158,7 +158,7 @@ class CompilationNotice(event.Listener):
             self.began = time.perf_counter()
         self.depth += 1
         if (
-            self.spent + time.perf_counter() - self.began >= MAX_SILENT_SECONDS
+            self.spent + time.perf_counter() - self.began >= MAX_SILENT_COMPILE_SECONDS
             and not self.is_printed
         ):
             self.is_printed = True

@@ -250,7 +250,7 @@ def bound_grid_excess(program, solution):
     return max(solution.value - dual_value + above, 0.0)
 
 
-def bound_distance_above_and_below(
+def compute_upper_and_lower_distance(
     score, ones, zeros, n_cells, gap, max_iter=20_000, check_interval=25
 ):
     """Return an upper and a lower bound that are at most `gap` apart.
@@ -316,7 +316,7 @@ def bound_distance_above_and_below(
 
 
 class _CouplingSaddlePoint(NamedTuple):
-    """The saddle point problem of `bound_distance_above_and_below`; `ratio` is of the two steps."""
+    """The saddle point problem of the upper distance; `ratio` is of the two steps."""
 
     cost: np.ndarray
     balance: np.ndarray

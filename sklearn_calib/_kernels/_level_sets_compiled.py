@@ -94,7 +94,7 @@ def _raise_magnitude_to_power(value, p):
     return value**p
 
 
-def sum_gap_powers_and_squares(table, y_encoded, weight, order, starts, p):
+def sum_cell_gap_powers_and_row_squares(table, y_encoded, weight, order, starts, p):
     """Return the sum of p-th powers of the cells' gaps, and that of the rows' squares.
 
     For p = inf the first number is the largest gap.

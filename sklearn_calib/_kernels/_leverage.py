@@ -123,11 +123,11 @@ def compute_leverage_blocks(X, curvature, penalty, intercept, dual=None):
     centre = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(d)
     if dual is None:
         dual = penalty > 0 and n < d
-    solve = _compute_dual_blocks if dual else _compute_primal_blocks
+    solve = _compute_dual_blocks if dual else _compute_leverage_blocks_by_primal
     return solve(X, curvature, penalty, centre, intercept)
 
 
-def _compute_primal_blocks(X, curvature, penalty, centre, intercept):
+def _compute_leverage_blocks_by_primal(X, curvature, penalty, centre, intercept):
     """Return the blocks from the factor of the Hessian of all coefficients."""
     n, r, _ = curvature.shape
     columns = X.shape[1] + intercept

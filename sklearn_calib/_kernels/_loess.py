@@ -15,7 +15,7 @@ from ._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
 
 LOESS_SPAN = 0.75
 MAX_SCORE_CELLS = 4096
-MAX_FIT_POINTS = 512
+MAX_LOESS_SUPPORT_POINTS = 512
 # Scores are multiplied by this power of two, which is exact, so that no distance of two
 # of them is below the smallest normal number.
 _SCORE_SCALE = 2.0**600
@@ -26,7 +26,7 @@ _NORM_TOLERANCE = 1e-20
 class Loess:
     """The smoother of increasing distinct scores.
 
-    More than `MAX_FIT_POINTS` scores are fitted at as many of them, and
+    More than `MAX_LOESS_SUPPORT_POINTS` scores are fitted at as many of them, and
     interpolated linearly; more than `MAX_SCORE_CELLS` are pooled for the fits, whose windows
     are those of the scores. The linear operator of the last masses is kept: labels that
     are drawn again cost one product with it.
@@ -38,7 +38,7 @@ class Loess:
 
     def __call__(self, mass, event_weight):
         """Return the fitted frequency at each score, in [0, 1]."""
-        starts, support, rows, order = self._get_smoother_support_and_rows(mass)
+        starts, support, rows, order = self._get_smoother_matrix(mass)
         value = (rows @ _sum_by_cell(event_weight, starts))[order]
         return np.interp(self._score, support, np.clip(value, 0.0, 1.0))
 
@@ -47,11 +47,11 @@ class Loess:
 
         `squares` are sums of squared weights of independent rows.
         """
-        starts, support, rows, order = self._get_smoother_support_and_rows(mass)
+        starts, support, rows, order = self._get_smoother_matrix(mass)
         variance = (rows**2 @ _sum_by_cell(squares, starts))[order]
         return np.interp(self._score, support, 1 / variance)
 
-    def _get_smoother_support_and_rows(self, mass):
+    def _get_smoother_matrix(self, mass):
         if self._last is None or not np.array_equal(self._last[0], mass):
             self._last = mass, *_fit_smoother_support_and_rows(self._score, mass)
         return self._last[1:]
@@ -77,19 +77,19 @@ def _fit_smoother_support_and_rows(score, mass):
     windows = _find_windows(score, mass)
     x, pooled = _pool_scores(score, mass, starts)
     n = len(score)
-    rows = np.zeros((min(n, MAX_FIT_POINTS), len(x)))
+    rows = np.zeros((min(n, MAX_LOESS_SUPPORT_POINTS), len(x)))
 
     def fill_rows(indices, first):
         width = _find_window_half_widths(score, windows, indices)
         _fill_smoother_rows(x, pooled, score[indices], width, rows[first:])
 
     # With so few scores the fit is computed at each of them.
-    if n <= MAX_FIT_POINTS:
+    if n <= MAX_LOESS_SUPPORT_POINTS:
         fill_rows(np.arange(n), 0)
         return starts, score, rows, np.arange(n)
-    ranks = np.linspace(0, n - 1, MAX_FIT_POINTS // 8).round().astype(np.intp)
+    ranks = np.linspace(0, n - 1, MAX_LOESS_SUPPORT_POINTS // 8).round().astype(np.intp)
     spaced = np.searchsorted(
-        score, np.linspace(score[0], score[-1], MAX_FIT_POINTS // 8)
+        score, np.linspace(score[0], score[-1], MAX_LOESS_SUPPORT_POINTS // 8)
     )
     # The first points are an eighth by rank and an eighth by distance, so that neither
     # dense nor empty parts are missed.
@@ -97,9 +97,9 @@ def _fit_smoother_support_and_rows(score, mass):
     fill_rows(points, 0)
     row_numbers = np.arange(len(points))
     gains = np.full(len(points) - 1, np.inf)
-    while len(points) < MAX_FIT_POINTS:
+    while len(points) < MAX_LOESS_SUPPORT_POINTS:
         n_points = len(points)
-        n_new = min(MAX_FIT_POINTS - n_points, n_points)
+        n_new = min(MAX_LOESS_SUPPORT_POINTS - n_points, n_points)
         low = points[:-1]
         high = points[1:]
         # Neighbours without a score between them cannot be halved.

@@ -462,7 +462,7 @@ def zero_separates(score, y_encoded):
     return bool((signed >= 0).all() and (signed > 0).any())
 
 
-def interval_separates(score, y_encoded):
+def can_interval_separate_classes(score, y_encoded):
     """Return whether an interval holds one class, for z = a score^2 + b score + c.
 
     The other class lies outside.

@@ -22,7 +22,7 @@ _MEAN_TOLERANCE = 1e-14
 _MAX_OFFSET_STEP = 10.0
 
 
-class MeanOffset(NamedTuple):
+class OffsetsAndMeans(NamedTuple):
     """What is added to the logarithms, 0 for the first class, and the means that it gives."""
 
     offset: FloatArray
@@ -53,7 +53,7 @@ def find_reachable_means(proba: FloatArray, weight: FloatArray) -> FloatArray:
 
 def fit_mean_offset(
     proba: FloatArray, weight: FloatArray, target: FloatArray
-) -> MeanOffset:
+) -> OffsetsAndMeans:
     """Return offsets after which the mean of rows prop. to p exp(offset) is `target`.
 
     Parameters
@@ -90,8 +90,8 @@ def fit_mean_offset(
             [0.0, _find_crossing(log_odds[inside], weight_fraction[inside], aim)]
         )
     else:
-        offset = _fit_multiclass(log, weight_fraction, target)
-    return MeanOffset(offset, weight_fraction @ softmax(log + offset, axis=1))
+        offset = _fit_class_offsets(log, weight_fraction, target)
+    return OffsetsAndMeans(offset, weight_fraction @ softmax(log + offset, axis=1))
 
 
 def _find_crossing(log_odds, weight_fraction, aim):
@@ -129,7 +129,7 @@ def _find_crossing(log_odds, weight_fraction, aim):
     return float(a)
 
 
-def _fit_multiclass(log, weight_fraction, target):
+def _fit_class_offsets(log, weight_fraction, target):
     """Fit the offsets of k classes with which the mean probabilities equal the target."""
     k = len(target)
     offset = np.zeros(k)

@@ -19,7 +19,7 @@ _INITIAL_EM_STEPS = 10
 _MAX_EM_STEPS = 2000
 _MAX_NEWTON_STEPS = 100
 # EM alone ends if no proportion changes by more than this.
-_EM_TOLERANCE = 1e-10
+_MAX_FINAL_PROPORTION_CHANGE = 1e-10
 # In nats.
 _DECREMENT_TOLERANCE = 1e-22
 # So many pseudo rows keep each weight of a mixture above 0.
@@ -53,7 +53,7 @@ def fit_proportions(
     newton = len(b) <= MAX_NEWTON_CLASSES
     n_iter = 0
 
-    def evaluate_objective(b):
+    def evaluate_objective_and_density(b):
         density = ratio @ b
         return b.sum() - _average_log_density(density, weight_fraction), density
 
@@ -72,11 +72,11 @@ def fit_proportions(
         updated = b * _compute_likelihood_gradient(ratio, weight_fraction, b)
         change = np.abs(updated - b).max()
         b = updated / updated.sum()
-        if change <= _EM_TOLERANCE:
+        if change <= _MAX_FINAL_PROPORTION_CHANGE:
             break
     if newton:
         end = minimise_by_newton(
-            evaluate_objective,
+            evaluate_objective_and_density,
             find_step_and_decrement,
             b,
             _DECREMENT_TOLERANCE,

@@ -8,7 +8,7 @@ import numpy as np
 from .._simplex_array import (
     SMALLEST_PROBABILITY,
     attach_log_proba,
-    get_absent_mask,
+    get_absent_option_mask,
     has_exact_log,
 )
 from .._typing import FloatArray
@@ -94,7 +94,7 @@ def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorSta
 def estimate_floor(proba: FloatArray) -> float:
     """Return what an exact zero counts as, see `FloorStatistics.floor`."""
     table = np.asarray(proba)
-    absent = get_absent_mask(proba)
+    absent = get_absent_option_mask(proba)
     if absent is not None:
         table = table[~absent][:, None]
     if has_exact_log(proba) or (
@@ -114,7 +114,7 @@ def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
     """
     if has_exact_log(proba):
         return proba
-    absent = get_absent_mask(proba)
+    absent = get_absent_option_mask(proba)
     under = np.asarray(proba) < floor
     # This test of the whole array is faster than the one by rows.
     if not under.any():

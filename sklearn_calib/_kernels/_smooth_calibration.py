@@ -329,7 +329,7 @@ def compute_kink_ranks_and_gaps(score, residual):
     return np.append(score[last], score[-1]), gaps[last], sums, ranks, positions[order]
 
 
-def compute_witness(
+def compute_witness_by_distinct_score(
     score: np.ndarray, residual: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return distinct scores and the optimal w at each, of increasing scores."""

@@ -21,7 +21,7 @@ _BLOCK_COLUMNS = 1024
 # Tables up to this size use all rows in float64.
 _MAX_EXACT_ENTRIES = 100_000
 # The size of the sample that gives the Hessian of a large table with diagonal A.
-_HESSIAN_ROWS_PER_CLASS = 25
+_HESSIAN_SAMPLE_ROWS_PER_CLASS = 25
 _HESSIAN_SAMPLE_ENTRIES = 200_000
 # Up to so many entries a full A is fitted until only rounding remains.
 _MAX_ENTRIES_FITTED_TO_ROUNDING = 10_000
@@ -87,7 +87,7 @@ def fit_softmax_regression(
     def split_coefficients(theta):
         return theta[:, :-1] if full else theta[:, 0], theta[:, -1]
 
-    def evaluate_objective(theta):
+    def evaluate_loss_and_proba(theta):
         return compute_softmax_loss_and_proba(
             z, y_encoded, w, *split_coefficients(theta), ridge_a, ridge_b
         )
@@ -109,7 +109,7 @@ def fit_softmax_regression(
 
     theta = np.zeros_like(ridge) if start is None else np.column_stack(start[:2])
     theta, value, decrement, n_iter = minimise_by_newton(
-        evaluate_objective, find_step_and_decrement, theta, last
+        evaluate_loss_and_proba, find_step_and_decrement, theta, last
     )
     return SoftmaxFit(
         *split_coefficients(theta),
@@ -153,7 +153,8 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
         # A Hessian of a subsample makes good steps at a fraction of the cost, because
         # only the gradient has to be exact.
         subsampling_step = max(
-            1, n // max(_HESSIAN_ROWS_PER_CLASS * k, _HESSIAN_SAMPLE_ENTRIES // k)
+            1,
+            n // max(_HESSIAN_SAMPLE_ROWS_PER_CLASS * k, _HESSIAN_SAMPLE_ENTRIES // k),
         )
 
     def find_newton_step(proba, gradient):

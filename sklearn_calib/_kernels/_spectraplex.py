@@ -144,7 +144,7 @@ def _find_step_length_and_direction(problem, point, mismatch):
     """Return Mehrotra's direction and the length to go; 0 if rounding prevents both."""
     starts = problem.starts
     limited = problem.bound is not None
-    R, fine = _invert_matrices(point.S, starts)
+    R, fine = _invert_and_find_positive_definite(point.S, starts)
     matrix = _make_system(problem, point, R)
     pivots, regular = _factor_matrices_in_place(matrix)
     count = R.shape[1] + (2 * point.p.shape[1] + 1 if limited else 0)
@@ -360,7 +360,7 @@ def _factor_cholesky(A, starts, L):
     return True
 
 
-def _invert_matrices(S, starts):
+def _invert_and_find_positive_definite(S, starts):
     """Return the inverses, and which of the matrices are positive definite."""
     R = np.zeros_like(S)
     fine = np.zeros(len(S), dtype=bool)

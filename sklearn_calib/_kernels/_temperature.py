@@ -278,8 +278,8 @@ def solve_temperature(
     for n_passes in range(1, max_iter + 1):
         if n_passes > 1:
             loss, first, second, third = sums(beta)[:4]
-        loss = loss - beta * eps * at_zero
-        first = first - eps * at_zero
+        loss -= beta * eps * at_zero
+        first -= eps * at_zero
         if first > 0:
             high = min(high, beta)
         else:

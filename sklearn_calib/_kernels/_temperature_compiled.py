@@ -219,7 +219,7 @@ def _sum_many_classes(logits, y_encoded, weight, beta):
 
 
 @compile_kernel(fastmath={"reassoc", "contract", "nsz"})
-def add_vector_scaling_gradient(
+def add_vector_scaling_loss_and_gradient(
     logits, y_encoded, weight, beta, coef, intercept, gradient, row
 ):
     """Return the loss, and add the gradient to `gradient`.

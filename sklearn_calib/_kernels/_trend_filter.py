@@ -72,7 +72,7 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         q = ratio[0] + ratio[1]
         # The present fit takes the place of y, so the solution is a step from u. The
         # first direction aims at products of 0.
-        _, du, _ = compute_trend_and_multipliers(
+        _, du, _ = compute_trend_multipliers_and_slope_changes(
             step,
             values,
             variance,
@@ -87,7 +87,7 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         center = max((ahead_mu / mu) ** 3, 1e-12) * mu
         # Mehrotra's corrector: the second-order term of the predictor, and the centre.
         aim = (center + toward * slack_change) / room
-        smoothed, du, ahead_change = compute_trend_and_multipliers(
+        smoothed, du, ahead_change = compute_trend_multipliers_and_slope_changes(
             step,
             values,
             variance,
@@ -129,7 +129,7 @@ def _find_step_length(room, slack, toward, slack_change):
     return 1.0 if worst <= 1.0 else 1 / worst
 
 
-def compute_trend_and_multipliers(step, y, variance, m, q):
+def compute_trend_multipliers_and_slope_changes(step, y, variance, m, q):
     """Return the fit b, the multipliers u = (change - m) / q and the changes of slope."""
     n = len(y)
     values = np.empty(n)

@@ -10,7 +10,7 @@ from .._simplex_array import (
     SimplexArray,
     apply_softmax,
     attach_log_proba,
-    get_absent_mask,
+    get_absent_option_mask,
     get_exact_log,
     iter_row_blocks,
 )
@@ -457,7 +457,7 @@ def check_same_length(codes: Sized, proba: Sized) -> None:
             got=f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)",
             hint="Check that both come from the same selection",
         )
-    absent = get_absent_mask(proba) if isinstance(proba, SimplexArray) else None
+    absent = get_absent_option_mask(proba) if isinstance(proba, SimplexArray) else None
     if absent is not None:
         row_codes = np.asarray(codes)
         lost = np.flatnonzero(absent[np.arange(len(row_codes)), row_codes])

@@ -16,7 +16,7 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import process_routing
 
 from .._group_folds import FastStratifiedGroupKFold
-from .._simplex_array import stack_rows
+from .._simplex_array import stack_proba_rows
 from .._sklearn_compat import (
     check_method_params,
     convert_to_namespace,
@@ -241,7 +241,7 @@ class FitContext:
         )
 
     def _stack_scores(self, blocks):
-        return stack_rows(blocks)
+        return stack_proba_rows(blocks)
 
     # -- the classifier -----------------------------------------------------------------------
 

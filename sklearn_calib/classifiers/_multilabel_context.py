@@ -10,7 +10,7 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import get_tags, indexable
 
 from .._argument_checks import is_scalar_equal
-from .._simplex_array import stack_rows, take_columns
+from .._simplex_array import stack_proba_rows, take_columns
 from .._typing import (
     CV,
     AnyArray,
@@ -113,7 +113,7 @@ class MultilabelContext(FitContext):
             # floats as labels.
             fit(X, y if np.isnan(y).any() else y.astype(np.intp), **params)
         except ValueError as error:
-            _raise_if_single_label_estimator(error, estimator)
+            _raise_if_not_multilabel_estimator(error, estimator)
             raise
         # A model that was trained on one kind of rows has no information about the
         # label.
@@ -129,12 +129,12 @@ class MultilabelContext(FitContext):
     def compute_scores(
         self, estimator: Estimator, columns: AnyArray, X: Features
     ) -> list[FloatArray]:
-        return compute_label_scores(
+        return compute_multilabel_scores(
             estimator, len(self.classes), X, self.response_method
         ).pairs
 
     def _stack_scores(self, blocks):
-        return [stack_rows(parts) for parts in zip(*blocks, strict=True)]
+        return [stack_proba_rows(parts) for parts in zip(*blocks, strict=True)]
 
     def fit_recalibrator(self, held_out: HeldOutScores) -> Estimator:
         pairs, rows, table = held_out
@@ -161,7 +161,7 @@ def _resolve_multilabel_recalibrator(recalibrator: RecalibratorLike) -> Estimato
     return MultilabelCalibration(method, pooling="none")
 
 
-def compute_label_scores(
+def compute_multilabel_scores(
     estimator: Estimator, n_labels: int, X: Features, response_method: str
 ) -> LabelScores:
     """Return canonical scores of a fitted classifier of many labels, in the form of its own."""
@@ -226,13 +226,13 @@ def predict_label_proba(model: Any, X: Features) -> FloatArray | list[FloatArray
     members = []
     for estimator, recalibrator, _ in model.calibrated_pairs_:
         count = len(model.classes_)
-        scores = compute_label_scores(estimator, count, X, model.response_method)
+        scores = compute_multilabel_scores(estimator, count, X, model.response_method)
         members.append(recalibrator.predict_proba(scores.pairs))
     means = [sum(parts) / len(members) for parts in zip(*members, strict=True)]
     return scores.match_form(means)
 
 
-def _raise_if_single_label_estimator(error, estimator):
+def _raise_if_not_multilabel_estimator(error, estimator):
     """Raise an error that names a remedy if an estimator takes one label per row only."""
     tags = get_tags(estimator)
     if tags.target_tags.multi_output or tags.classifier_tags.multi_label:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._atomic import replace_by_fitted_copy
 from .._callbacks import make_task_contexts, report_fit, report_task, with_callbacks
 from .._random import make_random_state
-from .._simplex_array import stack_rows
+from .._simplex_array import stack_proba_rows
 from .._sklearn_compat import POSITIVE_INTEGER
 from .._typing import (
     CV,
@@ -515,7 +515,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
         folds = [fold.truncate_estimator(staging, stage) for fold in winner.folds]
         # The recalibrator is fitted to held-out scores of all folds, at the chosen
         # stage.
-        scores = stack_rows([fold.compute_scores(context) for fold in folds])
+        scores = stack_proba_rows([fold.compute_test_scores(context) for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])
         held_out = HeldOutScores(scores, rows, context.y_encoded[rows])
         _warn_few_validation_rows(scores, held_out.y_encoded)

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel
 
 from .._callbacks import report_task
-from .._simplex_array import stack_rows
+from .._simplex_array import stack_proba_rows
 from .._typing import Estimator, FloatArray, IntArray
 from .._validation import place_columns, read_proba
 from ..staged import find_staging
@@ -35,7 +35,7 @@ class SearchFold(NamedTuple):
     seconds: float
     error: str | None = None
 
-    def compute_scores(self, context: "FitContext") -> FloatArray:
+    def compute_test_scores(self, context: "FitContext") -> FloatArray:
         return context.compute_scores(self.estimator, self.columns, self.X)
 
     def truncate_estimator(self, staging: "Staging | None", stage: int) -> "SearchFold":
@@ -188,20 +188,20 @@ def iter_scores_and_record_losses(
 
 
 def _stack_scores_and_own_proba(blocks):
-    stacked = stack_rows([scores for scores, _ in blocks])
+    stacked = stack_proba_rows([scores for scores, _ in blocks])
     if all(own_scores is scores for scores, own_scores in blocks):
         return stacked, stacked
-    return stacked, stack_rows([own_scores for _, own_scores in blocks])
+    return stacked, stack_proba_rows([own_scores for _, own_scores in blocks])
 
 
 def _compute_fold_scores_and_own_proba(context, fold):
-    scores = fold.compute_scores(context)
+    scores = fold.compute_test_scores(context)
     if not (
         hasattr(fold.estimator, "decision_function")
         and hasattr(fold.estimator, "predict_proba")
     ):
         return scores, scores
-    return scores, fold.compute_scores(
+    return scores, fold.compute_test_scores(
         replace(context, response_method="predict_proba")
     )
 

@@ -106,10 +106,10 @@ def canonical_actions(
             got=repr(actions)[:200],
             hint="Name each action once",
         )
-    return make_name_array(names)
+    return make_type_preserving_array(names)
 
 
-def make_name_array(names: Sequence[object]) -> AnyArray:
+def make_type_preserving_array(names: Sequence[object]) -> AnyArray:
     """Return names in an array that keeps their types: numbers beside text stay numbers."""
     if len({type(name) for name in names}) == 1:
         return np.asarray(names)

@@ -22,7 +22,7 @@ from ..metrics import (
     measure,
 )
 from ._costs import canonical_costs
-from ._risk_coverage import pool_prediction_errors
+from ._risk_coverage import pool_top_class_errors_by_confidence
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -112,7 +112,7 @@ def area_under_risk_coverage(
     >>> round(area_under_risk_coverage([1, 1, 0], [0.9, 0.8, 0.6]), 4)  # only the last is wrong
     0.1111
     """
-    _, mass, errors = pool_prediction_errors(predictions)
+    _, mass, errors = pool_top_class_errors_by_confidence(predictions)
     return average_risk_over_coverages(mass, errors, are_counts(predictions.weight))
 
 

@@ -157,13 +157,15 @@ def risk_coverage_curve(
         y_true, y_proba, sample_weight, labels, pos_label
     )
     # Rows of equal confidence are answered together, so there is one point per level.
-    threshold, mass, errors = pool_prediction_errors(predictions)
+    threshold, mass, errors = pool_top_class_errors_by_confidence(predictions)
     cumulated_mass = np.cumsum(mass)
     cumulated_errors = np.cumsum(errors)
     # Kish's number of rows: the interval is that of so many rows of equal weight.
     squares = mass
     if not (predictions.weight == 1).all():
-        _, squares, _ = pool_prediction_errors(predictions, predictions.weight**2)
+        _, squares, _ = pool_top_class_errors_by_confidence(
+            predictions, predictions.weight**2
+        )
     rows = cumulated_mass**2 / np.cumsum(squares)
     # Rounding of cumulative sums may exceed 1.
     risk = np.minimum(cumulated_errors / cumulated_mass, 1.0)
@@ -183,16 +185,20 @@ def risk_coverage_curve(
     )
 
 
-def pool_prediction_errors(
+def pool_top_class_errors_by_confidence(
     predictions: Predictions, weight: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pool rows by the largest probability, with other weights if they are passed."""
     problem = predictions.problems("confidence")[0]
     weight = problem.weight if weight is None else weight
-    return pool_errors(replace(problem, hit=1 - problem.hit, weight=weight))
+    return sum_errors_by_confidence(
+        replace(problem, hit=1 - problem.hit, weight=weight)
+    )
 
 
-def pool_errors(problem: BinaryProblem) -> tuple[FloatArray, FloatArray, FloatArray]:
+def sum_errors_by_confidence(
+    problem: BinaryProblem,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pool rows, whose event is an error, by confidence.
 
     Return the confidence of each level, the highest first, its mass and its errors.

@@ -28,8 +28,8 @@ from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..metrics import BinaryProblem
 from ._cost_sensitive import DecidingClassifier
-from ._costs import make_name_array
-from ._risk_coverage import pool_errors
+from ._costs import make_type_preserving_array
+from ._risk_coverage import sum_errors_by_confidence
 
 
 class Cutoff(NamedTuple):
@@ -303,7 +303,7 @@ class SelectiveClassifier(DecidingClassifier):
         # The array of predictions must hold the classes and the label without a change
         # of type.
         label = np.asarray(self.abstain_label)
-        names = make_name_array([*self.classes_.tolist(), label.tolist()])
+        names = make_type_preserving_array([*self.classes_.tolist(), label.tolist()])
         if label.dtype.kind in "iu" and self.classes_.dtype.kind in "iuf":
             # Integers beside an integer label stay a numeric array, so that comparisons
             # with `y` work.
@@ -461,14 +461,16 @@ class SelectiveClassifier(DecidingClassifier):
         rows = BinaryProblem(confidence, error, np.ones(len(error)))
         # Rows of equal confidence are accepted together, otherwise the order of the
         # rows would decide.
-        level, mass, errors = pool_errors(rows)
+        level, mass, errors = sum_errors_by_confidence(rows)
         if self.coverage is None:
             risk = 0.05 if self.max_risk is None else self.max_risk
             # The search of Geifman and El-Yaniv (2017): bisection over the coverage,
             # each step with a bound at a part of delta.
             count, bound = find_answered_levels_and_bound(mass, errors, risk, delta)
         else:
-            _, weighted_mass, _ = pool_errors(replace(rows, weight=counted_weight))
+            _, weighted_mass, _ = sum_errors_by_confidence(
+                replace(rows, weight=counted_weight)
+            )
             cumulated_coverage = np.cumsum(weighted_mass) / weighted_mass.sum()
             # The smallest coverage of at least the requested share; the slack absorbs
             # rounding of the cumulative sum.

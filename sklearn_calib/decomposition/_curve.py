@@ -204,7 +204,7 @@ def refinement_curve(
         losses = rule.compute_row_losses(predictions.proba, predictions.codes)
         risk = float(weight @ losses)
         if is_temperature:
-            criterion, refinement, losses, start = _evaluate_temperature_stage(
+            criterion, refinement, losses, start = _compute_temperature_stage_losses(
                 predictions,
                 rule,
                 start,
@@ -236,7 +236,7 @@ def _check_stages(staged_proba, stages):
         )
 
 
-def _evaluate_temperature_stage(predictions, loss, start, rows):
+def _compute_temperature_stage_losses(predictions, loss, start, rows):
     """Compute criterion, refinement, losses of some rows, and the start of the next stage."""
     z = log_proba(raise_zeros_to_floor(predictions).proba)
     codes = predictions.codes

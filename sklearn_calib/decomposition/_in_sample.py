@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..metrics import Predictions, ProperLoss
 
 # There are at least this many resamples, so compiled code pays for smaller data.
-_MIN_RESAMPLE_FITS = 10
+_ASSUMED_N_RESAMPLE_FITS = 10
 
 
 def raise_zeros_to_floor(predictions: "Predictions") -> "Predictions":
@@ -57,7 +57,7 @@ def fit_temperature_in_sample(
         predictions.weight,
         smoothing,
         start,
-        n_fits=_MIN_RESAMPLE_FITS if predictions.is_resample else 1,
+        n_fits=_ASSUMED_N_RESAMPLE_FITS if predictions.is_resample else 1,
     )
 
 

@@ -168,7 +168,7 @@ class MonitorDisplay(Display):
         lower.set_xlabel("time" if by_time else "rows")
         for number, alarm in enumerate(self.alarms):
             # Only the first line is in the legend.
-            position = self._locate_alarm(alarm)
+            position = self._get_alarm_x(alarm)
             upper.axvline(
                 position,
                 color=blend_text_with_background(upper, 0.3),
@@ -183,7 +183,7 @@ class MonitorDisplay(Display):
             for label in lower.get_xticklabels():
                 label.set(rotation=30, ha="right")
 
-    def _locate_alarm(self, alarm):
+    def _get_alarm_x(self, alarm):
         time = self.history.time
         if time is None:
             return alarm.n_samples

@@ -86,7 +86,7 @@ class ExportedMap(Recalibrator):
         name += ", edited" * ("edited" in estimator_entry)
         return f"<ExportedMap of {name}, {len(entries.get('classes', []))} classes>"
 
-    def _store_nodes(self, parsed=None):
+    def _parse_and_store_map(self, parsed=None):
         """Keep the nodes, which are otherwise read at each use.
 
         `parsed` is the document if it has been read already.
@@ -119,7 +119,7 @@ class ExportedMap(Recalibrator):
     def __getattr__(self, name: str) -> Any:
         # After unpickling or cloning the nodes are made at first use.
         if name in ("classes_", "n_features_in_", "_root") and "document" in vars(self):
-            self._store_nodes()
+            self._parse_and_store_map()
             return vars(self)[name]
         raise AttributeError(
             f"{type(self).__name__!r} object has no attribute {name!r}"
@@ -158,7 +158,7 @@ class ExportedMap(Recalibrator):
         ValueError
             Columns or labels that the map does not know, and a damaged document.
         """
-        self._store_nodes()
+        self._parse_and_store_map()
         if classes is not None:
             names, _ = read_labels(classes, classes=classes, input_name="classes")
             if names.tolist() != self.classes_.tolist():
@@ -370,7 +370,7 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     parsed = parse_document(document, edited=edited)
     if edited:
         document = parsed.to_dict()
-    return ExportedMap(document)._store_nodes(parsed)
+    return ExportedMap(document)._parse_and_store_map(parsed)
 
 
 def to_json(

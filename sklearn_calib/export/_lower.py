@@ -53,7 +53,7 @@ def make_probability_origin(p: Any) -> ScoreOrigin:
     return ScoreOrigin(p, (0.0, 1.0), lambda p: np.column_stack([1.0 - p, p]))
 
 
-def make_margin_origin(x: Any) -> ScoreOrigin:
+def make_log_odds_origin(x: Any) -> ScoreOrigin:
     """Return rows with exact log-odds."""
     return ScoreOrigin(x, (-_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS), convert_log_odds)
 
@@ -96,7 +96,7 @@ class RowExpression:
         """Return rows of two classes from the log-odds of the second."""
         both_margins = np.column_stack([-x, x])
         return cls(
-            expit(both_margins), 2, log_expit(both_margins), make_margin_origin(x)
+            expit(both_margins), 2, log_expit(both_margins), make_log_odds_origin(x)
         )
 
     @classmethod
@@ -218,7 +218,7 @@ class RowExpression:
         if self.origin is not None:
             return self.origin
         if self.exact is not None:
-            return make_margin_origin(self.score("logit"))
+            return make_log_odds_origin(self.score("logit"))
         zero = self.p.column(0)
         second = self.p.column(1)
         # One number that orders all pairs of probabilities: p_1 up to 1/2, then the

@@ -228,7 +228,7 @@ def _make_rows_at_knots(document):
     """
     k = len(document.classes)
     margin = np.unique(
-        np.concatenate([_LOG_ODDS_GRID, *_iter_knot_log_odds(document.root)])
+        np.concatenate([_LOG_ODDS_GRID, *_iter_map_knots_as_log_odds(document.root)])
     )
     max_margins = _MAX_MEASURED_ROWS // k
     if len(margin) > max_margins:
@@ -247,7 +247,7 @@ def _make_rows_at_knots(document):
     return np.asarray(log_proba(rows)) if document.input == "logits" else rows
 
 
-def _iter_knot_log_odds(node):
+def _iter_map_knots_as_log_odds(node):
     """Return the knots of all tables of a map, as log-odds."""
     for name in ("knots", "edges", "domain"):
         x = getattr(node, name, None)
@@ -256,4 +256,4 @@ def _iter_knot_log_odds(node):
                 x = logit(x) if node.input == "proba" else x
             yield x[np.isfinite(x)]
     for child in node.children():
-        yield from _iter_knot_log_odds(child)
+        yield from _iter_map_knots_as_log_odds(child)

@@ -83,7 +83,7 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     before = document.largest_error.get("simplify", 0.0)
     errors = document.largest_error | {"simplify": before + float(tolerance)}
     simplified = replace(document, root=root, largest_error=errors).add_check_rows()
-    return ExportedMap(simplified.to_dict())._store_nodes()
+    return ExportedMap(simplified.to_dict())._parse_and_store_map()
 
 
 def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> CalibrationMap:

@@ -30,7 +30,7 @@ MAX_EXPRESSION_CHARACTERS = 8_000_000
 # SQLite's parser allows about 15 CASE expressions inside each other.
 _BRANCHES_PER_CASE = 4
 # Edges from here on are never reached.
-UNREACHED_EDGE = 1e308
+MIN_UNREACHED_EDGE = 1e308
 
 
 class Printer:
@@ -165,7 +165,7 @@ def _count_parser_symbols(expr, depths):
 
 def merge_equal_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Remove empty pieces and edges between equal values from step functions."""
-    count = int(np.searchsorted(edges, UNREACHED_EDGE))
+    count = int(np.searchsorted(edges, MIN_UNREACHED_EDGE))
     edges = edges[:count]
     values = values[: count + 1]
     # Of equal edges the last one decides.

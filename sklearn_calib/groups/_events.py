@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._random import (
-    compute_weight_mean_and_variance,
+    compute_weight_moments_and_equality,
     draw_partial_row_weight,
     make_generator,
 )
@@ -58,7 +58,7 @@ class GroupedEvent:
         self.hits = cells.weight[:, 1] / unit_power
         self.weight = weight / unit_power
         self.squares = cells.squares.sum(axis=1) / unit_power / unit_power
-        self._weight_moments = compute_weight_mean_and_variance(
+        self._weight_moments = compute_weight_moments_and_equality(
             self.counts, self.weight, self.squares
         )
         self.bounds = None
@@ -212,7 +212,7 @@ def draw_event_statistics(
 
     buffer = np.empty((4, DRAWS_PER_BLOCK))
     sigma = np.concatenate([event.compute_observed_ranges(buffer) for event in events])
-    limits = _lower_by_rounding(sigma)
+    limits = _lower_by_tie_tolerance(sigma)
     starts = range(0, n_resamples, DRAWS_PER_BLOCK)
     # Each block has its own seed, so the result does not depend on the number of
     # threads.
@@ -252,7 +252,7 @@ def draw_event_statistics(
     )
 
 
-def _lower_by_rounding(sigma):
+def _lower_by_tie_tolerance(sigma):
     """Lower statistics slightly, so that rounding does not make an equal replicate smaller."""
     is_infinite = np.isinf(sigma)
     finite_sigma = np.where(is_infinite, 0, sigma)
@@ -318,7 +318,7 @@ def build_event_rows(
     # Without a slope the interval is the whole line.
     centre = np.where(np.isfinite(slope), slope, 0.0)
     sorted_maxima = np.sort(draws.maxima[0])
-    limits = _lower_by_rounding(draws.observed_sigma)
+    limits = _lower_by_tie_tolerance(draws.observed_sigma)
     n_larger = n_resamples - np.searchsorted(sorted_maxima, limits)
     # The columns of `GroupRow` after the names of group and event.
     columns = [

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._atomic import replace_by_fitted_copy
 from .._show import make_printable, quote_text
-from .._simplex_array import stack_rows
+from .._simplex_array import stack_proba_rows
 from .._sklearn_compat import safe_indexing
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
 from ..classifiers import (
@@ -280,7 +280,7 @@ class MulticalibratedModel(BoosterOptionsMixin, BaseCalibratedClassifier):
             (np.delete(all_rows, np.s_[begin:end]), all_rows[begin:end])
             for begin, end in pairwise(bounds)
         ]
-        return stack_rows(scores), np.concatenate(rows), folds
+        return stack_proba_rows(scores), np.concatenate(rows), folds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

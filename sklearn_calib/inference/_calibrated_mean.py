@@ -30,7 +30,11 @@ from ..recalibrators import (
     predict_proba_aligned,
     resolve_recalibrator,
 )
-from ._calibrated_mean_result import CalibratedMean, RowErrors, build_calibrated_mean
+from ._calibrated_mean_result import (
+    CalibratedMean,
+    EstimateErrors,
+    build_calibrated_mean,
+)
 
 #: The default: a line, logistic if the outcome is a share.
 LINE_METHOD = "line"
@@ -68,7 +72,7 @@ class _MeanInput(NamedTuple):
 
 
 # A map needs this many labelled rows, or clusters of them.
-MIN_LABELLED_ROWS = 10
+MIN_LABELLED_UNITS_FOR_MAP = 10
 # The warning needs this many labelled rows, counted in units of the largest cluster.
 MIN_WARNING_UNITS = 25
 # The level of the test that warns of labels that were not drawn at random.
@@ -559,7 +563,7 @@ def _warn_if_map_useless(rows):
         warn_calibration(
             expected="rows without a label", got="labels in all rows", hint=alone
         )
-    elif units < MIN_LABELLED_ROWS:
+    elif units < MIN_LABELLED_UNITS_FOR_MAP:
         warn_calibration(
             expected="at least ten labelled rows or clusters for a map of scores",
             got=f"{units} {'rows' if rows.cluster is None else 'clusters'}",
@@ -683,7 +687,7 @@ def _cross_fit_row_errors(rows, recalibrator, n_folds, power):
     score_gain -= mean_map / total
     unit_errors = sum_clusters(label_error, rows.cluster, n_units)
     unit_gains = sum_clusters(score_gain, rows.cluster, n_units)
-    return RowErrors(
+    return EstimateErrors(
         label_errors=unit_errors,
         score_gains=unit_gains[:, None],
         cluster_names=rows.cluster_names,

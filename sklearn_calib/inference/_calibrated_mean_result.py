@@ -21,7 +21,7 @@ from .._typing import AnyArray, FloatArray
 from ..exceptions import invalid_input
 
 
-class RowErrors(NamedTuple):
+class EstimateErrors(NamedTuple):
     """Errors by row or cluster, whose sum is the error of the estimate.
 
     They are ``label_errors - score_gains @ power``.
@@ -98,7 +98,7 @@ class CalibratedMean(RenderableMixin):
     n_clusters: int | None
     level: float
     selection_pvalue: float | None
-    _errors: RowErrors = field(repr=False)
+    _errors: EstimateErrors = field(repr=False)
 
     @property
     def labels_saved(self) -> float:
@@ -401,7 +401,7 @@ def _subtract_errors(first, second):
         sign = 1 - 2 * column
         label_errors[index] += sign * errors.label_errors
         score_gains[index, column] = sign * errors.score_gains[:, 0]
-    return RowErrors(
+    return EstimateErrors(
         label_errors,
         score_gains,
         cluster_names,
@@ -415,7 +415,7 @@ def _subtract_errors(first, second):
 
 
 def build_calibrated_mean(
-    errors: RowErrors,
+    errors: EstimateErrors,
     labels_estimate: float,
     level: float,
     outcome: str,

@@ -33,7 +33,7 @@ from ._clusters import (
 from ._measure_forms import BATCH_EVALUATOR_BY_MEASURE, evaluate_population_value
 from ._monte_carlo import make_missing_scores_error
 from ._resampling import (
-    pool_rows,
+    pool_rows_if_worthwhile,
     simulate_batches,
     simulate_bootstrap_distribution,
     simulate_distribution,
@@ -531,14 +531,16 @@ def _make_value_and_simulator(predictions, function, options, sample, draw_optio
     evaluate_draws = BATCH_EVALUATOR_BY_MEASURE.get(function.spec.name)
     pooled = None
     if evaluate_draws is not None and not options:
-        pooled = pool_rows(predictions, _MAX_POOLED_ROW_CELLS, always=True)
+        pooled = pool_rows_if_worthwhile(
+            predictions, _MAX_POOLED_ROW_CELLS, always=True
+        )
     if pooled is None:
         draw = partial(
             simulate_null_distribution, predictions, evaluate, **draw_options
         )
         return evaluate(predictions), lambda truth: draw(law=truth)
 
-    def simulate_values_in_batches(truth):
+    def simulate_values_from_pooled_rows(truth):
         rows = pooled.with_label_probabilities(truth)
         score = pooled.score
         mass = pooled.mass
@@ -548,7 +550,7 @@ def _make_value_and_simulator(predictions, function, options, sample, draw_optio
 
         return simulate_batches(evaluate_batch, **draw_options)
 
-    return evaluate(pooled.predictions), simulate_values_in_batches
+    return evaluate(pooled.predictions), simulate_values_from_pooled_rows
 
 
 def _invert_test(line, predictions, law, observed, tail, progress):

@@ -16,11 +16,11 @@ from ._clusters import (
     validate_clustered_predictions,
     warn_few_event_clusters,
 )
-from ._resampling import pool_rows, simulate_if_calibrated
+from ._resampling import pool_rows_if_worthwhile, simulate_if_calibrated
 
 # These measures are computed from absolute values of bins, which are the same if the
 # residuals of a bin change their sign.
-_BIN_MEASURES = ("expected_calibration_error", "maximum_calibration_error")
+_ABSOLUTE_BIN_GAP_MEASURES = ("expected_calibration_error", "maximum_calibration_error")
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def calibration_test(
         # A statistic of cells is simulated on cells, which have the same law and are
         # fewer.
         if depends_on_cells:
-            sample = pool_rows(predictions)
+            sample = pool_rows_if_worthwhile(predictions)
     else:
         if not (depends_on_cells and depends_only_on_residuals(name)):
             raise invalid_input(
@@ -247,7 +247,9 @@ def calibration_test(
         items = None if predictions.items is None else predictions.items[problem.rows]
         sample = ClusterSample(problem, predictions.clusters, items=items)
         # A change of sign of a cluster leaves the absolute value of its bin as it is.
-        draw = sample.draw_dependent_labels if name in _BIN_MEASURES else None
+        draw = (
+            sample.draw_dependent_labels if name in _ABSOLUTE_BIN_GAP_MEASURES else None
+        )
     observed, ranked, null_values = simulate_if_calibrated(
         predictions,
         sample,

@@ -448,13 +448,13 @@ def _compare_losses(measure, loss, first, second, level):
     if loss is None:
         return normal
 
-    def compute_loss_changes():
+    def compute_label_loss_changes():
         first_losses = loss.compute_label_losses(first.proba)
         return loss.compute_label_losses(second.proba) - first_losses
 
     # The normal interval is too short if the loss depends on a few rows of a rare
     # class.
-    ends = compute_rare_class_loss_interval(first, compute_loss_changes, level)
+    ends = compute_rare_class_loss_interval(first, compute_label_loss_changes, level)
     if ends is None:
         return normal
     low = min(ends[0], normal.low)

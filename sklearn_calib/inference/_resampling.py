@@ -297,7 +297,7 @@ class PooledRows:
         """
         redistributed = copy(self)
         event_proba = law[self._proba_index]
-        rows = self._rows.rows
+        rows = self._rows.n_rows_by_cell
         # Labels of unweighted cells are binomial with the mean chance of the cell.
         is_binomial = self._weight is None and not self._rows.has_few_rows_per_cell
         if is_binomial:
@@ -334,7 +334,7 @@ class PooledRows:
         return self._make_predictions(self._rows.draw_ones(rng, self._weight))
 
 
-def pool_rows(
+def pool_rows_if_worthwhile(
     predictions: Predictions,
     max_cells: int = MAX_POOLED_CELLS,
     *,

@@ -43,7 +43,7 @@ from ._clusters import (
     warn_few_event_clusters,
 )
 from ._monte_carlo import MonteCarloResult
-from ._resampling import pool_rows, simulate_if_calibrated
+from ._resampling import pool_rows_if_worthwhile, simulate_if_calibrated
 
 
 @dataclass(frozen=True)
@@ -549,13 +549,13 @@ class _RecalibrationLines:
         )[1][0]
         if self.ci == "profile":
 
-            def compute_shifted_log_likelihood(a):
+            def compute_log_likelihood_at_shift(a):
                 return logistic.compute_log_likelihood(
                     self.z + a, self.hit, self.weight
                 )
 
             ends = logistic.find_profile_interval(
-                compute_shifted_log_likelihood,
+                compute_log_likelihood_at_shift,
                 estimate,
                 max_log_likelihood,
                 error,
@@ -713,7 +713,7 @@ _EXPECTED_LOSS_BY_QUANTITY = {
 def _make_overall_rows(predictions, weight, smoother, draws, groups=None):
     """Return the rows ICI to R2 of two classes; values if calibrated come from draws."""
     if groups is None:
-        sample = pool_rows(predictions)
+        sample = pool_rows_if_worthwhile(predictions)
     else:
         sample = ClusterSample(predictions.problems()[0], groups)
     evaluate = partial(_measure_cells, smoother=smoother)

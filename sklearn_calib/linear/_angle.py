@@ -244,7 +244,9 @@ def estimate_angle_from_fit(
     if not free and _is_centered(fit.X):
         # Centring the features took the place of an intercept.
         psi = psi - psi.mean()
-    seen = compute_observables(fit.scores, psi, curvature, m, fit.X.shape[1], free)
+    seen = compute_angle_observables(
+        fit.scores, psi, curvature, m, fit.X.shape[1], free
+    )
     method, norm2, inner, t2 = _estimate_norm_and_inner_product(seen, fit, covariance)
     norm = np.sqrt(norm2)
     df = n * seen.v * seen.gamma
@@ -414,7 +416,7 @@ class AngleObservables(NamedTuple):
         return self.f - self.gamma * self.psi
 
 
-def compute_observables(
+def compute_angle_observables(
     f: FloatArray,
     psi: FloatArray,
     curvature: FloatArray,

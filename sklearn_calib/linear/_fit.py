@@ -489,7 +489,7 @@ def refine_fits_and_update_model(
     if is_own_model and fits[0].l1 == 0:
         _write_coefficients_to_model(model, fits)
     else:
-        _warn_if_moved(fits)
+        _warn_if_not_converged(fits)
     return fits
 
 
@@ -505,7 +505,7 @@ def _write_coefficients_to_model(model, fits):
         model.intercept_ = intercept.reshape(np.shape(model.intercept_))
 
 
-def _warn_if_moved(fits):
+def _warn_if_not_converged(fits):
     """Warn if polishing has moved the scores, so the model had not converged."""
     moved = max(fit.score_move_deviations for fit in fits)
     what = "standard deviations between its scores and the minimum's, which are used"

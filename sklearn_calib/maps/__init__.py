@@ -29,9 +29,9 @@ from ._elementary import Floor, Identity as Identity, TailCompression, Uniform
 from ._fields import (
     Choice,
     Flag,
+    MapListField,
     Number as Number,
     Numbers,
-    Parts,
     get_schema_fields,
     invalid_field as invalid_field,
     schema_field as schema_field,

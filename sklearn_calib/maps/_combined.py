@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import FloatArray
 from ._base import CalibrationMap, RowsOfScores, check_length, combine_directions
 from ._elementary import Floor
-from ._fields import Numbers, Parts, invalid_field, schema_field
+from ._fields import MapListField, Numbers, invalid_field, schema_field
 from ._ranges import Ranges
 
 #: How far a sum of weights, which must be 1, may be from it.
@@ -19,7 +19,7 @@ WEIGHT_SUM_SLACK = 1e-9
 #: thousands.
 MAX_MIXTURE_PARTS_FOR_TENSORS = 100
 
-PARTS_FIELD = Parts("The nodes inside.")
+PARTS_FIELD = MapListField("The nodes inside.")
 
 Operand = TypeVar("Operand")
 

@@ -206,7 +206,7 @@ class Numbers(Field):
 
 
 @dataclass(frozen=True)
-class Parts(Field):
+class MapListField(Field):
     """A list of maps, of which some may be null if `gaps`. `read_map` reads it."""
 
     gaps: bool = False

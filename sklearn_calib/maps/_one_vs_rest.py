@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels._two_class_problems import pair_with_rest
 from ._base import CalibrationMap, RowsOfScores
 from ._curves import CallableMap
-from ._fields import Parts, invalid_field, schema_field
+from ._fields import MapListField, invalid_field, schema_field
 from ._function import FunctionOfScore
 from ._ranges import Ranges
 from ._rows import Rows
@@ -25,7 +25,7 @@ class OneVsRest(CalibrationMap):
     """
 
     parts: tuple[CalibrationMap, ...] = schema_field(
-        Parts("One node per class, or one for all classes.")
+        MapListField("One node per class, or one for all classes.")
     )
     splits = True
     supports_array_api = True
@@ -47,7 +47,7 @@ class OneVsRest(CalibrationMap):
         blocks = [slice(column * n_rows, (column + 1) * n_rows) for column in range(k)]
         if len(self.parts) == 1:
             second = pairs.apply_map(self.parts[0]).proba[:, 1]
-        elif self._reads_one_score:
+        elif self._shares_one_score:
             first: Any = self.parts[0]
             x = pairs.score(first.input, is_rounded=first.rounds_scores)
             values = []
@@ -62,7 +62,7 @@ class OneVsRest(CalibrationMap):
         return rows.normalise(rows.xp.reshape(second, (k, n_rows)).T)
 
     @cached_property
-    def _reads_one_score(self):
+    def _shares_one_score(self):
         """Return whether all parts are functions of one score, which is then computed once."""
         first = self.parts[0]
         # A curve without a finite form has no values to compare.

@@ -25,7 +25,10 @@ ScoreFunction = Callable[[FloatArray], FloatArray]
 SLOPE_TOLERANCE = 1e-13
 #: Floating-point numbers, at most, between a cut and the jump of the map that it stands
 #: for.
-_MAX_FLOATS_TO_JUMP_BY_DTYPE = {"float64": np.uint64(1 << 16), "float32": np.uint64(4)}
+_MAX_FLOATS_BEFORE_JUMP_BY_DTYPE = {
+    "float64": np.uint64(1 << 16),
+    "float32": np.uint64(4),
+}
 _MIN_JUMP = 1e-9
 # A range is searched on at most this many scores.
 _MAX_GRID_SCORES = 257
@@ -86,7 +89,7 @@ class Ranges:
             return
         ends = np.append(self.first_keys, self._last)
         jump_keys = self.first_keys[jump_indices]
-        max_steps = _MAX_FLOATS_TO_JUMP_BY_DTYPE[self.dtype]
+        max_steps = _MAX_FLOATS_BEFORE_JUMP_BY_DTYPE[self.dtype]
         # Half the way to the neighbours, so that no two searches meet.
         half_below = (jump_keys - ends[jump_indices - 1]) // np.uint64(2)
         half_above = (ends[jump_indices + 1] - jump_keys) // np.uint64(2)

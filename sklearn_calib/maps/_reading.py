@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._base import MAP_KINDS, CalibrationMap
-from ._fields import Parts, get_schema_fields, invalid_field, short_repr
+from ._fields import MapListField, get_schema_fields, invalid_field, short_repr
 
 #: Nodes inside nodes, at most; what the package writes has about ten levels.
 MAX_MAP_DEPTH = 50
@@ -78,7 +78,7 @@ def _read_node(tree, k, at, depth, budget):
                 raise invalid_field(f"{at}.{field}", expected="a value", got="nothing")
         elif tree[field] is None and kind.optional:
             values[field] = None
-        elif isinstance(kind, Parts):
+        elif isinstance(kind, MapListField):
             inner = 2 if cls.splits else k
             values[field] = _parse_inner_nodes(
                 tree[field],

@@ -12,7 +12,7 @@ from .._simplex_array import (
     SMALLEST_PROBABILITY,
     SimplexArray,
     attach_log_proba,
-    get_absent_mask,
+    get_absent_option_mask,
 )
 from .._typing import AnyArray, FloatArray
 
@@ -52,7 +52,7 @@ class Rows:
     def from_canonical(cls, proba: FloatArray) -> "Rows":
         """Return the rows of an array that `canonical_proba` made."""
         if isinstance(proba, SimplexArray):
-            return cls(np.asarray(proba), proba._log, get_absent_mask(proba))
+            return cls(np.asarray(proba), proba._log, get_absent_option_mask(proba))
         return cls(proba)
 
     def to_canonical(self) -> FloatArray:

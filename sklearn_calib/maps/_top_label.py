@@ -10,7 +10,7 @@ from .._kernels._two_class_problems import pair_top_with_rest
 from .._simplex_array import log_proba
 from .._typing import AnyArray, FloatArray, IntArray
 from ._base import CalibrationMap
-from ._fields import Number, Parts, invalid_field, schema_field
+from ._fields import MapListField, Number, invalid_field, schema_field
 from ._rows import Rows
 
 
@@ -23,7 +23,7 @@ class TopLabel(CalibrationMap):
     """
 
     parts: tuple[CalibrationMap | None, ...] = schema_field(
-        Parts(
+        MapListField(
             "One node per class t, null if the row keeps p; or one node for all classes.",
             gaps=True,
         )

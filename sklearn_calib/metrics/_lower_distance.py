@@ -193,7 +193,7 @@ def _compute_distance_interval(problem, resolution, method, needs_bound):
     # Rounding can leave a difference of sums just below 0.
     misses = np.maximum(cells.mass - cells.hits, 0.0) / total
     if method == "rounded":
-        value, lower = kernel.bound_distance_above_and_below(
+        value, lower = kernel.compute_upper_and_lower_distance(
             cells.score, hits, misses, n_cells, 1 / n_cells
         )
         # The certified gap of the solver, plus the effect of the grid: restricting u to

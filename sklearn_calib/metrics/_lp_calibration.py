@@ -232,7 +232,7 @@ def _make_error_function_and_count_cells(predictions, p, n_levels, estimator):
 
     Rows are grouped only once, for all labels that are drawn.
     """
-    from .._kernels._level_sets_compiled import sum_gap_powers_and_squares
+    from .._kernels._level_sets_compiled import sum_cell_gap_powers_and_row_squares
 
     p = _check_options_and_convert_p(p, n_levels, estimator)
     if estimator == "unbiased":
@@ -246,7 +246,7 @@ def _make_error_function_and_count_cells(predictions, p, n_levels, estimator):
     )
 
     def compute_error(codes):
-        total, single_row_total = sum_gap_powers_and_squares(
+        total, single_row_total = sum_cell_gap_powers_and_row_squares(
             table, codes, weight, order, starts, p
         )
         if estimator == "plugin":

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._argument_checks import check_choice, validate_bool
 from .._kernels._two_class_problems import make_two_class_problems, name_problem
-from .._simplex_array import stack_rows
+from .._simplex_array import stack_proba_rows
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
     BINARY_CLASSES,
@@ -160,7 +160,7 @@ class BinaryProblem:
     @cached_property
     def cells(self) -> Cells:
         """Return the rows pooled by score."""
-        if self._can_skip_sorting():
+        if self._is_hash_pooling_faster():
             from .._kernels._pool_by_score import pool_rows_by_score
 
             score = np.ascontiguousarray(self.score, dtype=np.float64)
@@ -176,7 +176,7 @@ class BinaryProblem:
             hits = weight * hits
         return Cells(score, _sum_runs(starts, weight), _sum_runs(starts, hits))
 
-    def _can_skip_sorting(self):
+    def _is_hash_pooling_faster(self):
         """Return whether pooling by a hash table is faster than sorting the scores."""
         if len(self.score) < MIN_COMPILED_ROWS or self._problem_scores.is_shared:
             return False
@@ -741,7 +741,7 @@ def validate_multilabel(
             weights.append(weight[rows])
         return validate_predictions(
             np.concatenate(hits).astype(np.intp),
-            stack_rows(proba),
+            stack_proba_rows(proba),
             None if sample_weight is None else np.concatenate(weights),
             BINARY_CLASSES,
             validate=validate,

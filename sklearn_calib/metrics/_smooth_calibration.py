@@ -179,7 +179,7 @@ def calibration_witness(
     >>> witness([0.3, 0.6]).round(2).tolist()
     [-1.0, -0.9]
     """
-    from .._kernels._smooth_calibration import compute_witness
+    from .._kernels._smooth_calibration import compute_witness_by_distinct_score
 
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label
@@ -187,6 +187,6 @@ def calibration_witness(
     witnesses = []
     for problem in predictions.problems(multiclass):
         cells = problem.cells
-        scores, values = compute_witness(cells.score, cells.residual)
+        scores, values = compute_witness_by_distinct_score(cells.score, cells.residual)
         witnesses.append(CalibrationWitness(scores, values, problem.title))
     return witnesses[0] if len(witnesses) == 1 else witnesses

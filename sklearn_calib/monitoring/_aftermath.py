@@ -8,7 +8,7 @@ from scipy.special import expit
 from .._kernels import _log_odds_cells as cells
 from .._typing import FloatArray
 from ..exceptions import invalid_input
-from ._record import StreamCounts
+from ._record import StreamCellCounts
 from ._rows import format_time
 
 _MAX_SHOWN_CLASSES = 10
@@ -171,7 +171,7 @@ def compute_shift_region(counts: cells.LogOddsAtoms, level: float) -> ShiftRegio
 
 
 def diagnose_stream(
-    record: StreamCounts, confidence: bool, *, forget: bool
+    record: StreamCellCounts, confidence: bool, *, forget: bool
 ) -> Diagnosis | None:
     """Diagnose the rows since the change.
 

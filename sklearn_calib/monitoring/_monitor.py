@@ -20,7 +20,7 @@ from ._aftermath import (
     diagnose_stream,
     find_stream,
 )
-from ._record import StreamCounts
+from ._record import StreamCellCounts
 from ._result import (
     Alarm,
     MonitorHistory,
@@ -736,7 +736,9 @@ class CalibrationMonitor:
         self._log_ratio_sums = np.zeros((*shape, len(grid.COARSE_LINE_GRID.slope)))
         self._detector = np.zeros_like(self._log_ratio_sums)
         self._n_impossible = np.zeros(shape, dtype=np.int64)
-        self._records = [StreamCounts(n_classes) for _ in range(shape[0] * shape[1])]
+        self._records = [
+            StreamCellCounts(n_classes) for _ in range(shape[0] * shape[1])
+        ]
 
     def _get_settings(self):
         return {

@@ -88,7 +88,7 @@ class PendingBuffer(NamedTuple):
     code: IntArray
 
 
-class StreamCounts:
+class StreamCellCounts:
     """Counts of one stream: all rows, those since the last alarm, and blocks since the change.
 
     Blocks are the larger the older they are, so that their number grows with the
@@ -154,7 +154,7 @@ class StreamCounts:
         if self._n_waiting >= _MAX_WAITING_ROWS:
             self.add_waiting_rows_to_counts()
 
-    def add_waiting_rows_to_counts(self) -> "StreamCounts":
+    def add_waiting_rows_to_counts(self) -> "StreamCellCounts":
         """Count the rows that wait."""
         waiting = self._waiting
         self._waiting = []
@@ -305,7 +305,7 @@ class StreamCounts:
         # Rows before the interval are certainly older than the change.
         self.rows = self.judged = sum(block.rows for block in self.blocks)
 
-    def merge(self, other: "StreamCounts", n_before: int) -> None:
+    def merge(self, other: "StreamCellCounts", n_before: int) -> None:
         """Append the rows of another record; `n_before` is added to their numbers."""
         self.add_waiting_rows_to_counts()
         self.rows += other.rows
@@ -347,7 +347,7 @@ class StreamCounts:
         } | numbers
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any], n_classes: int) -> "StreamCounts":
+    def from_dict(cls, state: dict[str, Any], n_classes: int) -> "StreamCellCounts":
         """Restore a record from the dict that `to_dict` returned."""
         record = cls(n_classes)
         record.all_counts = _to_dense(state["every"], FINE_LOG_ODDS_GRID.n_cells)

@@ -102,7 +102,7 @@ def read_rows(
     check_and_get_common_index(y, y_proba, groups, time)
     proba = reorder_columns(proba, y_proba, classes)
     if soft:
-        label = _read_class_shares(y, proba, classes, y_proba)
+        label = _read_soft_label_shares(y, proba, classes, y_proba)
     else:
         label = _encode_labels(y, proba, classes)
     row_indices = np.arange(len(proba))
@@ -142,7 +142,7 @@ def _encode_labels(y, proba, classes):
     return codes
 
 
-def _read_class_shares(y, proba, classes, scores):
+def _read_soft_label_shares(y, proba, classes, scores):
     """Return the fractions of the classes in each row, of shape (n, n_classes)."""
     shares = np.zeros((len(proba), len(classes)))
     if len(proba):

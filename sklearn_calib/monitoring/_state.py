@@ -10,7 +10,7 @@ from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 from ._aftermath import from_json_state, to_json_state
-from ._record import StreamCounts
+from ._record import StreamCellCounts
 from ._result import Alarm
 from ._rows import time_from_json, time_to_json
 
@@ -158,7 +158,7 @@ def _restore_alarm(fields):
 
 
 def _restore_record(state, n_classes):
-    record = StreamCounts.from_dict(state, n_classes)
+    record = StreamCellCounts.from_dict(state, n_classes)
     record.diagnosis = from_json_state(state["diagnosis"])
     return record
 

@@ -284,11 +284,11 @@ class AdaptiveCalibration(Recalibrator):
         if self.neighborhood == "nearest":
             rate = self._cells.estimate_nearest(score)
         else:
-            ends = self._compute_interval_ends(score)
+            ends = self._compute_interval_ends_as_log_odds(score)
             rate = self._cells.estimate_window(score, *ends)
         return make_two_columns(rate)
 
-    def _compute_interval_ends(self, score):
+    def _compute_interval_ends_as_log_odds(self, score):
         if self._wald is not None:
             return self._wald.compute_ends(score)
         ends = (
@@ -308,7 +308,9 @@ class AdaptiveCalibration(Recalibrator):
             points = np.append(points, self._wald.find_scores_with_interval_end(points))
 
         def find_window(score):
-            return self._cells.find_window(*self._compute_interval_ends(score))
+            return self._cells.find_window(
+                *self._compute_interval_ends_as_log_odds(score)
+            )
 
         return self._make_curve(points, find_window)
 

@@ -24,7 +24,7 @@ from .._simplex_array import (
     compute_log_odds,
     compute_masked_log_proba,
     convert_log_odds,
-    get_absent_mask,
+    get_absent_option_mask,
 )
 from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
@@ -419,7 +419,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         """Return the candidates by name, each a tuple of steps."""
         if is_scalar_equal(self.recalibrators, "auto"):
             candidates = list_candidates(proba.shape[1], n_rows, monotone=self.monotone)
-            if get_absent_mask(proba) is None:
+            if get_absent_option_mask(proba) is None:
                 return candidates
             return {
                 name: candidates[name]
@@ -654,7 +654,9 @@ def _compute_held_out_likelihoods(
         # final map, whose floor is that of all rows, leaves these rows as they are.
         test_proba = proba[test]
         log = compute_masked_log_proba(test_proba)
-        test_proba = attach_log_proba(test_proba, log, get_absent_mask(test_proba))
+        test_proba = attach_log_proba(
+            test_proba, log, get_absent_option_mask(test_proba)
+        )
         input_likelihood = np.asarray(test_proba)[np.arange(len(rows)), codes[rows]]
         for name, predicted in iter_chain_predictions(
             fitted, test_proba, np.arange(proba.shape[1])

@@ -23,7 +23,7 @@ from .._blas_threads import MAX_UNTHREADED_ENTRIES, limit_blas_threads
 from .._kernels._logistic import compute_platt_targets
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
 from .._kernels._two_class_problems import iter_one_vs_rest
-from .._simplex_array import get_absent_mask
+from .._simplex_array import get_absent_option_mask
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from .._validation import (
@@ -653,7 +653,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _check_absent_classes_allowed(self, proba):
         """Raise an error for rows without some classes if the method does not support them."""
         if (
-            get_absent_mask(proba) is not None
+            get_absent_option_mask(proba) is not None
             and not self.capabilities.allows_absent_classes
         ):
             raise invalid_input(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._simplex_array import get_absent_mask
+from .._simplex_array import get_absent_option_mask
 from .._typing import Estimator, FloatArray
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Identity, make_chain
@@ -90,7 +90,7 @@ class CombinedRecalibrator(Recalibrator):
             return False
         # A map may move mass to options that a row does not have; the parts know how to
         # leave them out.
-        return get_absent_mask(proba) is None or self.map_.keeps_absent()
+        return get_absent_option_mask(proba) is None or self.map_.keeps_absent()
 
     def _parts_predict_by_map(self):
         return self._derive_once(

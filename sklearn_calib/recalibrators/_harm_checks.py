@@ -406,7 +406,7 @@ def warn_if_labels_harmed(
     label that is farthest off. `refit(rows)` fits all labels on some of the rows.
     """
     n_labels = table.shape[1]
-    losses = _list_base_rate_gaps_by_label(recalibrator, pairs, table, weight)
+    losses = _list_labels_with_base_rate_gap(recalibrator, pairs, table, weight)
     if losses:
         label, mean, rate, errors = max(losses, key=lambda difference: difference[-1])
         warn_calibration(
@@ -439,7 +439,7 @@ def warn_if_labels_harmed(
     _warn_larger_loss(after, before, weight[rows], ", summed over the labels")
 
 
-def _list_base_rate_gaps_by_label(recalibrator, pairs, table, weight):
+def _list_labels_with_base_rate_gap(recalibrator, pairs, table, weight):
     """Return (label, mean, frequency, standard errors) of labels with a lost base rate."""
     losses = []
     for label, y in enumerate(table.T):

@@ -18,7 +18,7 @@ from .._kernels._ridge_logistic_groups import (
     LabelColumns,
     choose_shrunken_lines,
 )
-from .._simplex_array import stack_rows
+from .._simplex_array import stack_proba_rows
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
 from .._validation import (
@@ -396,7 +396,7 @@ class _MultilabelInput(NamedTuple):
             return None
         return fit_validated(
             clone(method),
-            stack_rows(pairs),
+            stack_proba_rows(pairs),
             y_encoded,
             BINARY_CLASSES,
             sample_weight=np.concatenate(weights),

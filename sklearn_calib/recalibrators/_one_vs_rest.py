@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import maps
 from .._kernels._two_class_problems import iter_one_vs_rest, pair_with_rest
-from .._simplex_array import stack_rows
+from .._simplex_array import stack_proba_rows
 from .._typing import RecalibratorLike
 from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import Capabilities, combine_one_vs_rest
@@ -94,7 +94,7 @@ class OneVsRest(CombinedRecalibrator):
             # A shared map learns from k times as many rows, which are dependent; its
             # curve is unbiased all the same.
             weight = np.tile(weight, len(pairs))
-            pairs = [stack_rows(pairs)]
+            pairs = [stack_proba_rows(pairs)]
             labels = [np.concatenate(labels)]
         self.recalibrators_ = [
             fit_clone(self.recalibrator, pair, label, np.arange(2), weight)

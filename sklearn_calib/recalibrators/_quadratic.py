@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import maps
-from .._kernels._logistic import fit_logistic, interval_separates
+from .._kernels._logistic import can_interval_separate_classes, fit_logistic
 from .._simplex_array import compute_log_odds
 from ._base import (
     Capabilities,
@@ -68,7 +68,7 @@ class QuadraticScaling(Recalibrator):
     def _fit(self, proba, codes, weight):
         """Fit a parabola in the log-odds by logistic regression."""
         score = compute_log_odds(proba)
-        is_separated = interval_separates(score, codes)
+        is_separated = can_interval_separate_classes(score, codes)
         separates = "a threshold or an interval" if is_separated else ""
         target = smooth_targets_if_separable(
             "QuadraticScaling", separates, codes, weight

@@ -453,7 +453,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             )
         parts = [_parse_constraint(entry, self.scale) for entry in self.constraints]
         *columns, texts = zip(*parts, strict=True)
-        constraints = _ProbabilityConstraints(*map(np.array, columns), texts)
+        constraints = _BoundsAtProbabilities(*map(np.array, columns), texts)
         p = constraints.probability
         slope = constraints.is_slope
         for i, j in np.argwhere(constraints.low[:, None] > constraints.high):
@@ -520,7 +520,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         )
 
 
-class _ProbabilityConstraints(NamedTuple):
+class _BoundsAtProbabilities(NamedTuple):
     """Constraints by the probability: `low` <= P or its slope at `probability` <= `high`."""
 
     probability: FloatArray

@@ -94,7 +94,7 @@ def compute_fold_weights(
             (np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests
         ]
     is_count = are_counts(weight)
-    key, column_key = _hash_rows(
+    key, column_key = _hash_rows_and_columns(
         proba, codes, weight if is_count else np.ones(len(codes))
     )
     # Equal rows become neighbours.
@@ -205,7 +205,7 @@ def _deal_rows(key, label, n_folds):
     return fold
 
 
-def _hash_rows(proba, codes, count):
+def _hash_rows_and_columns(proba, codes, count):
     """Hash each row and label; the first hash ignores exchanged columns.
 
     A column is known by the sum of its digits over all rows, not by its place, so

@@ -16,7 +16,7 @@ from .._kernels._temperature import (
     fit_temperature,
     fit_temperature_with_absent_classes,
 )
-from .._simplex_array import compute_masked_log_proba, get_absent_mask
+from .._simplex_array import compute_masked_log_proba, get_absent_option_mask
 from .._typing import ArrayLike, Self
 from .._validation import (
     check_single_column_class,
@@ -311,7 +311,7 @@ class TemperatureScaling(Recalibrator):
         """Fit the inverse temperature to rows in memory."""
         start = getattr(self, "_last", None) if self.warm_start else None
         total = float(weight.sum())
-        options = get_absent_mask(proba) is not None
+        options = get_absent_option_mask(proba) is not None
         z = compute_masked_log_proba(proba)
         if options and self.criterion != "log_loss":
             raise invalid_input(

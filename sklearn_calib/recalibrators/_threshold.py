@@ -143,7 +143,7 @@ def find_thresholds(
     """
     check_choice("input", input, _SCORE_RANGE_BY_INPUT, "Say what the scores are")
     check_choice("dtype", dtype, _DTYPE_NAMES, "Say how the scores are stored")
-    targets = _read_targets(target)
+    targets = _read_target_probabilities(target)
 
     def read_rows(x):
         return read_proba(x, kind=input)  # type: ignore[arg-type]
@@ -173,7 +173,7 @@ def find_thresholds(
     return listed[0] if np.ndim(target) == 0 else listed
 
 
-def _read_targets(target):
+def _read_target_probabilities(target):
     """Return targets as an array of float64, and raise an error if one is not in [0, 1]."""
     targets = np.atleast_1d(np.asarray(target, dtype=object))
     for number in targets.ravel():

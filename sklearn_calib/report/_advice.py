@@ -8,7 +8,7 @@ import numpy as np
 from .._argument_checks import import_optional
 from .._group_folds import FastStratifiedGroupKFold
 from .._random import make_generator
-from .._simplex_array import get_absent_mask
+from .._simplex_array import get_absent_option_mask
 from .._typing import DataFrame, FloatArray, Progress
 from .._warnings import ignore_calibration_warnings
 from ..inference import compute_clustered_sum_error
@@ -161,7 +161,7 @@ def make_advice(
         return None
     rows_given = model.predictions
     names: tuple[str, ...] = COMPARED_RECALIBRATORS
-    if rows_given is not None and get_absent_mask(rows_given.proba) is not None:
+    if rows_given is not None and get_absent_option_mask(rows_given.proba) is not None:
         names = _RECALIBRATORS_FOR_ABSENT_CLASSES
     # The last step is the fit of the stack.
     steps = len(names) + 1

@@ -24,7 +24,7 @@ from ..summary import CalibrationSummary
 from ._columns import check_column_order, check_summary_column_order
 from ._models import PredictionsModel, ReportedModel
 from ._report import CalibrationReport
-from ._table import choose_measures, measure_models
+from ._table import find_measures_by_name, measure_models
 
 # The command replaces this line by code that reads its file.
 GROUP_CODE_INPUTS = "# y_true, y_proba: as reported; by: the columns of the groups"
@@ -191,7 +191,7 @@ def calibration_report(
     if y_proba is not None and not soft_labels:
         _check_one_label(y_true)
     # Measures without intervals for clusters are not in the table then.
-    functions = choose_measures(measures, groups is not None or soft_labels)
+    functions = find_measures_by_name(measures, groups is not None or soft_labels)
     check_report_options(level, name, columns, progress)
     clustered_by = None
     if groups is not None or soft_labels:

@@ -36,7 +36,7 @@ N_TEST_CELLS = 1024
 # Expected rows of the rarer outcome, in a bin on average.
 _MIN_RARER_ROWS_PER_BIN = 20
 # Rows of either outcome that a slope needs.
-_MIN_SLOPE_EVENTS = 10
+_MIN_SLOPE_ROWS_PER_OUTCOME = 10
 # The wrong groups have at most this fraction of the rows.
 _MAX_WRONG_GROUPS_SHARE = 0.5
 # The evidence, as a logarithm of a likelihood ratio, that single groups are wrong rather
@@ -277,7 +277,7 @@ def fit_event_line(sample: "Cells") -> Line | None:
     if not used.any() or np.ptp(cell_z[used]) == 0:
         return None
     # The normal interval of the slope is too short for fewer events.
-    if min(sample.counts[used].sum(axis=0)) < _MIN_SLOPE_EVENTS:
+    if min(sample.counts[used].sum(axis=0)) < _MIN_SLOPE_ROWS_PER_OUTCOME:
         return None
     # One entry per cell and outcome: all cells with label 0, then all with label 1.
     weight = sample.weight.T.ravel()

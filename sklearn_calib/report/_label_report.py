@@ -32,7 +32,7 @@ from ._calibration_report import check_no_model, check_report_options
 from ._columns import check_label_order
 from ._label_sections import MAX_LABEL_RESAMPLES, make_label_sections
 from ._models import PredictionsModel
-from ._table import ReportRow, choose_measures, measure_models
+from ._table import ReportRow, find_measures_by_name, measure_models
 from ._written_report import WrittenReport, convert_to_json_values
 
 if TYPE_CHECKING:
@@ -457,7 +457,7 @@ class LabelReport(WrittenReport):
     def _make_sections(self, drawn=False):
         return make_label_sections(self, drawn)
 
-    def _make_notebook_sections(self):
+    def _make_notebook_display_sections(self):
         return self._make_sections(drawn=True)[:5]
 
     def _describe_subject(self):
@@ -573,7 +573,7 @@ def multilabel_report(
             hint="Pass them as y_proba; report on several models one by one",
         )
     check_no_model(y_proba, "multilabel_report")
-    functions = choose_measures(measures)
+    functions = find_measures_by_name(measures)
     options: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels}
     problems = validate_multilabel(y_true, y_proba, "macro", **options)
     all_predictions = [predictions for _, predictions in problems]

@@ -43,7 +43,8 @@ def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
             "Verdict",
             parts=[
                 Section(
-                    sentences=_write_joint_test_sentences(report), css_class="verdict"
+                    sentences=_write_label_verdict_sentences(report),
+                    css_class="verdict",
                 )
             ],
         ),
@@ -78,7 +79,7 @@ def describe_finding(row: "GroupRow") -> str:
     return ", ".join(words if any(sides.values()) else [*words, "miscalibrated"])
 
 
-def _write_joint_test_sentences(report):
+def _write_label_verdict_sentences(report):
     """Write about the joint test, wrong labels, and labels with too few rows."""
     count = len(report.labels)
     wrong = [

@@ -8,7 +8,7 @@ import numpy as np
 from .._simplex_array import (
     LARGEST_LOG_LOSS,
     LOG_LOSS_FLOOR,
-    get_absent_mask,
+    get_absent_option_mask,
     has_exact_log,
 )
 from ..decomposition import LossDecomposition, decompose_predictions
@@ -187,7 +187,7 @@ class PredictionsModel(ReportedModel):
         The result is None if rows have options of their own: the frequencies of the
         classes are not a forecast of these.
         """
-        if get_absent_mask(self.predictions.proba) is not None:
+        if get_absent_option_mask(self.predictions.proba) is not None:
             return None
         # The intervals are those of independent rows.
         if self.predictions.clusters is not None:

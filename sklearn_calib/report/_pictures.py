@@ -553,7 +553,7 @@ def _make_plot_axis_elements(x_limits, y_limits, across, up, x_ticks=None):
     if x_ticks is None:
         x_ticks = [
             ((value - x_low) / (x_high - x_low), text)
-            for value, text in _make_ticks(x_low, x_high)
+            for value, text in _make_ticks_and_texts(x_low, x_high)
         ]
     parts = []
     grid = ""
@@ -563,7 +563,7 @@ def _make_plot_axis_elements(x_limits, y_limits, across, up, x_ticks=None):
         parts.append(
             f'<text x="{x:.1f}" y="{_PLOT_BOTTOM + 16}" class="middle">{text}</text>'
         )
-    for value, text in _make_ticks(y_low, y_high):
+    for value, text in _make_ticks_and_texts(y_low, y_high):
         _, y = _locate_in_picture(0, (value - y_low) / (y_high - y_low))
         grid += f"M{_PLOT_LEFT} {y:.1f}H{_PLOT_RIGHT}"
         parts.append(
@@ -579,7 +579,7 @@ def _make_plot_axis_elements(x_limits, y_limits, across, up, x_ticks=None):
     ]
 
 
-def _make_ticks(low, high):
+def _make_ticks_and_texts(low, high):
     """Return round numbers between two ends, with their texts (a minus, not a hyphen)."""
     return [
         (value, f"{value:g}".replace("-", "\u2212"))

@@ -461,7 +461,7 @@ class CalibrationReport(WrittenReport):
             self, make_diagram_series_by_model(self) if drawn else None
         )
 
-    def _make_notebook_sections(self):
+    def _make_notebook_display_sections(self):
         return [
             make_verdicts_section(self),
             make_reliability_section(self, make_diagram_series_by_model(self)),

@@ -85,7 +85,7 @@ def choose_resample_count(n_rows: int) -> int:
     return int(np.clip(2e7 / n_rows, 20, _MAX_RESAMPLES))
 
 
-def choose_measures(
+def find_measures_by_name(
     names: Iterable[str] | None, clustered: bool = False
 ) -> "list[Measure]":
     """Return the measures of these names; by default those that are meant for reports.

@@ -336,7 +336,7 @@ def _describe_direction(findings):
     if not findings.rejected:
         return None
     parts = [
-        _make_mean_direction_parts(findings),
+        _describe_mean_direction(findings),
         _make_slope_direction_parts(findings),
     ]
     parts = [sentence_part for sentence_part in parts if sentence_part is not None]
@@ -350,7 +350,7 @@ def _describe_direction(findings):
     return Sentence("direction", " ".join(texts), numbers)
 
 
-def _make_mean_direction_parts(findings):
+def _describe_mean_direction(findings):
     """Return (word, text, numbers) of the mean prediction."""
     evidence = findings.evidence
     ends = evidence.observed_low, evidence.observed_high

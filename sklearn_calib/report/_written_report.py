@@ -172,7 +172,7 @@ class WrittenReport(RenderableMixin):
             f"{type(self).__name__} has no _make_sections; see WrittenReport"
         )
 
-    def _make_notebook_sections(self) -> list[Section]:
+    def _make_notebook_display_sections(self) -> list[Section]:
         raise NotImplementedError(
             f"{type(self).__name__} has no sections for notebooks"
         )
@@ -275,7 +275,7 @@ class WrittenReport(RenderableMixin):
 
     def _repr_html_(self) -> str:
         return wrap_for_notebook(
-            render_html(self._make_notebook_sections(), level=3), NOTEBOOK_CSS
+            render_html(self._make_notebook_display_sections(), level=3), NOTEBOOK_CSS
         )
 
 

@@ -97,7 +97,7 @@ class ForestStaging(Staging):
         )
         total = 0.0
         for number, tree in enumerate(fitted.estimators_, start=1):
-            total = total + tree.predict_proba(X)
+            total += tree.predict_proba(X)
             yield "proba", total / number
 
     def truncate_to_stage(self, fitted: Estimator, stage: int) -> Estimator:

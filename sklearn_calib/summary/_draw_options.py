@@ -7,7 +7,7 @@ import numpy as np
 
 from .._files.columns import TableBlock, check_filled
 from .._validation import read_proba
-from ._input import check_scores, iter_score_blocks
+from ._input import check_scores_and_get_converter, iter_score_blocks
 from ._pattern_cells import ScoreGroupTable
 from ._row_reservoir import RowReservoir, get_max_sample_rows
 from ._summary import CalibrationSummary
@@ -136,7 +136,7 @@ def add_block_to_summary_and_draw(
 
 def _iter_soft_label_blocks(shares, proba, weight, counts):
     """Yield checked items in blocks, each with the class of its largest share."""
-    scores = check_scores(proba)
+    scores = check_scores_and_get_converter(proba)
     two = np.ndim(shares) == 1
     largest_class = (
         (shares > 0.5).astype(np.uint8) if two else np.argmax(shares, axis=1)

@@ -315,7 +315,7 @@ def make_soft_label_batch(
     return rows.labels, raw[items], mass, counts, sure, more
 
 
-def check_scores(
+def check_scores_and_get_converter(
     y_proba: ArrayLike,
 ) -> tuple[AnyArray, Callable[[FloatArray], FloatArray]]:
     """Return scores of a batch without a copy of them, and what makes blocks probabilities.

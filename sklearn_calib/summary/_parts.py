@@ -261,7 +261,7 @@ def _iter_row_slices(data, needed, source):
     import pandas as pd
 
     if isinstance(data, Mapping):
-        data = _get_array_columns(data)
+        data = _split_columns_by_name(data)
         needed = [
             column for name in needed for column in expand_numbered_columns(name, data)
         ]
@@ -287,7 +287,7 @@ def _take_rows(column, rows):
     return column.iloc[rows].reset_index(drop=True)
 
 
-def _get_array_columns(data):
+def _split_columns_by_name(data):
     """Return the columns of arrays by name; those of a table stand under their places."""
     columns = {}
     for name, values in data.items():

@@ -193,7 +193,7 @@ class CellProblems:
         problems = []
         for number, (state, mass) in enumerate(zip(self.states, masses, strict=True)):
             if mass > 0:
-                codes, proba, weight = expand_cells(state)
+                codes, proba, weight = expand_cells_to_label_rows(state)
                 share = (
                     1 / len(masses) if self.kind == "classwise" else mass / sum(masses)
                 )
@@ -217,7 +217,9 @@ def check_multiclass_mode(multiclass: Multiclass, kind: Multiclass) -> None:
         )
 
 
-def expand_cells(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
+def expand_cells_to_label_rows(
+    state: CellState,
+) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return codes, probabilities and weights of two rows per cell; empty ones are left out.
 
     Both labels are at the common mean; at means of their own, isotonic regression would

@@ -31,7 +31,7 @@ from .._kernels._cells import (
 from .._kernels._proportion import compute_exact_interval
 from .._random import (
     CellBinomialSampler,
-    compute_weight_mean_and_variance,
+    compute_weight_moments_and_equality,
     draw_partial_row_weight,
 )
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
@@ -308,7 +308,7 @@ class CellSample(PredictionsByScore):
                 counts,
                 left.counts,
                 left.weight,
-                compute_weight_mean_and_variance(*left),
+                compute_weight_moments_and_equality(*left),
                 rng,
             )
             folds.append(Fold(counts, weight, left.squares * share))
@@ -367,7 +367,9 @@ class CellSample(PredictionsByScore):
     @cached_property
     def _weight_moments_by_label(self):
         """Mean and variance of the weights of each cell and label; whether all variances are 0."""
-        return compute_weight_mean_and_variance(self.counts, self.weight, self.squares)
+        return compute_weight_moments_and_equality(
+            self.counts, self.weight, self.squares
+        )
 
     @cached_property
     def _row_positions(self):
@@ -381,7 +383,7 @@ class CellSample(PredictionsByScore):
             cell_values.sum(axis=1)
             for cell_values in (self.counts, self.weight, self.squares)
         ]
-        return sums[0], sums[1], compute_weight_mean_and_variance(*sums)
+        return sums[0], sums[1], compute_weight_moments_and_equality(*sums)
 
     @cached_property
     def _label_sampler(self):

@@ -51,7 +51,7 @@ from ._input import (
     StreamLabelEncoder,
     check_counts,
     check_one_label_per_row,
-    check_scores,
+    check_scores_and_get_converter,
     check_weight,
     iter_score_blocks,
     make_soft_label_batch,
@@ -66,13 +66,13 @@ from ._problems import (
     MulticlassTotals,
     Totals,
     compute_multiclass_totals,
-    expand_cells,
+    expand_cells_to_label_rows,
     make_empty_cell_states,
     run_classical_test,
     split_two_classes,
 )
 from ._resampling import CellSample
-from ._row_reservoir import RowReservoir, merge_reservoirs
+from ._row_reservoir import RowReservoir, merge_reservoirs_if_complete
 from ._state import count_rows_across
 from ._storage import Storable
 
@@ -267,7 +267,7 @@ class CalibrationSummary(Storable):
     ):
         """Yield checked rows in blocks: codes, probabilities, weights, counts."""
         check_and_get_common_index(y_true, y_proba, sample_weight, counts)
-        scores, repair = check_scores(y_proba)
+        scores, repair = check_scores_and_get_converter(y_proba)
         n = len(scores)
         y_true = check_one_label_per_row(y_true, n)
         weight = check_weight(sample_weight, n)
@@ -381,7 +381,7 @@ class CalibrationSummary(Storable):
                 other._set_classes_and_states(self.classes)
         self._labels.adopt_matching_classes(other._labels)
         self.soft = self.soft or other.soft
-        self.drawn = merge_reservoirs(
+        self.drawn = merge_reservoirs_if_complete(
             self.drawn, other.drawn, self.n_samples, other.n_samples
         )
         if self.patterns is not None and other.patterns is not None:
@@ -577,7 +577,7 @@ class CalibrationSummary(Storable):
 
     def _make_rows(self):
         """Return (probabilities in the order of the classes, codes, weights) of `rows`."""
-        codes, proba, weight = expand_cells(self._states[0])
+        codes, proba, weight = expand_cells_to_label_rows(self._states[0])
         if self._labels.positive == 0:
             codes = 1 - codes
             proba = np.ascontiguousarray(proba[:, ::-1])

@@ -119,7 +119,7 @@ class ColumnValues:
         more = [*self.others.values(), *[self.missing] * bool(self.missing)]
         return values, np.append(counts, np.array(more, dtype=np.int64))
 
-    def assign_groups(self, codes: IntArray, n_groups: int) -> None:
+    def assign_values_to_groups(self, codes: IntArray, n_groups: int) -> None:
         """Put the values that `list_values_and_counts` lists into groups."""
         self.n_groups = n_groups
         self._number_groups = codes[: len(self.number_counts[0])]

@@ -150,7 +150,7 @@ def _check_inputs_untouched(display):
     assert digest(_get_display_inputs(display)) == before, changes
     try:
         # an array that was sorted earlier is seen, too
-        _plot_on_unmanaged_axes(_copy_with_changed_inputs(display, _make_read_only))
+        _plot_on_unmanaged_axes(_copy_with_changed_inputs(display, _copy_read_only))
     except ValueError as error:
         raise AssertionError(changes) from error
 
@@ -278,14 +278,14 @@ def _check_settings_untouched(display):
 def _check_names(display):
     """Check every text in the picture that is a name in the inputs, with a hostile name."""
     figure = _plot_on_unmanaged_axes(display)[0].figure
-    visible = set(_find_visible_texts(figure))
+    visible = set(_list_visible_texts(figure))
     for name in sorted(_collect_input_texts(display) & visible):
         renamed = _copy_with_changed_inputs(
             display, partial(_replace_by_hostile_name, name=name)
         )
         figure = _plot_on_unmanaged_axes(renamed)[0].figure
         figure.canvas.draw()
-        seen = _find_visible_texts(figure)
+        seen = _list_visible_texts(figure)
         # a word of the display itself that is an input by chance
         own_word = name in seen
         assert _HOSTILE_NAME in seen or own_word, (
@@ -293,7 +293,7 @@ def _check_names(display):
         )
 
 
-def _find_visible_texts(figure):
+def _list_visible_texts(figure):
     """Return the visible texts of a picture."""
     text_class = import_optional("matplotlib.text", "plot").Text
     is_math_text = import_optional("matplotlib.cbook", "plot").is_math_text
@@ -327,7 +327,7 @@ def _replace_by_hostile_name(leaf, name):
     return _HOSTILE_NAME if isinstance(leaf, str) and leaf == name else leaf
 
 
-def _make_read_only(leaf):
+def _copy_read_only(leaf):
     if not isinstance(leaf, np.ndarray):
         return leaf
     leaf = leaf.copy()

@@ -329,7 +329,7 @@ class GaussianLogisticModel:
         r = self.ratio
         nodes, density = make_normal_rule()
 
-        def compute_fixed_point_update(log_unknowns):
+        def compute_fixed_point_update_and_moments(log_unknowns):
             eta, gamma, tau = np.exp(log_unknowns)
             # The fixed-point equations of the limit (Mai, Liao and Couillet 2019), in
             # the logarithms of eta, gamma and tau so that these stay positive.
@@ -354,9 +354,9 @@ class GaussianLogisticModel:
 
         start = np.log([0.4, 0.2, 0.2]) if start is None else start
         solution = root(
-            lambda u: compute_fixed_point_update(u)[0] - u, start, tol=1e-14
+            lambda u: compute_fixed_point_update_and_moments(u)[0] - u, start, tol=1e-14
         ).x
-        new, inner, norm = compute_fixed_point_update(solution)
+        new, inner, norm = compute_fixed_point_update_and_moments(solution)
         residual = np.abs(new - solution).max()
         if not residual < _MAX_LOG_RESIDUAL:
             raise invalid_input(

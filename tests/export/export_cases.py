@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.export._onnx import _iter_knot_log_odds
+from sklearn_calib.export._onnx import _iter_map_knots_as_log_odds
 from sklearn_calib.recalibrators import (
     AdaptiveCalibration,
     AngularCalibration,
@@ -87,7 +87,7 @@ def at_knots(document, most):
     The others share what is left. At most about so many knots of each class are kept.
     """
     k = len(document.classes)
-    p = expit(np.concatenate([[0.0], *_iter_knot_log_odds(document.root)]))
+    p = expit(np.concatenate([[0.0], *_iter_map_knots_as_log_odds(document.root)]))
     for _ in range(2):
         p = np.concatenate([p, np.nextafter(p, 0), np.nextafter(p, 1)])
     p = np.unique(np.append(p, [0.0, 5e-324, 1e-310, 1 - 2**-53, 1.0]))

@@ -31,7 +31,7 @@ from sklearn_calib.inference._measure_forms import (
     BATCH_EVALUATOR_BY_MEASURE,
     evaluate_population_value,
 )
-from sklearn_calib.inference._resampling import pool_rows
+from sklearn_calib.inference._resampling import pool_rows_if_worthwhile
 from sklearn_calib.metrics import (
     all_metrics,
     brier_loss,
@@ -530,7 +530,9 @@ def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted)
     rng = np.random.default_rng(0)
     p = rng.choice(rng.random(n_scores) ** 2, 300)
     weight = rng.integers(1, 4, 300) if weighted else np.ones(300)
-    pooled = pool_rows(case_of(p, np.arange(300) % 2, weight), always=True)
+    pooled = pool_rows_if_worthwhile(
+        case_of(p, np.arange(300) % 2, weight), always=True
+    )
     law = np.column_stack([1 - p**2, p**2])
     events = pooled.with_label_probabilities(law).draw_event_weights(
         20, np.random.default_rng(1)
@@ -555,7 +557,7 @@ def test_events_of_rows_in_cells_follow_a_law_of_all_rows(n, k):
     p = rng.dirichlet(np.ones(k), n)
     law = rng.dirichlet(np.ones(k), n)
     case = validate_predictions(np.arange(n) % k, p, None, range(k))
-    pooled = pool_rows(case, 16, always=True)
+    pooled = pool_rows_if_worthwhile(case, 16, always=True)
     top = np.ones(n, int) if k == 2 else p.argmax(axis=1)
     score, chance = p[np.arange(n), top], law[np.arange(n), top]
     expected = [

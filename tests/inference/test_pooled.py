@@ -7,7 +7,11 @@ from scipy import stats
 import sklearn_calib  # noqa: F401 - the measures of all sub-packages register
 from sklearn_calib import canonical_proba
 from sklearn_calib.inference import calibration_test, simulate_null_distribution
-from sklearn_calib.inference._resampling import MAX_POOLED_CELLS, PooledRows, pool_rows
+from sklearn_calib.inference._resampling import (
+    MAX_POOLED_CELLS,
+    PooledRows,
+    pool_rows_if_worthwhile,
+)
 from sklearn_calib.metrics import all_metrics, brier_loss, validate_predictions
 
 ON_CELLS = sorted(
@@ -71,7 +75,7 @@ def test_cells_hold_all_rows(weighted):
     y, p = draw(0, 20_000)
     weight = np.random.default_rng(0).gamma(2.0, size=20_000) if weighted else None
     case = validate_predictions(y, p, weight)
-    pooled = pool_rows(case)
+    pooled = pool_rows_if_worthwhile(case)
     cells = pooled.predictions
     assert 1000 < len(cells.codes) / 2 <= MAX_POOLED_CELLS
     assert cells.weight.sum() == pytest.approx(case.weight.sum())
@@ -92,21 +96,25 @@ def test_equal_scores_are_cells_and_nothing_else_changes():
     p = rng.integers(0, 11, 2000) / 10
     y = (rng.random(2000) < p**1.1).astype(int)
     result = calibration_test(y, p, statistic="smooth", n_resamples=99)
-    assert len(pool_rows(validate_predictions(y, p)).predictions.codes) == 22
+    assert (
+        len(pool_rows_if_worthwhile(validate_predictions(y, p)).predictions.codes) == 22
+    )
     assert result.ranked == pytest.approx(result.statistic, abs=1e-14)
     certain = validate_predictions([0, 1] * 50, [0.0, 1.0] * 50)
-    assert brier_loss.evaluate(pool_rows(certain).simulate_labels(rng)) == 0
+    assert (
+        brier_loss.evaluate(pool_rows_if_worthwhile(certain).simulate_labels(rng)) == 0
+    )
 
 
 def test_where_cells_are_not_used():
     y, p = draw(0, 5000)
     # too few rows to save anything
-    assert pool_rows(validate_predictions(y, p)) is None
+    assert pool_rows_if_worthwhile(validate_predictions(y, p)) is None
     logits = canonical_proba(
         np.random.default_rng(0).normal(0, 900, 50_000), kind="logits"
     )
     case = validate_predictions(np.arange(50_000) % 2, logits)
-    assert pool_rows(case) is None  # cells do not tell 1 - 1e-300 from 1
+    assert pool_rows_if_worthwhile(case) is None  # cells do not tell 1 - 1e-300 from 1
     y, p = draw(0, 10_000)
     by_rows = calibration_test(
         y, p, statistic="expected_calibration_error", n_bins=9, n_resamples=9

@@ -32,7 +32,7 @@ def test_a_line_on_the_terminal_while_the_compiler_runs(tmp_path, before, lines)
 import os
 {before}
 from sklearn_calib._kernels import _compile
-_compile.MAX_SILENT_SECONDS = 0.0
+_compile.MAX_SILENT_COMPILE_SECONDS = 0.0
 from sklearn_calib.metrics import interval_calibration_error
 interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
 interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
@@ -52,7 +52,7 @@ interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
 def test_silent_where_nobody_waits_at_a_terminal(tmp_path):
     code = """
 from sklearn_calib._kernels import _compile
-_compile.MAX_SILENT_SECONDS = 0.0
+_compile.MAX_SILENT_COMPILE_SECONDS = 0.0
 from sklearn_calib.metrics import interval_calibration_error
 interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
 """
@@ -61,7 +61,7 @@ interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
 
 def test_own_compilation_is_announced(monkeypatch):
     numba = pytest.importorskip("numba")
-    monkeypatch.setattr(_compile, "MAX_SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(_compile, "MAX_SILENT_COMPILE_SECONDS", 0.0)
     monkeypatch.setattr(_compile, "_print_notice", lambda: None)
 
     def double(x):

@@ -8,8 +8,8 @@ from scipy.optimize import linprog
 from scipy.special import expit
 
 from sklearn_calib._kernels._logistic import (
+    can_interval_separate_classes,
     fit_logistic,
-    interval_separates,
     threshold_separates,
     zero_separates,
 )
@@ -45,7 +45,7 @@ def test_conditions_of_optimality(seed, centre, width, slope, weights, constrain
     y[:4], p[:4] = (0, 1, 0, 1), p[[0, 0, 1, 1]]  # finite: two scores have both classes
     w = rng.exponential(size=80) ** weights
     features = np.column_stack([columns_of(p), np.ones(80)])
-    if interval_separates(p, y):
+    if can_interval_separate_classes(p, y):
         return
     fit = fit_logistic(features, y.astype(float), w, constrained)
     residual = w * (expit(features @ fit.coef) - y) / w.sum()
@@ -144,7 +144,7 @@ def test_infinite_likelihoods_by_linear_programs():
                 threshold_separates(s, y),
                 threshold_separates(s, y, increasing=True),
                 zero_separates(s, y),
-                interval_separates(s, y),
+                can_interval_separate_classes(s, y),
             )
             assert found == (
                 separable(straight, y, ()),

@@ -152,6 +152,6 @@ def test_the_queues_of_the_smooth_error_against_its_witness(name):
 def test_an_order_that_is_there_already_is_used():
     rng = np.random.default_rng(0)
     problem = BinaryProblem(rng.random(N), np.zeros(N), np.ones(N))
-    assert problem._can_skip_sorting()
+    assert problem._is_hash_pooling_faster()
     assert len(problem.cell_indices) == N  # which sorts the rows
-    assert not problem._can_skip_sorting()
+    assert not problem._is_hash_pooling_faster()

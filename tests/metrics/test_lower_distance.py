@@ -7,8 +7,8 @@ from scipy.special import expit
 from sklearn_calib._kernels import _distance
 from sklearn_calib._kernels._distance import (
     DistanceProgram,
-    bound_distance_above_and_below,
     bound_grid_excess,
+    compute_upper_and_lower_distance,
     make_score_program,
     solve_distance_program,
 )
@@ -196,7 +196,9 @@ def test_close_and_equal_scores_are_one_point():
 @pytest.mark.slow
 def test_rounded_is_certified():
     for v, y, w in cases(40):
-        upper, lower = bound_distance_above_and_below(v, w * y, w * (1 - y), 50, 0.005)
+        upper, lower = compute_upper_and_lower_distance(
+            v, w * y, w * (1 - y), 50, 0.005
+        )
         exact = transport(np.linspace(0, 1, 51), v, y, w)
         assert lower - 1e-9 <= exact <= upper + 1e-9
         assert upper - lower <= 0.005

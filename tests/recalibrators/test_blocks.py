@@ -16,7 +16,9 @@ from sklearn_calib._kernels._block_passes import (
     run_vector_pass,
     scale_logits_to_nonpositive,
 )
-from sklearn_calib._kernels._temperature_compiled import add_vector_scaling_gradient
+from sklearn_calib._kernels._temperature_compiled import (
+    add_vector_scaling_loss_and_gradient,
+)
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
     TemperatureScaling,
@@ -443,7 +445,7 @@ def test_prediction_makes_only_its_result():
 
 
 def readable_sums(z, codes, weight, beta, coef, intercept, gradient, _):
-    """The readable form of `add_vector_scaling_gradient`."""
+    """The readable form of `add_vector_scaling_loss_and_gradient`."""
     s, rows = scale_logits_to_nonpositive(z, beta), np.arange(len(codes))
     u = s * coef + intercept
     u -= u.max(axis=1, keepdims=True)
@@ -462,7 +464,7 @@ def test_sums_of_vector_scaling(k, dtype):
     z[0, 0] = 3e5 if dtype == np.float64 else 100
     coef, intercept = np.linspace(-0.5, 2, k), np.linspace(3, -3, k)
     results = []
-    for function in (readable_sums, add_vector_scaling_gradient):
+    for function in (readable_sums, add_vector_scaling_loss_and_gradient):
         gradient = np.zeros((2, k))
         loss = function(z, y, weight, 0.7, coef, intercept, gradient, np.empty((2, k)))
         results.append(np.r_[loss, gradient.ravel()])

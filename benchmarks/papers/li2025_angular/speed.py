@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_calib.datasets import make_high_dimensional
 from sklearn_calib.linear import approximate_leave_one_out
 from sklearn_calib.linear._angle import (
-    compute_observables,
+    compute_angle_observables,
     compute_precision_quadratic_form,
     estimate_by_covariance,
 )
@@ -35,7 +35,7 @@ def one(n, d):
 
     def angle():
         psi, curvature, _, m = compute_fit_leverages(fit)
-        seen = compute_observables(fit.scores, psi, curvature, m, d, True)
+        seen = compute_angle_observables(fit.scores, psi, curvature, m, d, True)
         norm2 = fit.coef @ truth.covariance @ fit.coef
         return estimate_by_covariance(
             seen, compute_precision_quadratic_form(X, psi, truth.covariance), norm2
