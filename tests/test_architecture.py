@@ -127,6 +127,7 @@ def broken_rules(source, path):
                 yield f"compiled kernel imported at the top of {path.name}"
 
 
+@pytest.mark.slow
 @run_every_case(
     "subpackage", sorted({path.relative_to(ROOT).parts[0] for path in FILES})
 )

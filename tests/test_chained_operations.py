@@ -521,6 +521,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "by"), WAYS)
 def test_audits_of_partitions_count_every_row(folders, capsys, way, by):
     """A column that folders name is that of the table."""

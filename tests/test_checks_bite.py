@@ -84,6 +84,7 @@ def test_wrong_loss(wrong, check):
     assert check in failures(checks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wrong", "check"), DISPLAYS)
 def test_wrong_display(wrong, check):
     assert check in failures_of_display(wrong(), {check})

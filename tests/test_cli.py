@@ -443,6 +443,7 @@ HOSTILE_NAMES = [
 PAINTED = ("$a_{$", "😀", "p" * 3000)  # test_show.py paints the others
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name)[:20])
 def test_names_are_shown_as_they_are(quick, capsys, tmp_path, request, name):
     if name not in PAINTED:

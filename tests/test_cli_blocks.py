@@ -66,6 +66,7 @@ def result(capsys, *words):
     return code, capsys.readouterr(), Path("state.json").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "size"),
     [
@@ -155,6 +156,7 @@ def test_times_of_several_kinds(frame, small, capsys):
     assert result(capsys, "t.csv", *TIMED) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [

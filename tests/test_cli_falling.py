@@ -129,7 +129,13 @@ def shares(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.cross] if "blocks" in name else [])
+        for name in COMMANDS
+    ],
+)
 def test_the_order_of_columns_of_shares(shares, name, capsys, monkeypatch):
     if "blocks" in name:
         monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)

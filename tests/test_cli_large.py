@@ -198,6 +198,7 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -376,6 +376,7 @@ def in_folders(frame, kind):
 KINDS = ["csv", "semicolons", "parquet", "jsonl"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_groups_that_folders_name(frame, capsys, kind):
     frame = in_folders(frame, kind)

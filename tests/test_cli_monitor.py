@@ -116,6 +116,7 @@ def test_the_other_class(days, capsys):
         assert run("one.csv", *rows, "--state", "s.json") in (0, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "said"),
     [

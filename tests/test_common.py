@@ -375,6 +375,7 @@ def list_checks(place):
     return checks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(CHECKED)))
 def test_scikit_learn_contract(place):
     """Of the first model all checks, of the others one and what the first does not have."""
@@ -446,6 +447,7 @@ def run_all(checks):
             _run(check, estimator)
 
 
+@pytest.mark.slow
 @run_every_case(
     "instance", [*DEFAULTS, GroupRecalibration(), MulticalibratedScores()], ids=repr
 )

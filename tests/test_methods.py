@@ -294,6 +294,7 @@ def assert_close(cls, found, expected):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.whole
 @run_every_case(("cls", "option", "k"), instances())
 def test_words_of_a_fit(cls, option, k):

@@ -440,6 +440,7 @@ def test_command(folder, tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["u.csv", "t.jsonl", "t.parquet"])
 def test_forms(folder, tmp_path, file, capsys):
     found = []

@@ -388,6 +388,7 @@ def marks(command, place, kind):
 TRIES = [*tries()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "option", "given", "kind"),
     [

@@ -136,6 +136,7 @@ def test_labels_are_shown_as_they_are():
     plt.close(display.figure_)
 
 
+@pytest.mark.slow
 @run_every_case("name", [*NAMES, 7, ("a", 1), None])
 def test_reports_show_names_as_they_are(name):
     proba, y = make_overconfident(2, 60)

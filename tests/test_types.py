@@ -50,6 +50,7 @@ def bare(source):
     return missing, number
 
 
+@pytest.mark.slow
 @run_every_case(
     "subpackage", sorted({path.relative_to(ROOT).parts[0] for path in FILES})
 )

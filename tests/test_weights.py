@@ -86,6 +86,7 @@ def check_measure_sizes(measure, factors):
             assert found == pytest.approx(expected, abs=1e-9), factor
 
 
+@pytest.mark.slow
 @run_every_case("recalibrator", RECALIBRATORS, ids=repr)
 def test_recalibrators_bear_weights_of_any_size(recalibrator):
     check_recalibrator_sizes(recalibrator, QUICK)

@@ -150,6 +150,7 @@ def hard_sets():
         yield "constant", np.full((200, k), 1 / k), y[:200], None
 
 
+@pytest.mark.slow
 @run_every_case(
     "scores, y, excess",
     [

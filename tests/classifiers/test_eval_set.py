@@ -69,6 +69,7 @@ def fitted(model, y, **params):
     return CalibratedModel(model, "platt", cv=2).fit(X, y, **params)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["xgboost", "lightgbm"])
 @pytest.mark.parametrize("kind", NAMES)
 def test_labels_of_any_type_stop_the_same_round(package, kind):

@@ -53,6 +53,7 @@ class CalibratedClassifierCV(CalibratedModel):
 
 
 @pytest.mark.slow
+@pytest.mark.cross
 def test_what_scikit_learn_tests_of_its_own(tmp_path):
     try:
         found = find_spec("sklearn.tests.test_calibration")

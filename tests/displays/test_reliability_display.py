@@ -24,6 +24,7 @@ def lines(axes):
     return [line for line in axes.get_lines() if not line.get_label().startswith("_")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy", ["quantile", "uniform", "isotonic", "polynomial", "loess", "spline"]
 )

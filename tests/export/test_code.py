@@ -78,6 +78,7 @@ def pairs(k, n=300, rows=100, names=tuple(METHODS)):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", QUICK)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_programs_give_what_the_reference_gives(language, k):

@@ -121,6 +121,7 @@ def test_edges_of_bins(dialect):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_null_and_what_is_no_probability_give_null(dialect):
     for name in ("platt", "isotonic", "venn_abers", "beta", "restricted_polynomial"):

@@ -9,6 +9,7 @@ from sklearn_calib.displays import MonitorDisplay
 from sklearn_calib.monitoring import CalibrationMonitor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [None, "number", "date"])
 def test_lines_limits_and_alarms(unit):
     proba, y = make_overconfident(2, 400)

@@ -226,6 +226,7 @@ def fails(check):
     return False
 
 
+@pytest.mark.slow
 @run_every_case("adapter", PLANTED, ids=lambda a: a.__name__)
 def test_planted_mistakes_are_caught_by_name(adapter):
     class Learner(GradientBoostingClassifier):

@@ -312,6 +312,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("column", "value", "message"), WRONG)
 @pytest.mark.parametrize("by", [None, "shop"])
 def test_errors_name_file_row_group_and_row(
