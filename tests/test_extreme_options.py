@@ -1,6 +1,7 @@
 """Options at the ends of what float64 holds, and counts that would never end."""
 
 import warnings
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -11,8 +12,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
 from sklearn_calib import log_proba, recalibrators
-from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.inference import calibration_test, internal_validation
+from sklearn_calib.exceptions import CalibrationWarning, InvalidInputError
+from sklearn_calib.inference import (
+    CalibrationTester,
+    binning_sample_size,
+    calibration_test,
+    internal_validation,
+    validation_sample_size,
+)
+from sklearn_calib.metrics import convolved_calibration_error
 from sklearn_calib.monitoring import safe_calibration_test
 from sklearn_calib.recalibrators import (
     GroupRecalibration,
@@ -124,3 +132,43 @@ def test_no_more_folds_of_a_stack_than_rows(cv):
 
 def test_a_stack_of_as_many_folds_as_rows():
     assert StackedCalibration(["identity", "platt"], cv=80).fit(P, Y).weights_
+
+
+ODD_NUMBERS = (5e-324, 1e-200, 1e-16, 1 - 1e-16, 1e200)
+LAW = {"c_statistic": 0.7, "prevalence": 0.1}
+
+
+@run_every_case(
+    ("call", "option"),
+    [
+        *(
+            (partial(validation_sample_size, **LAW), option)
+            for option in (
+                *("oe_width", "slope_width", "c_width", "net_benefit_width"),
+                *("threshold", "error", "level", "prevalence", "c_statistic"),
+            )
+        ),
+        *(
+            (partial(binning_sample_size, 2.0, 0.1, method=method), "delta")
+            for method in ("plugin", "paper")
+        ),
+        (partial(binning_sample_size, 2.0), "epsilon"),
+        (
+            lambda **given: CalibrationTester(**{"epsilon": 0.1, **given}).test(Y, P),
+            "epsilon",
+        ),
+        (lambda **given: CalibrationTester(0.1, **given).test(Y, P), "tolerance"),
+        (lambda **given: CalibrationTester(0.1, **given).test(Y, P), "delta"),
+        (partial(convolved_calibration_error, Y, P), "bandwidth"),
+    ],
+    ids=str,
+)
+def test_odd_numbers_give_a_result_or_a_sentence(call, option):
+    """Neither a division by 0 nor an overflow reaches the user."""
+    for value in ODD_NUMBERS:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            try:
+                call(**{option: value})
+            except InvalidInputError as error:
+                assert "expected" in str(error)

@@ -165,7 +165,7 @@ def draw_event_counts(rows, n_events, size, rng):
             remaining,
             rng,
         )
-        remaining = remaining - drawn[:, grade]
+        remaining -= drawn[:, grade]
     drawn[:, -1] = remaining
     return drawn
 

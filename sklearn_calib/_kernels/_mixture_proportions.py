@@ -242,7 +242,7 @@ def _compute_profile_lines_by_hessian(ratio, weight_fraction, b, source, n_sourc
     # class frequencies have errors of their own.
     if np.isfinite(n_source):
         difference = inverse - (np.diag(b) - np.outer(b, b))
-        variance = variance + (difference**2 / source).sum(axis=1) / n_source
+        variance += (difference**2 / source).sum(axis=1) / n_source
     curvature = np.diag(inverse)
     unknown |= curvature <= 0
     return (

@@ -197,7 +197,7 @@ class NetBenefitComparison(NamedTuple):
         ratio = np.sqrt(np.divide(s, 1 - s, out=np.zeros_like(s), where=s < 1))
         axis = 0 if self.by_class else (0, 1)
         square = (e**2 * (1 + ratio**2)).sum(axis=axis)
-        square = square - (e * ratio).sum(axis=axis) ** 2
+        square -= (e * ratio).sum(axis=axis) ** 2
         if self.by_class:
             square = square.sum(axis=0)
         return np.sqrt(np.maximum(square, 0))

@@ -77,7 +77,7 @@ def make_two_gaussians(
     y = rng.randint(0, 2, n_samples)
     noise = rng.normal(size=(n_samples, len(mean)))
     if covariance.ndim == 1:
-        noise = noise * np.sqrt(covariance)
+        noise *= np.sqrt(covariance)
         coef = 2 * mean / covariance
     else:
         noise = noise @ np.linalg.cholesky(covariance).T

@@ -164,9 +164,9 @@ def binning_sample_size(
         check_between(
             "value",
             value,
-            0,
+            1e-9,
             1,
-            expected=f"{name} between 0 and 1",
+            expected=f"{name} between 1e-9 and 1",
             hint="Choose a value in the range",
         )
     # A number of half precision would overflow below.

@@ -178,16 +178,16 @@ def validation_sample_size(
         and without the event. With one of the others it replaces their value.
     prevalence : float in (0, 1), default=None
         Share of events; the same.
-    oe_width : float > 0 or None, default=0.2
+    oe_width : float in (1e-6, 1e6) or None, default=0.2
         Width of the interval of observed / expected events. None leaves the target out,
         as for the others.
-    slope_width : float > 0 or None, default=0.2
+    slope_width : float in (1e-6, 1e6) or None, default=0.2
         Of the calibration slope.
-    c_width : float > 0 or None, default=0.1
+    c_width : float in (1e-6, 1e6) or None, default=0.1
         Of the C statistic.
     threshold : float in (0, 1), default=None
         Where one acts; adds the target of the net benefit there.
-    net_benefit_width : float > 0, default=0.2
+    net_benefit_width : float in (1e-6, 1e6), default=0.2
         Of the net benefit over the prevalence.
     error : float or array-like of shape (n_errors,), default=None
         Mean distances between predictions and truth, in (0, 0.5), such as (0.01, 0.02,
@@ -249,15 +249,20 @@ def validation_sample_size(
     5
     """
     check_level(level)
-    widths = {"oe_width": oe_width, "slope_width": slope_width, "c_width": c_width}
-    for name, width in {**widths, "net_benefit_width": net_benefit_width}.items():
+    widths = {
+        "oe_width": oe_width,
+        "slope_width": slope_width,
+        "c_width": c_width,
+        "net_benefit_width": net_benefit_width,
+    }
+    for name, width in widths.items():
         if width is not None:
             check_between(
                 "width",
                 width,
-                0,
-                np.inf,
-                expected=f"{name} > 0",
+                1e-6,
+                1e6,
+                expected=f"{name} between 1e-6 and 1e6",
                 hint="Pass the width of an interval, or None",
             )
     fractions = {
@@ -267,7 +272,7 @@ def validation_sample_size(
     }
     for name, fraction in fractions.items():
         if fraction is not None:
-            low = 0.0
+            low = 1e-9
             hint = "Pass a share, such as 0.1 for 10 %"
             if name == "c_statistic":
                 low = 0.5
@@ -285,7 +290,8 @@ def validation_sample_size(
     )
     phi = law.prevalence if prevalence is None else float(prevalence)
     c = law.c_statistic if c_statistic is None else float(c_statistic)
-    z = float(ndtri((1 + level) / 2))
+    # Levels next to 0 and 1 would divide by 0.
+    z = float(np.clip(ndtri((1 + level) / 2), 1e-9, 9))
     # Of each target: its name, anticipated value, width, standard error and rows.
     rows_by_target: list[tuple[Any, ...]] = []
     if oe_width is not None:

@@ -236,9 +236,10 @@ class CalibrationTester(BaseEstimator):
                     hint="Pass for instance 0.1",
                 )
         _, tolerance_factor, divisor = _STATISTIC_AND_SCALES_BY_METHOD[self.method]
-        if not (tolerance >= 0 and tolerance_factor * tolerance < epsilon <= 1):
+        if not (tolerance >= 0 and tolerance_factor * tolerance + 1e-9 < epsilon <= 1):
             raise invalid_input(
-                expected=f"0 <= {'4 ' if tolerance_factor == 4 else ''}tolerance < epsilon <= 1",
+                expected=f"0 <= {'4 ' if tolerance_factor == 4 else ''}tolerance + 1e-9 "
+                "< epsilon <= 1",
                 got=f"tolerance={tolerance}, epsilon={epsilon}",
                 hint="Use method='distance' or another epsilon",
             )
@@ -253,5 +254,5 @@ class CalibrationTester(BaseEstimator):
         margin = (epsilon - tolerance_factor * tolerance) / divisor
         # The first term bounds the mean deviation of the statistic, the second its
         # fluctuation around that with probability 1 - delta.
-        deviation = 2 + math.sqrt(2 * math.log(1 / self.delta))
+        deviation = 2 + math.sqrt(-2 * math.log(self.delta))
         return math.ceil((deviation / margin) ** 2), margin

@@ -83,7 +83,8 @@ def convolved_calibration_error(
         )
     compute_error = _make_error_function(problem)
     if bandwidth is not None:
-        return min(compute_error(min(bandwidth, _MAX_BANDWIDTH)), 1.0)
+        bandwidth = np.clip(bandwidth, MIN_BANDWIDTH, _MAX_BANDWIDTH)
+        return min(compute_error(bandwidth), 1.0)
     return min(_find_fixed_point(compute_error), 1.0)
 
 

@@ -211,7 +211,9 @@ def test_required_rows():
         assert far.sample_size() == np.ceil((root / 0.04) ** 2)
     assert CalibrationTester(0.1).sample_size() > CalibrationTester(0.2).sample_size()
     with raises_invalid_input(
-        ValueError, expected="0 <= 4 tolerance < epsilon <= 1", value=r"tolerance=0\.05"
+        ValueError,
+        expected="0 <= 4 tolerance [+] 1e-9 < epsilon <= 1",
+        value=r"tolerance=0\.05",
     ):
         CalibrationTester(0.1, tolerance=0.05).sample_size()
     with raises_invalid_input(ValueError, expected="0 < delta < 1"):

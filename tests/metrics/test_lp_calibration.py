@@ -288,9 +288,9 @@ def test_every_constant_of_the_numbers_of_rows():
 def test_bad_arguments():
     for options, message in (
         ({"p": 1, "epsilon": 0.1}, "p above 1"),
-        ({"p": 2, "epsilon": 0.0}, "epsilon between 0 and 1"),
+        ({"p": 2, "epsilon": 0.0}, "epsilon between 1e-9 and 1"),
         ({"p": 1.001, "epsilon": 0.1}, "number of rows can be written"),
-        ({"p": 2, "epsilon": 0.1, "delta": 1}, "delta between 0 and 1"),
+        ({"p": 2, "epsilon": 0.1, "delta": 1}, "delta between 1e-9 and 1"),
         ({"p": 2, "epsilon": 0.1, "n_classes": 1}, "n_classes >= 2"),
         ({"p": 2, "epsilon": 0.1, "method": "exact"}, "method 'plugin' or 'paper'"),
     ):
