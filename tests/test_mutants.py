@@ -508,7 +508,7 @@ MUTANTS = {
     ),
     "sample size of a tester: too few rows": Mutant(
         "inference._testers",
-        "2 + math.sqrt(2 * math.log(1 / self.delta))",
+        "2 + math.sqrt(-2 * math.log(self.delta))",
         "(1 + math.sqrt(2 * math.log(1 / self.delta)))",
         "inference/test_calibration_test.py::test_required_rows",
     ),
