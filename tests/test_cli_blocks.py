@@ -214,7 +214,7 @@ def test_columns_of_other_classes_are_told_once(frame, small, capsys, monkeypatc
             read.append(1)
             yield batch
 
-    monkeypatch.setattr(_monitor.PredictionBatches, "iter_tables", watched)
+    monkeypatch.setattr(_monitor.PredictionBatches, "iter_file_batches", watched)
     assert run("swapped.csv", *ROWS) == 2
     assert "swapped.csv: expected columns in the order" in capsys.readouterr().err
     assert 1 < len(read) < 5
