@@ -94,7 +94,12 @@ FITTED = {
 
 
 #: Fits with a flat minimum, whose place depends on the processor.
-FLAT = {("AngularCalibration", "one label"), ("EnsembleTemperatureScaling", "corners")}
+FLAT = {
+    ("AngularCalibration", "one label"),
+    ("AngularCalibration", "two rows"),
+    ("EnsembleTemperatureScaling", "corners"),
+    ("EnsembleTemperatureScaling", "one label"),
+}
 
 
 def calls_of_maps_at_edges():
