@@ -152,9 +152,8 @@ class CellBinomialSampler:
         self, n_rows_by_cell: IntArray, chance: FloatArray, *, of_rows: bool
     ) -> None:
         self.n_rows_by_cell = n_rows_by_cell
-        self.has_few_rows_per_cell = int(
-            n_rows_by_cell.sum()
-        ) <= MIN_ROWS_PER_CELL * len(n_rows_by_cell)
+        max_few_rows = MIN_ROWS_PER_CELL * len(n_rows_by_cell)
+        self.has_few_rows_per_cell = n_rows_by_cell.sum() <= max_few_rows
         # The chance of a label 1, of each row (`of_rows`) or of each cell.
         self._chance = chance
         self._of_rows = of_rows
@@ -249,7 +248,7 @@ def draw_partial_row_weight(
     moments: tuple[FloatArray, FloatArray, bool],
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Draw the weight of `n_drawn` of `counts` rows without replacement.
+    """Draw the weight of `n_drawn` rows out of `counts` without replacement.
 
     `moments` are those of `compute_weight_moments_and_equality`. The share of the weight is
     a beta variable with the mean and the variance of such draws.

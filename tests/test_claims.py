@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from sklearn_calib import decisions, decomposition, groups, inference, metrics
 from sklearn_calib._kernels._grades import (
-    compute_smallest_p_chance,
+    compute_p_from_smallest_p,
     compute_total_events_p,
 )
 
@@ -340,7 +340,7 @@ def test_the_level_and_the_power_of_the_portfolio():
         size: np.mean([compute_total_events_p(k, n, rates) <= level for k in right]),
         power: np.mean([compute_total_events_p(k, n, rates) <= level for k in higher]),
         of_smallest: np.mean(
-            [compute_smallest_p_chance(k, n, rates) <= level for k in higher]
+            [compute_p_from_smallest_p(k, n, rates) <= level for k in higher]
         ),
     }
     for written, share in rejected.items():

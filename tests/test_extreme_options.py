@@ -1,7 +1,6 @@
 """Options at the ends of what float64 holds, and counts that would never end."""
 
 import warnings
-from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -135,33 +134,51 @@ def test_a_stack_of_as_many_folds_as_rows():
 
 
 ODD_NUMBERS = (5e-324, 1e-200, 1e-16, 1 - 1e-16, 1e200)
-LAW = {"c_statistic": 0.7, "prevalence": 0.1}
+
+
+def plan_validation(**options):
+    return validation_sample_size(**{"c_statistic": 0.7, "prevalence": 0.1, **options})
+
+
+def plan_binning(**options):
+    return binning_sample_size(**{"p": 2.0, "epsilon": 0.1, **options})
+
+
+def plan_binning_of_the_paper(**options):
+    return plan_binning(method="paper", **options)
+
+
+def decide(**options):
+    return CalibrationTester(**{"epsilon": 0.1, **options}).test(Y, P)
+
+
+def convolve(**options):
+    return convolved_calibration_error(Y, P, **options)
+
+
+ODD_OPTIONS = {
+    plan_validation: [
+        "oe_width",
+        "slope_width",
+        "c_width",
+        "net_benefit_width",
+        "threshold",
+        "error",
+        "level",
+        "prevalence",
+        "c_statistic",
+    ],
+    plan_binning: ["epsilon", "delta"],
+    plan_binning_of_the_paper: ["epsilon", "delta"],
+    decide: ["epsilon", "tolerance", "delta"],
+    convolve: ["bandwidth"],
+}
 
 
 @run_every_case(
     ("call", "option"),
-    [
-        *(
-            (partial(validation_sample_size, **LAW), option)
-            for option in (
-                *("oe_width", "slope_width", "c_width", "net_benefit_width"),
-                *("threshold", "error", "level", "prevalence", "c_statistic"),
-            )
-        ),
-        *(
-            (partial(binning_sample_size, 2.0, 0.1, method=method), "delta")
-            for method in ("plugin", "paper")
-        ),
-        (partial(binning_sample_size, 2.0), "epsilon"),
-        (
-            lambda **given: CalibrationTester(**{"epsilon": 0.1, **given}).test(Y, P),
-            "epsilon",
-        ),
-        (lambda **given: CalibrationTester(0.1, **given).test(Y, P), "tolerance"),
-        (lambda **given: CalibrationTester(0.1, **given).test(Y, P), "delta"),
-        (partial(convolved_calibration_error, Y, P), "bandwidth"),
-    ],
-    ids=str,
+    [(call, option) for call, options in ODD_OPTIONS.items() for option in options],
+    ids=lambda value: getattr(value, "__name__", value),
 )
 def test_odd_numbers_give_a_result_or_a_sentence(call, option):
     """Neither a division by 0 nor an overflow reaches the user."""

@@ -274,7 +274,7 @@ def _load_monitor_from_state(
 ) -> "CalibrationMonitor | None":
     """Return the monitor of the state.
 
-    None if a new one begins. Notes are not printed `ignore_warnings`.
+    None if a new one begins. Its notes are not printed if `ignore_warnings`.
     """
     from ..monitoring import CalibrationMonitor
 

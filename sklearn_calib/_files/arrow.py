@@ -82,7 +82,7 @@ def iter_batches(
 ) -> Iterator[tuple[Any, float]]:
     """Yield batches of a ParquetFile or ArrowFile, and how much has been read.
 
-    Of parquet a single row `row_group` may be read, which begins with the row `first_row`.
+    Of parquet a single `row_group` may be read, which begins with row `first_row`.
     """
     if source.metadata is None:
         yield from source.iter_row_slices(batch_size, columns)

@@ -161,7 +161,7 @@ def read_number_values(
     Infinity is left to the caller.
 
     Text such as 37% and 0,37 is read if it is clear, other text rejected; so are
-    missing values, unless there may be `allow_missing`.
+    missing values, unless `allow_missing`.
     """
     column = block.columns[name]
     if column.dtype.kind in "fiub":
@@ -185,7 +185,7 @@ def read_number_values(
 def read_finite_numbers(
     block: TableBlock, name: str, *, allow_missing: bool = False
 ) -> Any:
-    """Return a column as finite float64 numbers; with `allow_missing` NaN if a cell is empty."""
+    """Return a column as finite float64 numbers; an empty cell is NaN if `allow_missing`."""
     numbers = np.asarray(
         read_number_values(block, name, allow_missing=allow_missing), dtype=float
     )
@@ -391,7 +391,7 @@ def read_label_values(
 ) -> AnyArray | EncodedColumn:
     """Return a column of labels; anything but numbers and booleans by its different values.
 
-    The text of a csv file becomes numbers or booleans unless the classes are `keep_text`.
+    The text of a csv file becomes numbers or booleans unless `keep_text`.
     Missing labels are rejected.
     """
     column = block.columns[name]

@@ -59,7 +59,7 @@ def compute_total_events_p(events, rows, probability):
     return float(min(1.0, 2 * min(above, below)))
 
 
-def compute_smallest_p_chance(events, rows, probability):
+def compute_p_from_smallest_p(events, rows, probability):
     """Return the probability that the smallest p-value of all grades is this small.
 
     Events are whole numbers: what is this rare in another grade, either tail at most

@@ -10,8 +10,8 @@ from .._argument_checks import check_between, check_level, is_number, validate_c
 from .._kernels._grades import (
     compute_jeffreys_p,
     compute_order_p,
+    compute_p_from_smallest_p,
     compute_pluto_tasche_upper_rates,
-    compute_smallest_p_chance,
     compute_total_events_p,
     compute_upper_binomial_p,
 )
@@ -403,7 +403,7 @@ def grade_calibration(
     )
     return GradeCalibration(
         [GradeRow(*row) for row in columns],
-        compute_smallest_p_chance(filled_events, filled_rows, filled_predicted),
+        compute_p_from_smallest_p(filled_events, filled_rows, filled_predicted),
         compute_order_p(
             filled_events, filled_rows, n_resamples, make_generator(random_state)
         ),

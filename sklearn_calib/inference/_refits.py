@@ -113,7 +113,7 @@ class RepeatedFits:
         return metadata
 
     def fit(self, rows: IntArray, *, has_copies: bool = False) -> Estimator:
-        """Fit a clone on these rows; `has_copies` marks rows that may be repeated."""
+        """Fit a clone on these rows; with `has_copies`, rows may be repeated."""
         fitted = clone_comparing_by_value(self.estimator)
         # Copies of a row must be in one fold of an inner cross-validation.
         if has_copies and self._folds is not None:

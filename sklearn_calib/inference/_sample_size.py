@@ -176,7 +176,7 @@ def validation_sample_size(
     c_statistic : float in (0.5, 1), default=None
         With `prevalence` alone: log-odds are normal with one variance among rows with
         and without the event. With one of the others it replaces their value.
-    prevalence : float in (0, 1), default=None
+    prevalence : float in (1e-9, 1), default=None
         Share of events; the same.
     oe_width : float in (1e-6, 1e6) or None, default=0.2
         Width of the interval of observed / expected events. None leaves the target out,
@@ -185,7 +185,7 @@ def validation_sample_size(
         Of the calibration slope.
     c_width : float in (1e-6, 1e6) or None, default=0.1
         Of the C statistic.
-    threshold : float in (0, 1), default=None
+    threshold : float in (1e-9, 1), default=None
         Where one acts; adds the target of the net benefit there.
     net_benefit_width : float in (1e-6, 1e6), default=0.2
         Of the net benefit over the prevalence.

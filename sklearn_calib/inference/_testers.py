@@ -59,7 +59,7 @@ class CalibrationTester(BaseEstimator):
     epsilon : float
         The distance to calibration that has to be detected, in (0, 1].
     tolerance : float, default=0.0
-        The distance that is still accepted, below `epsilon`; below epsilon / 4 for
+        The distance that is still accepted, at least 1e-9 below `epsilon`; below epsilon / 4 for
         "smooth". Between the two either answer is right.
     method : {"smooth", "distance"}, default="smooth"
         The statistic: the smooth calibration error, or the lower distance to

@@ -188,8 +188,8 @@ def make_measures_table(
 ) -> Table:
     """Return a table of measures with intervals.
 
-    Values of the `rejected_names` models or labels are marked if they exceed what chance
-    explains; `subject` heads the column of these.
+    Values of the models or labels `rejected_names` are marked if they exceed what chance
+    explains; `subject` heads the column of the names.
     """
     lines = [
         [

@@ -50,7 +50,7 @@ class ScoreGroupTable(CellTable):
         super().__init__(cells.N_UNWEIGHTED_COLUMNS + 1)
 
     @property
-    def sorted_pairs(self) -> AnyArray:
+    def sums_by_group_and_score(self) -> AnyArray:
         """The sums in the order of the combinations, then of the scores."""
         from .._kernels._cells_compiled import get_occupied_cells
 
@@ -69,8 +69,8 @@ class ScoreGroupTable(CellTable):
         """Add rows, which were checked; see `CellState.add`."""
         # Columns for weights are only added when a weight comes.
         weights = [] if weight is None else [weight, np.ones(len(p), dtype=np.int64)]
-        if weights and self.sorted_pairs.shape[1] < cells.N_WEIGHTED_COLUMNS:
-            self._table = _add_pair_weight_columns(self.sorted_pairs)
+        if weights and self.sums_by_group_and_score.shape[1] < cells.N_WEIGHTED_COLUMNS:
+            self._table = _add_pair_weight_columns(self.sums_by_group_and_score)
             self._slots = None
         if self._slots is None:
             self._rebuild_table()
@@ -104,8 +104,8 @@ class ScoreGroupTable(CellTable):
 
     def merge(self, other: "ScoreGroupTable") -> None:
         """Add the rows of another."""
-        own_pairs = self.sorted_pairs
-        other_pairs = other.sorted_pairs
+        own_pairs = self.sums_by_group_and_score
+        other_pairs = other.sums_by_group_and_score
         if own_pairs.shape[1] != other_pairs.shape[1]:
             own_pairs = _add_pair_weight_columns(own_pairs)
             other_pairs = _add_pair_weight_columns(other_pairs)
@@ -119,7 +119,9 @@ class ScoreGroupTable(CellTable):
 
     def compute_sums(self) -> ScoreGroupSums:
         """Return the pairs with their mean scores."""
-        table = np.ascontiguousarray(self.sorted_pairs[:, : cells.GROUP_PATTERN_COLUMN])
+        table = np.ascontiguousarray(
+            self.sums_by_group_and_score[:, : cells.GROUP_PATTERN_COLUMN]
+        )
         start, high = cells.decode_cell_start_and_side(table[:, cells.IDENTITY_COLUMN])
         last = cells.find_last_cell_keys(
             start,
@@ -127,7 +129,7 @@ class ScoreGroupTable(CellTable):
             cells.count_dropped_bits(table[:, cells.IDENTITY_COLUMN], self._shift),
         )
         return ScoreGroupSums(
-            self.sorted_pairs[:, cells.GROUP_PATTERN_COLUMN],
+            self.sums_by_group_and_score[:, cells.GROUP_PATTERN_COLUMN],
             cells.compute_cell_mean_proba(table, last),
             table[:, [cells.COUNT_COLUMN_0, cells.COUNT_COLUMN_1]],
             *cells.get_label_weight_sums(table),
@@ -140,16 +142,16 @@ class ScoreGroupTable(CellTable):
     def _limit_pairs(self):
         """Make pairs coarser, as far as that makes them few enough."""
         if (
-            len(self.sorted_pairs) > _MAX_FINE_PAIRS
+            len(self.sums_by_group_and_score) > _MAX_FINE_PAIRS
             and self._shift < cells.MAX_BIT_SHIFT
         ):
             self._shift = _find_smallest_shift(
-                self.sorted_pairs, self._shift, _MAX_FINE_PAIRS
+                self.sums_by_group_and_score, self._shift, _MAX_FINE_PAIRS
             )
             self._table = _add_equal_pairs(
-                _coarsen_pairs(self.sorted_pairs, self._shift)
+                _coarsen_pairs(self.sums_by_group_and_score, self._shift)
             )
-        if len(self.sorted_pairs) > _MAX_SCORE_GROUP_PAIRS:
+        if len(self.sums_by_group_and_score) > _MAX_SCORE_GROUP_PAIRS:
             raise invalid_input(
                 expected=f"at most {_MAX_SCORE_GROUP_PAIRS} combinations of groups and scores",
                 got="more",
@@ -157,16 +159,16 @@ class ScoreGroupTable(CellTable):
             )
 
     def _rebuild_table(self):
-        n = len(self.sorted_pairs)
+        n = len(self.sums_by_group_and_score)
         room = (
             2 * n
             if n > _MAX_FINE_PAIRS
             else min(max(_MIN_TABLE_SLOTS, 4 * n), _MAX_FINE_PAIRS + 1)
         )
-        self._start_hash_table(self.sorted_pairs, room)
+        self._start_hash_table(self.sums_by_group_and_score, room)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"_shift": self._shift, "_table": self.sorted_pairs}
+        return {"_shift": self._shift, "_table": self.sums_by_group_and_score}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__init__()  # type: ignore[misc]
