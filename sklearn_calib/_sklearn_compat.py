@@ -90,7 +90,7 @@ def get_array_namespace(values: Any) -> Any:
     if not is_array or hasattr(values, "iloc"):
         return None
     xp = get_namespace(values)[0]
-    # `jax.numpy`, too: its arrays become those of numpy without an error.
+    # The name of `jax.numpy` contains "numpy", too.
     return None if "numpy" in xp.__name__ else xp
 
 
