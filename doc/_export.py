@@ -2,6 +2,7 @@
 
 import csv
 import warnings
+from functools import cache
 from pathlib import Path
 
 from sklearn_calib import export, recalibrators
@@ -94,20 +95,24 @@ def kinds(tree):
     return found
 
 
+@cache
 def fitted_methods(k):
     """(name, class, document, whether it was tabulated) of each registered method."""
     data = make_overconfident(k, 300)
+    methods = []
     for name, cls in recalibrators.all_recalibrators().items():
+        if cls.capabilities.export_error:
+            methods.append((name, cls, None, False))
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             method = cls().fit(*data)
-        if cls.capabilities.export_error:
-            yield name, cls, None, False
-            continue
         try:
-            yield name, cls, export.to_dict(method), False
+            methods.append((name, cls, export.to_dict(method), False))
         except ValueError:  # no finite form
-            yield name, cls, export.to_dict(method, tabulate=1e-6), True
+            document = export.to_dict(method, tabulate=1e-6)
+            methods.append((name, cls, document, True))
+    return methods
 
 
 def _methods(table):

@@ -75,6 +75,31 @@ def add_examples(app, docname, source):
         source[0] += "\n\n" + "\n".join(lines) + "\n"
 
 
+def share_sidebars(app, page, template, context, doctree):
+    """Write the sidebar of the reference once for all names of one sub-package.
+
+    The theme would resolve the entries of all names for the page of each of them. The
+    names are not shown (`navigation_depth`), so the sidebars of their pages are equal.
+    """
+    if not page.startswith("api/generated/"):
+        return
+    parents = tuple(
+        parent
+        for parent, children in app.env.toctree_includes.items()
+        if page in children
+    )
+    write_sidebar = context["generate_toctree_html"]
+
+    def write_once(kind, **options):
+        key = (parents, kind, *sorted(options.items()))
+        if key not in app.builder.sidebars:
+            app.builder.sidebars[key] = write_sidebar(kind, **options)
+        return app.builder.sidebars[key]
+
+    app.builder.sidebars = getattr(app.builder, "sidebars", {})
+    context["generate_toctree_html"] = write_once
+
+
 def write_switcher(app, error):
     """Write the list of versions, which is read from the default one."""
     if error or app.builder.name != "html" or not app.config.html_baseurl:
@@ -97,4 +122,6 @@ def connect(app):
     # after the description of the page was added
     app.connect("doctree-read", add_card, priority=950)
     app.connect("source-read", add_examples)
+    # after the theme has added its functions
+    app.connect("html-page-context", share_sidebars, priority=900)
     app.connect("build-finished", write_switcher)
