@@ -363,7 +363,7 @@ def _check_enough_rows_to_judge(counts, options):
     return counts.min() >= _N_FOLDS
 
 
-def _print_and_judge_gain(screen, gain, options, groups):
+def _print_and_judge_gain(screen, gain, options, groups) -> bool:
     """Print what the map gains on rows that its fit has not seen; whether it gains anything."""
     if gain is None:
         screen.print("too few rows of some class to say whether the map helps")

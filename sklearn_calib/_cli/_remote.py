@@ -195,7 +195,7 @@ def _make_file_name(path):
     return re.sub(r"[^\w.=-]", "_", unquote(path).rsplit("/", 1)[-1]) or "table"
 
 
-def _download_file(address, path):
+def _download_file(address, path) -> str:
     asked = request.Request(address, headers={"User-Agent": "sklearn-calib"})
     with (
         request.urlopen(asked, timeout=_DOWNLOAD_TIMEOUT_SECONDS) as answer,

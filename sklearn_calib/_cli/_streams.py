@@ -224,7 +224,7 @@ def _open_output(out: str) -> Iterator[BinaryIO]:
 # -- columns that have types ----------------------------------------------------------------------
 
 
-def _iter_parquet_writes(copied, file):
+def _iter_parquet_writes(copied, file) -> Iterator[tuple[int, float]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -297,7 +297,7 @@ def _try_parse_ascii_numbers(column, decimal):
     return numbers / 100 if in_percent else numbers
 
 
-def _ends_with_percent(column):
+def _ends_with_percent(column) -> bool:
     """Return whether what is text in a column ends with %."""
     import pandas as pd
 

@@ -35,7 +35,9 @@ def run_spiegelhalter_test(excess, variance, certain_and_wrong):
 MIN_EXPECTED_ROWS_PER_OUTCOME = 5
 
 
-def run_hosmer_lemeshow_test(score, rows, events, n_bins, n_lost):
+def run_hosmer_lemeshow_test(
+    score, rows, events, n_bins, n_lost
+) -> tuple[float, float]:
     """Run a chi-square test over bins of equal numbers of rows.
 
     It has `n_lost` fewer degrees of freedom than bins.

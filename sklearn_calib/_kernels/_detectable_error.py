@@ -98,7 +98,7 @@ class DetectableErrors:
             errors.append(self.measure_size(distort(strength)))
         return max(errors, default=None), is_blind
 
-    def count_rows_to_detect(self, size):
+    def count_rows_to_detect(self, size) -> float | None:
         """Return the rows, all of one weight, that reveal an error of this mean size.
 
         Of both kinds the larger number, as far as there are errors of that size; None

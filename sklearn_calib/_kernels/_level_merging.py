@@ -103,7 +103,9 @@ class SplitSampleEstimates:
         return np.clip(labels, 0, 1)
 
 
-def correct_and_merge_cells(cell_levels, labels, first, rule, estimates=None):
+def correct_and_merge_cells(
+    cell_levels, labels, first, rule, estimates=None
+) -> MergeResult:
     """Correct and merge groups of heavy cells until no error exceeds the tolerance.
 
     Parameters

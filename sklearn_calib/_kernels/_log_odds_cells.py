@@ -156,7 +156,7 @@ def fit_line_and_information(
     finite_precision = np.where(free, precision, 0.0)
     basis = np.column_stack([np.ones_like(counts.log_odds), counts.log_odds])
 
-    def evaluate_loss(theta):
+    def evaluate_loss(theta) -> tuple[float, None]:
         penalty = 0.5 * finite_precision @ (theta - _IDENTITY_LINE) ** 2
         return penalty - float(compute_log_likelihood_gain(counts, *theta)), None
 

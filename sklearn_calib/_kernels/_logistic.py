@@ -355,7 +355,7 @@ def fit_slope_and_intercept(score, y_encoded, weight, prior_rows):
     return TemperatureOffsetsFit(slope, np.array([-half, half]))
 
 
-def fit_two_class_vector_scaling(log_proba, y_encoded, weight, ridge):
+def fit_two_class_vector_scaling(log_proba, y_encoded, weight, ridge) -> SoftmaxFit:
     """Minimise the penalised log loss of softmax(c log + b).
 
     The penalty is ridge (|c - 1|^2 + |b|^2), with c >= 0 and b of sum 0.

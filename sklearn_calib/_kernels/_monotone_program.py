@@ -141,7 +141,9 @@ def compute_chebyshev_gram(mean_t, size):
     return (mean_t[i[:, None] + i] + mean_t[np.abs(i[:, None] - i)]) / 2
 
 
-def fit_bounded_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
+def fit_bounded_polynomials(
+    data, degree, l1s, tol=1e-10, max_iter=80
+) -> list[list[PolynomialFit]]:
     """Return a fit for each data set, given by moments, and bound on coefficients."""
     basis = make_monotone_polynomial_basis(degree)
     grams = []
@@ -214,7 +216,7 @@ class LinearConstraints(NamedTuple):
 
 def fit_polynomial_by_cvxpy(
     mean_t, mean_y, square, degree, bound=np.inf, solver=None, constraints=None
-):
+) -> PolynomialFit | None:
     """Return the polynomial with the least mean squared error, from moments.
 
     None if no polynomial of this degree fulfils the `constraints`.

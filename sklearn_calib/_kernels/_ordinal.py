@@ -98,7 +98,7 @@ def fit_ordinal(cumulative, target):
         shorter = min(1.0, 0.9 * theta[0] / max(-step[0], 1e-300))
         return shorter * step, shorter * decrement
 
-    def evaluate_loss(theta):
+    def evaluate_loss(theta) -> tuple[float, None]:
         return _compute_value(cumulative, target, theta, sums), None
 
     def is_trusted(theta, step):

@@ -334,7 +334,7 @@ def choose_round_numbers(low, high):
     return [float(f"{number * step:.12g}") for number in steps]
 
 
-def place_label_corners(points, sizes, gap, taken=()):
+def place_label_corners(points, sizes, gap, taken=()) -> list[tuple[float, float]]:
     """Return lower left corners of labels beside their points.
 
     The labels do not overlap if there is space.

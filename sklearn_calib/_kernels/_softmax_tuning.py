@@ -84,7 +84,7 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
     return np.log(np.exp(logits).sum(axis=0)) - logits[y_encoded, np.arange(n)]
 
 
-def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
+def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows) -> TunedFit:
     """Fit `fit_softmax_regression` with a full A and two tuned penalties.
 
     The objective has a k (k - 1) / n on the squares off the diagonal and d k / n on the

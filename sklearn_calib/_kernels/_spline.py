@@ -95,7 +95,7 @@ class SplineFit(NamedTuple):
     loss: float
 
 
-def make_natural_basis(knots):
+def make_natural_basis(knots) -> SplineCurve:
     """Return 1, x and g_j of the module's text as one `SplineCurve`.
 
     There are two or more knots.
@@ -219,7 +219,9 @@ def choose_knots(x, mass, count):
     return np.array(chosen) if len(chosen) > 1 else chosen[0] + np.array([-0.5, 0.5])
 
 
-def fit_spline(cells, knots, *, pull=1.0, penalties=None, coarse_cells=None):
+def fit_spline(
+    cells, knots, *, pull=1.0, penalties=None, coarse_cells=None
+) -> SplineFit:
     """Return the penalised fit by the best of several penalties.
 
     Parameters

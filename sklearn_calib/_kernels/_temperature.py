@@ -185,7 +185,7 @@ def fit_temperature_with_absent_classes(logits, y_encoded, weight, label_smoothi
     return fit._replace(beta=fit.beta / unit)
 
 
-def split_by_n_available_classes(logits, y_encoded, weight):
+def split_by_n_available_classes(logits, y_encoded, weight) -> list[tuple]:
     """Return (logits, y_encoded, weight) for each number of options from two on."""
     is_option = logits > -np.inf
     counts = is_option.sum(axis=1)

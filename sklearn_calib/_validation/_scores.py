@@ -436,7 +436,7 @@ def _check_and_normalise_proba(
     return table
 
 
-def _check_columns(proba, n_classes):
+def _check_columns(proba, n_classes) -> AnyArray:
     if n_classes is not None and max(2, proba.shape[1]) != n_classes:
         raise invalid_input(
             expected=f"{n_classes} columns of scores, one per class",

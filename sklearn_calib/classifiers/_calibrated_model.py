@@ -350,14 +350,18 @@ class CalibratedModel(BaseCalibratedClassifier):
             tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
 
-    def _fit_without_folds(self, context, task_name, fit_pair):
+    def _fit_without_folds(
+        self, context, task_name, fit_pair
+    ) -> list[tuple[CalibratedPair, HeldOutScores]]:
         """Fit the one pair of all rows, without folds."""
         with report_fit(self, 1, context.X, context.y_encoded) as progress:
             (task,) = make_task_contexts(progress, 1, task_name)
             with report_task(task, self, None, context.X, context.y_encoded):
                 return [fit_pair(context)]
 
-    def _fit_folds(self, context, ensemble):
+    def _fit_folds(
+        self, context, ensemble
+    ) -> list[tuple[CalibratedPair, HeldOutScores]]:
         """Fit one pair per fold; or one of all rows, with a recalibrator of all held-out scores."""
         is_free = context.groups is None and context.items is None
         # Copies of a row in both parts of a fold would make held-out scores as good as
@@ -472,7 +476,9 @@ def _fit_by_leave_one_out(context):
     return _fit_pair_to_held_out_scores(context, estimator, columns, held_out)
 
 
-def _fit_pair_to_held_out_scores(context, estimator, columns, held_out):
+def _fit_pair_to_held_out_scores(
+    context, estimator, columns, held_out
+) -> tuple[CalibratedPair, HeldOutScores]:
     """Return the pair of a classifier and a recalibrator fitted to scores, and the scores."""
     recalibrator = context.fit_recalibrator(held_out)
     return CalibratedPair(estimator, recalibrator, columns), held_out

@@ -130,7 +130,7 @@ def make_sign_perturbed(
     )
 
 
-def _check_number_from_zero(value, highest, expected):
+def _check_number_from_zero(value, highest, expected) -> None:
     if not is_number(value) or not 0 <= value <= highest:
         raise invalid_input(
             expected=expected, got=repr(value), hint="Choose a value in the range"

@@ -219,7 +219,7 @@ def refinement_curve(
     return _build_curve(table, stages, weight[rows] if table else None, loss, unit)
 
 
-def _check_stages(staged_proba, stages):
+def _check_stages(staged_proba, stages) -> None:
     # An array without dimensions has `__iter__`, but cannot be iterated.
     is_series = isinstance(staged_proba, Iterable) and not isinstance(staged_proba, str)
     if not is_series or not getattr(staged_proba, "ndim", 1):

@@ -225,7 +225,9 @@ def make_test_once_folds(
     return folds
 
 
-def _cross_fit_feature_corrections(predictions, columns, rule, recalibrator, folds):
+def _cross_fit_feature_corrections(
+    predictions, columns, rule, recalibrator, folds
+) -> tuple[AnyArray, FloatArray, list[FloatArray], dict[Any, float]]:
     """Recalibrate each row, then correct it by its features, with fits to other rows.
 
     Returns

@@ -86,7 +86,7 @@ class ExportedMap(Recalibrator):
         name += ", edited" * ("edited" in estimator_entry)
         return f"<ExportedMap of {name}, {len(entries.get('classes', []))} classes>"
 
-    def _parse_and_store_map(self, parsed=None):
+    def _parse_and_store_map(self, parsed=None) -> Self:
         """Keep the nodes, which are otherwise read at each use.
 
         `parsed` is the document if it has been read already.
@@ -182,7 +182,7 @@ class ExportedMap(Recalibrator):
         check_same_length(codes, proba)
         return self
 
-    def _get_feature_names_in(self):
+    def _get_feature_names_in(self) -> list[str] | None:
         """Return the names of the scores that the map was fitted to, from the document."""
         return self.document.get("columns", {}).get("scores")
 

@@ -416,7 +416,9 @@ class ProgramExpression(RowExpression):
         )
 
 
-def _search_levels_among_keys(levels: list[Any], keys: IntArray, base: int):
+def _search_levels_among_keys(
+    levels: list[Any], keys: IntArray, base: int
+) -> tuple[Any, Any, IntArray]:
     """Search levels among keys: return whether they are a key, and the index of each key.
 
     As many columns as fit join into one whole number, which is looked up; its place

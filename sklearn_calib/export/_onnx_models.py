@@ -291,7 +291,7 @@ def _round_as_predicted(rows, margins):
     return GraphExpression(p / p.sum(), rows.k)
 
 
-def _add_missing_classes(rows, places, k):
+def _add_missing_classes(rows, places, k) -> GraphExpression:
     """Add classes with probability 0 that the classifier, or its map, has not seen."""
     if np.array_equal(places, np.arange(k)):
         return rows

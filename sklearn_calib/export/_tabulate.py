@@ -68,7 +68,7 @@ def tabulate_curves(
     return replace(root, parts=tuple(parts)), largest  # type: ignore[call-arg]
 
 
-def _check_tolerance(bound, name):
+def _check_tolerance(bound, name) -> float:
     """Raise an error if the largest error of a table is missing or extreme."""
     if bound is None:
         raise invalid_input(

@@ -421,7 +421,7 @@ def _check_same_problem(summaries, audit):
         )
 
 
-def _make_key_columns(summaries, names):
+def _make_key_columns(summaries, names) -> dict[str, list[Any]]:
     """Split the keys of summaries into columns of values."""
     keys = [key if isinstance(key, tuple) else (key,) for key in summaries]
     width = len(keys[0])

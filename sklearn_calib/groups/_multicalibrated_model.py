@@ -359,7 +359,7 @@ def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, Any
     return read_group_columns(X[selected], n_rows)
 
 
-def _select_columns_by_position(X, positions, n_rows):
+def _select_columns_by_position(X, positions, n_rows) -> dict[Any, AnyArray]:
     """Return the columns at some positions, by their names or else by these positions."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     n_columns = X.shape[1]

@@ -211,7 +211,7 @@ def _name_value_type(value):
     return "bytes" if isinstance(value, bytes) else "numbers"
 
 
-def _check_low_and_high(pair, name, alternative=""):
+def _check_low_and_high(pair, name, alternative="") -> tuple[float, float]:
     """Validate the two numbers of a scale or of bounds."""
     if np.ndim(pair) == 1 and len(pair) == 2 and all(map(is_number, pair)):
         low, high = map(float, pair)
@@ -417,7 +417,7 @@ def calibrated_mean(
     )
 
 
-def _read_outcome_numbers(y, pos_label):
+def _read_outcome_numbers(y, pos_label) -> tuple[FloatArray, object, bool]:
     """Read labels as numbers, with the positive class, and whether the mean is a share."""
     with add_error_context("y"):
         labels = read_array(y, "labels")
@@ -554,7 +554,7 @@ def _check_options(rows, limits, recalibrator):
         )
 
 
-def _warn_if_map_useless(rows):
+def _warn_if_map_useless(rows) -> bool:
     """Return whether scores cannot help, with a warning that gives the reason."""
     n = len(rows.outcome)
     units = rows.n_units
@@ -580,7 +580,7 @@ def _warn_if_map_useless(rows):
     return True
 
 
-def _test_random_labelling(rows):
+def _test_random_labelling(rows) -> float | None:
     """Return the p-value of labels drawn at random, given the scores; warn if it is small.
 
     Two numbers of each row, its rank and the square of that, catch labels of high, of

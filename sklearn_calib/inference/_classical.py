@@ -443,7 +443,7 @@ def _make_single_problem(arguments, groups, soft_labels, warn=True):
     return problem, predictions
 
 
-def _draw_event_weights(sample, n_draws, rng):
+def _draw_event_weights(sample, n_draws, rng) -> list[FloatArray]:
     """Return the weight of label 1 in each cell, for labels drawn many times.
 
     Residuals that only change sign are too coarse: a bin of few clusters would keep the

@@ -536,7 +536,9 @@ class _RecalibrationLines:
             return [shift_test, missing, missing, missing]
         return [shift_test, *self._estimate_line_rows(start, large, top)]
 
-    def _estimate_in_the_large(self, estimate, max_log_likelihood, likelihood_ratio):
+    def _estimate_in_the_large(
+        self, estimate, max_log_likelihood, likelihood_ratio
+    ) -> tuple[float, tuple[float, float], float]:
         """Return (estimate, interval, p-value) of the intercept at slope 1.
 
         `max_log_likelihood` is the largest log-likelihood, and `likelihood_ratio` the

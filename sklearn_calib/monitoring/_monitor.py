@@ -300,7 +300,7 @@ class CalibrationMonitor:
 
     def _add_batch(
         self, y, y_proba, groups, time, only_later, soft_labels, *, is_new=True
-    ):
+    ) -> None:
         """Read and add rows; unless `is_new` they belong to the last batch."""
         rows, classes = read_rows(
             y,

@@ -571,7 +571,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             return None
         return self._make_map_with_floor()
 
-    def _make_snapshot(self):
+    def _make_snapshot(self) -> Self:
         """Return this object as it is now, unaffected by fits in other threads."""
         # `replace_by_fitted_copy` replaces the attribute dictionary at the end of a fit; a view
         # keeps the dictionary of before.

@@ -253,7 +253,7 @@ def _make_group_keys(columns):
     return list(zip(*map(_convert_column_to_group_values, columns), strict=True))
 
 
-def _convert_column_to_group_values(column):
+def _convert_column_to_group_values(column) -> list[Any]:
     if column.dtype == object:
         return [None if is_missing_value(value) else value for value in column.tolist()]
     return [_convert_to_group_value(value) for value in column.tolist()]

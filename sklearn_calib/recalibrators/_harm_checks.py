@@ -284,7 +284,7 @@ def group_near_duplicates_and_warn(X: Any, n_folds: int) -> IntArray | None:
     return groups
 
 
-def _group_near_duplicate_rows(columns):
+def _group_near_duplicate_rows(columns) -> IntArray | None:
     """Return groups of rows that are near each other for how near the others are, or None.
 
     Distances are those of ranks. The number of neighbours grows with the power of the
@@ -485,7 +485,7 @@ def _has_other_target_prior(recalibrator, y_encoded, weight, n_classes):
 
 def _find_significant_base_rate_gap(
     recalibrator, scores, y_encoded, weight, classes, n_tests=1
-):
+) -> tuple[int, float, float, float] | None:
     """Return the column whose mean is farthest from its class's frequency, if beyond chance.
 
     Sums over the rows are compared. Their variance is that of labels drawn from the

@@ -255,7 +255,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     # -- the three poolings -------------------------------------------------------------------
 
-    def _fit_labels_separately(self, data, method):
+    def _fit_labels_separately(self, data, method) -> None:
         """Fit a method to each label; labels of one kind keep their probabilities."""
         self.recalibrators_ = []
         lost = []
@@ -410,7 +410,7 @@ class _MultilabelInput(NamedTuple):
                 pair, np.zeros(len(pair), np.intp), classes=BINARY_CLASSES
             )
 
-    def make_platt_label_columns(self, platt):
+    def make_platt_label_columns(self, platt) -> LabelColumns:
         """Return what the kernel takes, with the scores that a Platt scaling gives these pairs."""
         is_known = ~np.isnan(self.table)
         # Leaving a row out removes one of its copies if the weight is a count, else the

@@ -270,7 +270,7 @@ class RestrictedPolynomialRegression(Recalibrator):
                 estimator=self,
             )
 
-    def _fit_constant(self, mean, bound, constraints):
+    def _fit_constant(self, mean, bound, constraints) -> None:
         """Fit a constant if all scores, and points of constraints, are equal."""
         low = 0.0
         high = bound
@@ -530,7 +530,7 @@ class _BoundsAtProbabilities(NamedTuple):
     text: tuple[str, ...]
 
 
-def _parse_constraint(entry, scale):
+def _parse_constraint(entry, scale) -> tuple[float, bool, float, float, str]:
     """Parse a constraint into (at, slope, low, high, text)."""
     expected = "constraints as (quantity, at, relation, bound)"
     hint = "Write for instance ('value', 0.0, '==', 0.0) or ('slope', 0.5, '<=', 2.0)"

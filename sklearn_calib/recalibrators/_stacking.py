@@ -205,7 +205,7 @@ def _deal_rows(key, label, n_folds):
     return fold
 
 
-def _hash_rows_and_columns(proba, codes, count):
+def _hash_rows_and_columns(proba, codes, count) -> tuple[AnyArray, AnyArray]:
     """Hash each row and label; the first hash ignores exchanged columns.
 
     A column is known by the sum of its digits over all rows, not by its place, so

@@ -283,7 +283,7 @@ class TemperatureScaling(Recalibrator):
             new._fit_passes(ScoreBlocks(blocks, kind, classes, map), start)
         return self
 
-    def _fit_passes(self, blocks, start):
+    def _fit_passes(self, blocks, start) -> None:
         """Fit by passes over blocks of rows, from a start or the optimum of a sample."""
         blocks.warn_column_order()
         sample = None

@@ -246,7 +246,7 @@ class _AdviceSource:
         # each is once in the training rows of the other.
         return np.sqrt(2 * self.squares @ deviations**2) / predictions.weight.sum()
 
-    def compute_full_log_loss(self):
+    def compute_full_log_loss(self) -> float | None:
         summary = self._model.summary
         return summary.totals.log_loss / summary.weight
 
@@ -378,7 +378,7 @@ class _ClusterSource(_AdviceSource):
         # Twice the variance, as for independent rows.
         return np.sqrt(2) * error / predictions.weight.sum()
 
-    def compute_full_log_loss(self):
+    def compute_full_log_loss(self) -> float | None:
         # The loss of all rows is only that of the sample if nothing was left out.
         return super().compute_full_log_loss() if self._is_complete else None
 

@@ -172,7 +172,7 @@ def _report_overall_progress(progress, done, total, more, _):
     progress(done + more, total)
 
 
-def _evaluate_measures(functions, predictions):
+def _evaluate_measures(functions, predictions) -> list[float]:
     return [function.evaluate(predictions) for function in functions]
 
 
@@ -362,7 +362,7 @@ def _make_row_from_sums(name, function, model, level):
     return ReportRow(name, function.spec.name, value, low, high, float(limit / weight))
 
 
-def _compute_analytic_loss_interval(loss, model, level):
+def _compute_analytic_loss_interval(loss, model, level) -> tuple[float, float] | None:
     """Return the ends that need no draws, of few events or clusters; None for other rows."""
     predictions = model.predictions
     counts = None

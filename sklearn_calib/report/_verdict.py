@@ -350,7 +350,7 @@ def _describe_direction(findings):
     return Sentence("direction", " ".join(texts), numbers)
 
 
-def _describe_mean_direction(findings):
+def _describe_mean_direction(findings) -> tuple[str, str, dict[str, float]] | None:
     """Return (word, text, numbers) of the mean prediction."""
     evidence = findings.evidence
     ends = evidence.observed_low, evidence.observed_high

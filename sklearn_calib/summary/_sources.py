@@ -659,7 +659,7 @@ def _tally_dask(data, needed, make):
     return tallies[0].compute()
 
 
-def _split_arrays_into_pieces(data, needed):
+def _split_arrays_into_pieces(data, needed) -> list[dict[str, Any]]:
     """Return dicts of the blocks of arrays that lie side by side."""
     arrays = {name: data[name] for name in needed if name in data}
     if len(arrays) < len(needed):

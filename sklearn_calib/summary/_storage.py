@@ -297,7 +297,7 @@ def _build_metadata(summary):
     }
 
 
-def _format_sums(sums):
+def _format_sums(sums) -> list[str]:
     """Return odd whole numbers and the powers of 2 that they are multiplied by."""
     # The sums have over 1000 trailing zero bits.
     powers = [(number & -number).bit_length() - 1 if number else 0 for number in sums]

@@ -103,7 +103,7 @@ def contract_checks(
     ]
 
 
-def _run_check(check, thing, k, make_rows):
+def _run_check(check, thing, k, make_rows) -> None:
     """Run a check with a number of classes on rows of its own."""
     check(thing, k, *make_rows(k))
 
