@@ -130,7 +130,7 @@ def check_param_magnitudes(params: dict[str, Any]) -> None:
     """Raise ValueError if a parameter is so large or so near 0 that arithmetic loses it."""
     for name, value in params.items():
         got = repr(value)[:60]
-        if isinstance(value, Real) and not _is_python_or_numpy_number(value):
+        if isinstance(value, Real) and not _is_64_bit_python_or_numpy_number(value):
             raise invalid_input(
                 name,
                 expected=f"{name} as a float or an int",
@@ -152,7 +152,7 @@ def check_param_magnitudes(params: dict[str, Any]) -> None:
             )
 
 
-def _is_python_or_numpy_number(number):
+def _is_64_bit_python_or_numpy_number(number):
     """Return whether the number is of Python or numpy and, if it is whole, has 64 bits."""
     is_usual = type(number).__module__ in ("builtins", "numpy")
     is_usual &= isinstance(number, bool) or is_number(number)
@@ -191,7 +191,7 @@ def check_jobs(n_jobs: object) -> None:
 _MAX_PROCESSES = 2**15
 
 
-def check_progress(progress: object) -> None:
+def check_progress_callback(progress: object) -> None:
     """Raise ValueError unless the callback of the progress can be called, or is None."""
     if progress is not None and not callable(progress):
         raise invalid_input(

@@ -19,7 +19,7 @@ def restore_if_raised(instance: object) -> Iterator[None]:
 
 
 @contextmanager
-def replace_by_fitted_copy(model: Any) -> Iterator[Any]:
+def replace_state_after_fitting_copy(model: Any) -> Iterator[Any]:
     """Yield an unfitted copy, whose state replaces that of the estimator once it is complete.
 
     Threads that predict meanwhile read all attributes of the previous fit. After an error

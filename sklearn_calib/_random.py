@@ -178,7 +178,7 @@ class CellBinomialSampler:
         ends = np.minimum, np.maximum
         return [end.reduceat(self._chance, self._cell_starts) for end in ends]
 
-    def draw_ones(
+    def draw_event_totals_by_cell(
         self, rng: np.random.Generator, weight: FloatArray | None = None
     ) -> AnyArray:
         """Draw how many labels are 1 in each cell, or their summed weight."""

@@ -144,7 +144,7 @@ def log_proba(proba: FloatArray) -> FloatArray:
     return np.log(positive, out=positive)
 
 
-def compute_masked_log_proba(proba: FloatArray) -> FloatArray:
+def compute_log_proba_with_absent_minus_inf(proba: FloatArray) -> FloatArray:
     """Return `log_proba`, with -inf for the options that a row does not have."""
     absent = get_absent_option_mask(proba)
     exact = get_exact_log(proba)

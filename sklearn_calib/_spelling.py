@@ -22,10 +22,12 @@ def find_nearest_name(name: object, choices: Iterable[object]) -> str | None:
     'neg_expected_calibration_error'
     """
     names = [str(other) for other in choices]
-    wanted = _normalise_letters(str(name)[:_MAX_NAME_LETTERS])
+    wanted = _fold_case_and_drop_separators(str(name)[:_MAX_COMPARED_NAME_LETTERS])
     if not wanted:
         return None
-    by_letters = {_normalise_letters(other): other for other in reversed(names)}
+    by_letters = {
+        _fold_case_and_drop_separators(other): other for other in reversed(names)
+    }
     if wanted in by_letters:
         return by_letters[wanted]
     if len(wanted) > 1:
@@ -53,10 +55,10 @@ def find_nearest_name(name: object, choices: Iterable[object]) -> str | None:
     return by_letters[max(inside, key=len)] if inside else None
 
 
-_MAX_NAME_LETTERS = 200
+_MAX_COMPARED_NAME_LETTERS = 200
 
 
-def _normalise_letters(name):
+def _fold_case_and_drop_separators(name):
     return re.sub(r"[\s_-]", "", name.casefold())
 
 

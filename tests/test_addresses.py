@@ -193,5 +193,5 @@ def test_google_is_asked_for_seconds(monkeypatch, address, asked):
     with raises_invalid_input(
         ValueError, expected="an address that pyarrow can open", value=".*no network"
     ):
-        list(input_files.expand_paths(address))
+        list(input_files.expand_to_names_paths_and_filesystems(address))
     assert given == [asked]

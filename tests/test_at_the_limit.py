@@ -16,7 +16,7 @@ from sklearn_calib._kernels._cells import encode_float_keys, find_cell_start_key
 from sklearn_calib._kernels._cluster_sums import compute_expected_over_observed_squares
 from sklearn_calib._kernels._expected_metrics import choose_best_actions
 from sklearn_calib._kernels._picture_axes import _mark_points_with_many_rows
-from sklearn_calib._kernels._polynomial_test import fit_natural_spline
+from sklearn_calib._kernels._polynomial_test import fit_logistic_spline
 from sklearn_calib._kernels._probability_floor import MAX_FLOOR, estimate_floor
 from sklearn_calib.classifiers._refine_then_calibrate import _warn_few_validation_rows
 from sklearn_calib.exceptions import InvalidInputError
@@ -108,7 +108,7 @@ def test_validation_rows_that_are_enough(n_rows, n_errors, warns):
 
 @pytest.mark.parametrize(("most", "fits"), [(3, True), (2, False)])
 def test_the_hessian_is_of_the_smaller_of_rows_and_columns(monkeypatch, most, fits):
-    monkeypatch.setattr(linear_fit, "MAX_HESSIAN_ROWS", most)
+    monkeypatch.setattr(linear_fit, "MAX_HESSIAN_MATRIX_ROWS", most)
     model = LogisticRegression(tol=1e-10).fit(X, Y)
     if fits:
         approximate_leave_one_out(model, X, Y)
@@ -169,7 +169,7 @@ def test_a_spline_of_two_scores_has_two_coefficients():
     """Its curve goes through the shares of events at both scores."""
     rows = np.array([10.0, 20.0, 5.0])
     events = np.array([3.0, 15.0, 2.0])
-    curve = fit_natural_spline(np.array([-1.0, 1.0, -1.0]), rows, events)
+    curve = fit_logistic_spline(np.array([-1.0, 1.0, -1.0]), rows, events)
     assert len(curve.coef) == 2
     log_odds = curve.basis(np.array([-1.0, 1.0])) @ curve.coef
     np.testing.assert_allclose(log_odds, np.log([5 / 10, 15 / 5]), rtol=1e-6)

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from sklearn_calib._cli import _large, main
-from sklearn_calib._validation import count_ranked_pairs
+from sklearn_calib._validation import count_correctly_ranked_pairs
 from sklearn_calib.summary import summarize
 
 N = 600
@@ -73,12 +73,14 @@ def test_how_often_no_skill_is_stopped():
     found = 0
     for _ in range(2000):
         score = rng.random(60)
-        found += count_ranked_pairs(score, rng.random(60) < 0.4).is_significant
+        found += count_correctly_ranked_pairs(
+            score, rng.random(60) < 0.4
+        ).is_significant
     assert stats.binom.sf(found - 1, 2000, 0.001) > 1e-3
-    assert not count_ranked_pairs(
+    assert not count_correctly_ranked_pairs(
         np.full(60, 0.5), np.arange(60) % 2 == 0
     ).is_significant
-    assert not count_ranked_pairs(
+    assert not count_correctly_ranked_pairs(
         rng.random(60), np.zeros(60, dtype=bool)
     ).is_significant
 
@@ -87,7 +89,9 @@ def test_cells_and_rows_say_the_same(table):
     label, p = table
     cells = summarize({"y": label, "p": p}, label="y", prob="p")
     own = cells.samples()[0].backwards
-    assert own.auc == pytest.approx(count_ranked_pairs(p, label == 0).auc, abs=1e-12)
+    assert own.auc == pytest.approx(
+        count_correctly_ranked_pairs(p, label == 0).auc, abs=1e-12
+    )
 
 
 def test_the_warning_of_a_map_that_cannot_fall_speaks_of_options(

@@ -23,7 +23,7 @@ from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_json
 from sklearn_calib.recalibrators import PlattScaling
 from sklearn_calib.summary import _parts, summarize
-from sklearn_calib.summary._draw_options import DrawOptions
+from sklearn_calib.summary._draw_options import DrawAndScoreOptions
 
 SIZE = 60  # characters of a block
 
@@ -89,7 +89,7 @@ def test_mixed_ways_below_each_other(small, cells, sep, words):
         ):
             for table in iter_table_blocks(file, lambda _: ["p"], size=size):
                 read_finite_numbers(table, "p", allow_missing=True)
-    for draw in (DrawOptions(0), DrawOptions(0, percent=True)):
+    for draw in (DrawAndScoreOptions(0), DrawAndScoreOptions(0, percent=True)):
         with pytest.raises(ValueError, match=words):
             summarize(
                 file,
@@ -105,7 +105,7 @@ def test_mixed_ways_below_each_other(small, cells, sep, words):
 def test_mixed_ways_in_files_of_types(small, make):
     frame = pd.DataFrame({"y": ["no", "yes"] * 15, "p": ["30%"] * 20 + ["0.3"] * 10})
     getattr(frame, make)("t.x")
-    for draw in (DrawOptions(0), DrawOptions(0, percent=True)):
+    for draw in (DrawAndScoreOptions(0), DrawAndScoreOptions(0, percent=True)):
         with raises_invalid_input(ValueError, hint=".*all of them in percent, or none"):
             summarize("t.x", label="y", prob="p", classes=["no", "yes"], _draw=draw)
     words = [

@@ -115,7 +115,9 @@ def test_a_workbook_is_opened_once(capsys, tmp_path, table, monkeypatch):
     path, opened, load = tmp_path / "t.xlsx", [], openpyxl.load_workbook
     table.to_excel(path, index=False)
     monkeypatch.setattr(
-        openpyxl, "load_workbook", lambda *a, **k: opened.append(1) or load(*a, **k)
+        openpyxl,
+        "load_workbook_as_frame",
+        lambda *a, **k: opened.append(1) or load(*a, **k),
     )
     words = ["--label", "y", "--prob", "p", "--prob", "q", "--resamples", "20"]
     for _ in range(2):

@@ -223,7 +223,7 @@ def test_what_audit_prints_skips_the_same_rows(frame, capsys):
 
 def test_every_command_that_reads_tables_has_the_option():
     for command in COMMANDS | {"apply": []}:
-        assert "--skip-rows" in build_parser()._list_options(command), command
+        assert "--skip-rows" in build_parser()._get_action_by_option(command), command
 
 
 # -- records of parquet and Arrow ---------------------------------------------------------------

@@ -414,8 +414,8 @@ def test_weights_beside_votes():
         (None, weight, [2, 0.5, 1]),
     ):
         batch = PredictionBatch(np.zeros((3, 2)), None, weight=given, votes=number)
-        assert batch.multiply_votes_by_weight().tolist() == expected
-    assert PredictionBatch(np.zeros(3), None).multiply_votes_by_weight() is None
+        assert batch.get_weights_with_votes().tolist() == expected
+    assert PredictionBatch(np.zeros(3), None).get_weights_with_votes() is None
 
 
 def test_shares_that_differ_in_one_row_of_two_files(votes, capsys):

@@ -15,7 +15,11 @@ from sklearn_calib._files.columns import (
     read_finite_numbers,
     read_label_values,
 )
-from sklearn_calib._files.csv_text import CsvParser, _find_quotes, iter_text_blocks
+from sklearn_calib._files.csv_text import (
+    CsvParser,
+    _find_quotes_if_around_cells,
+    iter_text_blocks,
+)
 from sklearn_calib._files.tables import iter_table_blocks, load_table
 from sklearn_calib.exceptions import InvalidInputError
 
@@ -89,9 +93,9 @@ def test_a_block_is_what_pandas_makes_of_it(cells, sep, named):
     rows = "".join(f"{sep.join((cell, '0.25', 'x'))}\n" for cell in cells)
     text = sep.join("abc") + "\n" + rows if named else rows
     for as_text in ((), (0,)):
-        of_pandas = CsvParser(3, [0, 1], sep, ".", as_text)._read_with_pandas(
-            text, named
-        )
+        of_pandas = CsvParser(
+            3, [0, 1], sep, ".", as_text
+        )._read_frame_and_extras_with_pandas(text, named)
         found = CsvParser(3, [0, 1], sep, ".", as_text).read_frame(text, named)
         same(found[0], of_pandas[0])
         wanted = [] if of_pandas[1] is None else of_pandas[1].dropna().tolist()
@@ -100,9 +104,14 @@ def test_a_block_is_what_pandas_makes_of_it(cells, sep, named):
 
 def test_pyarrow_reads_what_is_plain():
     text = 'y,p\n1,0.5\n0,"0.25"\n'
-    assert CsvParser(2, [0, 1], ",", ".", ())._read_with_arrow(text, True) is not None
     assert (
-        CsvParser(2, [0, 1], ",", ".", ())._read_with_arrow('y,p\n1,a"b"\n', True)
+        CsvParser(2, [0, 1], ",", ".", ())._read_columns_with_arrow_if_safe(text, True)
+        is not None
+    )
+    assert (
+        CsvParser(2, [0, 1], ",", ".", ())._read_columns_with_arrow_if_safe(
+            'y,p\n1,a"b"\n', True
+        )
         is None
     )
 
@@ -231,5 +240,5 @@ def test_rows_of_a_file_in_several_blocks_are_counted_from_its_first(tmp_path):
     ],
 )
 def test_quotes_stand_at_the_ends_of_cells(text, places):
-    found = _find_quotes(np.frombuffer(text.encode(), np.uint8), ",")
+    found = _find_quotes_if_around_cells(np.frombuffer(text.encode(), np.uint8), ",")
     assert (found if found is None else found.tolist()) == places

@@ -181,6 +181,6 @@ def test_copies_of_addresses_are_in_a_folder_of_their_own(tmp_path, monkeypatch,
 
     monkeypatch.setattr(_remote, "_fetch_local_paths", record)
     request = Request(files=[*names], allow_remote=True)
-    with local_files(request, beside=True):
+    with local_files(request, allows_stdin_among_files=True):
         assert len(places) == 2 and all(map(os.path.isabs, places))
     assert not any(os.path.exists(os.path.dirname(place)) for place in places)

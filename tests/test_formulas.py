@@ -844,7 +844,7 @@ def test_when_a_monitor_thinks_that_it_began():
     many = np.tile(np.arange(N), 3)
     p = np.where(np.arange(3 * N) < 120, P[many], special.expit(0.6 * Z[many] + 0.5))
     found = CalibrationMonitor(classes=[0, 1]).update(Y[many], p)
-    record = found._records[0].add_waiting_rows_to_counts()
+    record = found._records[0].add_waiting_rows_in_place()
     gains = np.array([block.compute_log_likelihood_ratios() for block in record.blocks])
     behind = np.cumsum(gains[::-1], axis=0)[::-1]
     log = np.append(special.logsumexp(behind + COARSE_LINE_GRID.log_prior, axis=1), 0.0)
@@ -853,7 +853,7 @@ def test_when_a_monitor_thinks_that_it_began():
         weight[1:] + weight[:-1]
     )
     low, high = np.searchsorted(np.cumsum(mass) / mass.sum(), [0.025, 0.975])
-    assert record.locate_onset_blocks() == (
+    assert record.locate_onset_and_interval_blocks() == (
         log[:-1].argmax(),
         low,
         min(high, len(mass) - 1),
@@ -865,8 +865,8 @@ def test_the_region_of_a_monitor():
     """Lines whose likelihood is 1 - level of the evidence, or more."""
     many = np.tile(np.arange(N), 3)
     found = CalibrationMonitor(classes=[0, 1]).update(Y[many], P[many])
-    atoms = found._records[0].get_cells_since(False)
-    evidence = cells.compute_log_evidence_mode_and_root(atoms)[0]
+    atoms = found._records[0].get_cells(False)
+    evidence = cells.get_log_evidence_mode_and_covariance_root(atoms)[0]
     shift, slope = found.region(LEVEL).border.T
     log = cells.compute_log_likelihood_gain(atoms, shift, slope)
     check(log, evidence + np.log(1 - LEVEL), "border", 1e-4)

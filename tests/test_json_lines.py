@@ -85,10 +85,10 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
     lines = "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows)
     file = write("\ufeff" + lines.replace('"note"', '\t"note" '))
     calls = []
-    own = json_lines._JsonLinesReader._read_with_arrow
+    own = json_lines._JsonLinesReader._read_columns_with_arrow_if_safe
     monkeypatch.setattr(
         json_lines._JsonLinesReader,
-        "_read_with_arrow",
+        "_read_columns_with_arrow_if_safe",
         lambda *given: calls.append(own(*given) is not None) or own(*given),
     )
     fast = [
@@ -97,7 +97,9 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
     ]
     assert any(calls) or size == 10**6
     monkeypatch.setattr(
-        json_lines._JsonLinesReader, "_read_with_arrow", lambda *given: None
+        json_lines._JsonLinesReader,
+        "_read_columns_with_arrow_if_safe",
+        lambda *given: None,
     )
     slow = [
         block.columns

@@ -147,8 +147,8 @@ MUTANTS = {
     ),
     "a test of the slope that forgets the fitted shift": Mutant(
         "_kernels._log_odds_cells",
-        "information[fitted:, fitted:] - cross.T @ solved",
-        "information[fitted:, fitted:]",
+        "information[n_fitted_columns:, n_fitted_columns:] - cross.T @ solved",
+        "information[n_fitted_columns:, n_fitted_columns:]",
         "monitoring/test_aftermath.py::test_score_test_of_the_slope_by_definition",
     ),
     # -- rating grades

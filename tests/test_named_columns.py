@@ -15,7 +15,7 @@ from test_methods import CLASSES, GROUPS, build, rows as rows_of_methods
 from words import same
 
 from sklearn_calib import displays as displays_
-from sklearn_calib._validation import canonical_proba, find_columns
+from sklearn_calib._validation import canonical_proba, find_columns_if_names_match
 from sklearn_calib.decisions import expected_cost_test, expected_metrics
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.exceptions import InvalidInputError
@@ -168,7 +168,7 @@ def test_every_recalibrator_remembers_other_names(cls, kind):
 )
 def test_which_names_are_those_of_classes(columns, classes, places):
     proba = np.full((1, len(columns)), 1 / len(columns))
-    found = find_columns(pd.DataFrame(proba, columns=columns), classes)
+    found = find_columns_if_names_match(pd.DataFrame(proba, columns=columns), classes)
     assert (None if found is None else found.tolist()) == places
 
 

@@ -272,7 +272,8 @@ def test_trees_that_see_the_other_class_keep_exact_scores():
     found, back = (model.predict_proba(s, groups=groups) for model, s in given)
     np.testing.assert_allclose(back[:, ::-1], found, rtol=1e-9)
     margin = [
-        model._compute_margin(model._swap_columns_if_turned(s)) for model, s in given
+        model._compute_margin(model._swap_columns_if_second_more_frequent(s))
+        for model, s in given
     ]
     assert len(np.unique(margin[0])) > 300
     np.testing.assert_allclose(margin[1], margin[0], rtol=1e-12)
@@ -283,7 +284,7 @@ def test_the_onset_ends_with_a_block():
     y, p, _ = rows(600)
     y = np.r_[y, np.ones(400, int)]
     monitor = CalibrationMonitor("test").update(y, np.r_[p, p[:400]])
-    blocks = monitor._records[0].add_waiting_rows_to_counts().blocks
+    blocks = monitor._records[0].add_waiting_rows_in_place().blocks
     low, high = monitor.diagnose().onset_interval
     assert low in {one.first for one in blocks}
     assert high in {one.last for one in blocks} - {one.first for one in blocks}

@@ -34,7 +34,7 @@ from sklearn_calib.export._tabulate import tabulate_curve, tabulate_curves
 from sklearn_calib.groups import group_calibration
 from sklearn_calib.inference import calibrated_mean
 from sklearn_calib.linear import estimate_angle
-from sklearn_calib.linear._angle import compute_precision_quadratic_form
+from sklearn_calib.linear._angle import compute_mean_gradient_quadratic_form
 from sklearn_calib.maps import CallableMap, Identity, OneVsRest, PiecewiseCubic
 from sklearn_calib.monitoring._record import BlockCounts, StreamCellCounts
 from sklearn_calib.monitoring._result import MAX_COURSE_MOMENTS, StreamHistory
@@ -67,7 +67,7 @@ def record_rows(behind):
     record.restart_fresh_counts_after(behind)
     number = np.arange(1, 61)
     record.add(X[:60, 0], Y[:60], number, None, Y[:60])
-    return record.add_waiting_rows_to_counts()
+    return record.add_waiting_rows_in_place()
 
 
 def test_fresh_rows_of_merged_records_are_those_of_both():
@@ -83,16 +83,16 @@ def test_gains_of_a_block_follow_its_rows():
     blocks = record_rows(0).blocks
     block = BlockCounts(-1, 1, 32, None, blocks[0].counts, blocks[0].labels)
     before = block.compute_log_likelihood_ratios()
-    block.append_block(blocks[1])
+    block.merge_next_block(blocks[1])
     assert not np.allclose(block.compute_log_likelihood_ratios(), before)
     assert block.last == 60 and block.rows == 60
 
 
 def test_rows_before_the_interval_of_the_onset_are_dropped():
     record = record_rows(0)
-    record.drop_blocks_before(0, 1)
+    record.drop_older_blocks_and_freeze_interval(0, 1)
     assert record.rows == 60 and record.kept == 60
-    record.drop_blocks_before(1, 1)
+    record.drop_older_blocks_and_freeze_interval(1, 1)
     assert record.rows == 28 and len(record.blocks) == 1
 
 
@@ -208,7 +208,7 @@ def test_the_inverse_of_a_sample_covariance_is_shrunk():
     by_rows = estimate_angle(model, features, y, unlabelled)
     by_matrix = estimate_angle(model, features, y, covariance)
     residual = y - model.predict_proba(features)[:, 1]
-    quadratic = compute_precision_quadratic_form(features, residual, covariance)
+    quadratic = compute_mean_gradient_quadratic_form(features, residual, covariance)
     change = by_rows.diagnostics["t2"] - by_matrix.diagnostics["t2"]
     assert change == pytest.approx(-4 / 8 * quadratic, rel=1e-4)
     with pytest.raises(ValueError, match="more than 5 rows without labels"):

@@ -32,7 +32,7 @@ from sklearn_calib.inference import (
 )
 from sklearn_calib.linear import estimate_angle, logistic_intervals
 from sklearn_calib.metrics import reliability_curve
-from sklearn_calib.metrics._measure import _get_options
+from sklearn_calib.metrics._measure import _get_option_parameters
 from sklearn_calib.recalibrators import (
     AdaptiveCalibration,
     AngularCalibration,
@@ -189,7 +189,7 @@ REFUSED = {
         "values from -60 to 60. Pass the mean function",
     ),
     "a positional option of a measure": (
-        lambda: _get_options(lambda predictions, n_bins: 0.0),
+        lambda: _get_option_parameters(lambda predictions, n_bins: 0.0),
         "a function of validated predictions and keyword-only options, got another "
         r"argument 'n_bins'. Write \* before the first option",
     ),

@@ -15,7 +15,7 @@ from sklearn_calib.inference import ClusterSample
 from sklearn_calib.metrics import validate_predictions
 from sklearn_calib.report import _verdict, calibration_report
 from sklearn_calib.report._evidence import (
-    find_minimum_detectable_error,
+    find_minimum_detectable_error_and_blindness,
     run_kernel_test,
 )
 from sklearn_calib.summary import CalibrationSummary
@@ -143,12 +143,12 @@ def test_five_equal_rows_inflate_the_variance_by_five():
     given = cells.proba, cells.weight
     twice = SimpleNamespace(proba=given[0], weight=given[1], squares=2 * cells.squares)
     critical = float(np.quantile(test.null_distribution, 0.95))
-    assert find_minimum_detectable_error(
+    assert find_minimum_detectable_error_and_blindness(
         cells, 0.2, critical, 2.0
-    ) == find_minimum_detectable_error(twice, 0.2, critical)
-    assert find_minimum_detectable_error(
+    ) == find_minimum_detectable_error_and_blindness(twice, 0.2, critical)
+    assert find_minimum_detectable_error_and_blindness(
         cells, 0.2, critical, 2.0
-    ) != find_minimum_detectable_error(cells, 0.2, critical, 9.0)
+    ) != find_minimum_detectable_error_and_blindness(cells, 0.2, critical, 9.0)
 
 
 def test_few_clusters_of_a_class_have_no_advice():

@@ -510,7 +510,7 @@ def test_rows_that_are_streamed_have_the_same_groups(
 def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
     """The same without the report around it."""
     from sklearn_calib._cli._large import audit_groups
-    from sklearn_calib.summary import DrawOptions
+    from sklearn_calib.summary import DrawAndScoreOptions
 
     monkeypatch.chdir(tmp_path)
     small_blocks(monkeypatch)
@@ -526,7 +526,7 @@ def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
             "pos_label": 1,
         }
         summary, groups = audit_groups(
-            files, by, plan | {"csv": {}, "drop_missing": False}, DrawOptions(0)
+            files, by, plan | {"csv": {}, "drop_missing": False}, DrawAndScoreOptions(0)
         )
         alone = group_calibration(frame["y"], frame["p"], frame[by], depth=2)
         assert groups.rows == alone.rows
@@ -562,7 +562,7 @@ def certain_rows(n=1200):
 def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
     """In every bit those of rows in memory."""
     from sklearn_calib._cli._large import audit_groups
-    from sklearn_calib.summary import DrawOptions
+    from sklearn_calib.summary import DrawAndScoreOptions
 
     monkeypatch.chdir(tmp_path)
     small_blocks(monkeypatch)
@@ -576,7 +576,7 @@ def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
         "classes": np.unique(frame["y"]),
     }
     plan |= {"pos_label": None, "csv": {}, "drop_missing": False}
-    summary, groups = audit_groups(files, by, plan, DrawOptions(None))
+    summary, groups = audit_groups(files, by, plan, DrawAndScoreOptions(None))
     own = None if weight is None else frame["w"]
     alone = group_calibration(
         frame["y"], frame[prob], frame[by], depth=2, sample_weight=own

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from sklearn_calib._cli import main
 from sklearn_calib._kernels._importance_sampling import (
     compute_path_range_p_value,
-    compute_skewed_interval,
+    compute_skewed_interval_offsets,
 )
 from sklearn_calib.metrics import brier_loss, log_loss, validate_predictions
 from sklearn_calib.report import calibration_report, multilabel_report
@@ -189,7 +189,7 @@ def test_many_rows(monkeypatch):
     Y = (rng.random(P.shape) < P * [1, 0.8]).astype(int)
     few = [row.p_value for row in quickly(Y, P, n_resamples=0).labels]
     assert few[0] > 0.05 and few[1] == pytest.approx(0.01 / 0.95)
-    monkeypatch.setattr(how + "_SUFFICIENT_LEVEL_DIVISOR", 8)
+    monkeypatch.setattr(how + "_DRAW_RESOLUTION_LEVEL_DIVISOR", 8)
     monkeypatch.setattr(how + "_MAX_REDRAWN_PVALUE", 0.015)
     cells = [row.p_value for row in quickly(Y, P, n_resamples=0).labels]
     monkeypatch.setattr(how + "_MAX_UNPOOLED_TEST_ROWS", 5000)
@@ -251,7 +251,7 @@ def shares_of_counts(ends):
 def test_skewed_ends():
     """Of the sum of few events: 90 % are neither too few nor too many, on either side."""
     below, above = shares_of_counts(
-        lambda terms: compute_skewed_interval(terms, 0.99, 0.9)
+        lambda terms: compute_skewed_interval_offsets(terms, 0.99, 0.9)
     )
     assert (below < 0.06).all() and (above < 0.06).all()
     held = 1 - below - above
@@ -263,14 +263,14 @@ def test_skewed_ends():
 
     assert shares_of_counts(normal)[1].max() > 0.13
     even = np.r_[np.ones(500), -np.ones(500)]
-    assert compute_skewed_interval(even, 0.0, 0.95) == pytest.approx(
+    assert compute_skewed_interval_offsets(even, 0.0, 0.95) == pytest.approx(
         (-1.96 * 1000**0.5, 1.96 * 1000**0.5), 1e-3
     )
-    high = compute_skewed_interval(np.array([3.0, -1, -1, -1]), 0, 0.8)
-    assert compute_skewed_interval(np.array([-3.0, 1, 1, 1]), 0, 0.8) == pytest.approx(
-        (-high[1], -high[0])
-    )
-    assert compute_skewed_interval(np.zeros(3), 0.0, 0.9) == (0, 0)
+    high = compute_skewed_interval_offsets(np.array([3.0, -1, -1, -1]), 0, 0.8)
+    assert compute_skewed_interval_offsets(
+        np.array([-3.0, 1, 1, 1]), 0, 0.8
+    ) == pytest.approx((-high[1], -high[0]))
+    assert compute_skewed_interval_offsets(np.zeros(3), 0.0, 0.9) == (0, 0)
 
 
 def ordered(n=800):

@@ -488,7 +488,7 @@ def test_dots_on_log_odds_lie_at_their_log_odds():
     odds = np.log(curve.predicted[1:] / (1 - curve.predicted[1:]))
     steps = np.diff(at[1:]) / np.diff(odds)
     assert np.ptp(steps) < 0.02 and frame.left < at[0] < frame.locate_x(
-        frame.axis.margin_borders[0]
+        frame.axis.margin_border_proba[0]
     )
     heights = [*map(float, re.findall(r"v(-[\d.]+)h6", text))]
     # a quarter, the most

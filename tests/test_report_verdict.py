@@ -20,7 +20,7 @@ from sklearn_calib.report import _verdict, calibration_report
 from sklearn_calib.report._evidence import (
     KERNEL_BANDWIDTH,
     Bin,
-    find_minimum_detectable_error,
+    find_minimum_detectable_error_and_blindness,
     find_wrong_ranges,
     make_bins,
     run_kernel_test,
@@ -371,7 +371,9 @@ def test_power_needs_the_rows_and_their_weights():
         p < 0.5, p, sample_weight=rng.exponential(1, 500) ** 2
     )
     equal, varied = (
-        find_minimum_detectable_error(s.samples()[0], KERNEL_BANDWIDTH, 0.03)[0]
+        find_minimum_detectable_error_and_blindness(
+            s.samples()[0], KERNEL_BANDWIDTH, 0.03
+        )[0]
         for s in (whole, heavy)
     )
     assert equal != pytest.approx(varied, rel=0.02)

@@ -255,7 +255,7 @@ def test_compression_is_told_by_the_first_bytes(tmp_path, monkeypatch, packed):
         "sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
     )
     options = Request(files=[str(tmp_path / "t.csv"), "-"])
-    with local_files(options, beside=True) as files:
+    with local_files(options, allows_stdin_among_files=True) as files:
         assert len(files) == 2
         for file in files:
             assert load_table(file, lambda names: ["p", "y"]).columns.equals(frame)

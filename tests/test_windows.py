@@ -12,7 +12,7 @@ from sklearn_calib import _cli
 from sklearn_calib._cli import _remote
 from sklearn_calib._cli._request import Request
 from sklearn_calib._files import atomic, input_files
-from sklearn_calib._files.input_files import expand_paths
+from sklearn_calib._files.input_files import expand_to_names_paths_and_filesystems
 
 LONG_AGO = 10 * atomic.LEFTOVER_AGE_SECONDS
 
@@ -123,7 +123,7 @@ def test_a_drive_is_no_address(path):
     with _remote.local_files(Request(files=[path])) as found:
         # No --allow remote is needed.
         assert found == [path]
-    assert expand_paths(path) == [(path, path, None)]
+    assert expand_to_names_paths_and_filesystems(path) == [(path, path, None)]
     with pytest.raises(FileNotFoundError):
         input_files.open_decompressed(path)
 

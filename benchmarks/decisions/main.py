@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaincinv
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_calib._kernels._net_benefit import maximise_regret_over_proper_losses
+from sklearn_calib._kernels._net_benefit import find_max_proper_regret_and_thresholds
 from sklearn_calib.decisions import (
     SelectiveClassifier,
     decision_curve,
@@ -401,7 +401,7 @@ def largest_regrets(p, better, truth):
     # acted on by `better` alone
     more = (sums[0][first] - sums[1][second]) - t * (first - second)
     regret = more / len(p)
-    return max(regret.max(), 0.0), maximise_regret_over_proper_losses(t, regret)[0]
+    return max(regret.max(), 0.0), find_max_proper_regret_and_thresholds(t, regret)[0]
 
 
 def of_regret(question, law, n, draws):

@@ -74,7 +74,14 @@ def one_draw(seed, design, name):
 
 def main():
     columns = ["classifier", "groups", "rows_of_each", "noise", "effect"]
-    found = ["raw", "default", "any_folds", "with_groups", "sigmoid", "warned"]
+    found = [
+        "raw",
+        "default",
+        "any_folds",
+        "with_groups_for_all_splits",
+        "sigmoid",
+        "warned",
+    ]
     rows = []
     for design in DESIGNS:
         for name in MODELS:

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from sklearn_calib._validation import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
-from sklearn_calib.decomposition._grouping import compute_detectable_gain
+from sklearn_calib.decomposition._grouping import compute_detectable_feature_gain
 from sklearn_calib.metrics import get_loss
 
 RECALIBRATOR = "default"
@@ -144,7 +144,7 @@ def found_of(name, n, draws):
     """One row: the gain named for n rows, and how often it is found where it is there."""
     law, log = LAWS[name], get_loss("log")
     _, _, p = law.draw(4000, 0.0, np.random.default_rng(0))
-    size = compute_detectable_gain(
+    size = compute_detectable_feature_gain(
         log, canonical_proba(p), np.full(4000, 1 / np.sqrt(4000 * n))
     )
     found, gains, said = [], [], []

@@ -56,9 +56,9 @@ def region(truth, chunk):
             part = np.zeros(look - first, dtype=np.intp)
             counts, first = (
                 counts
-                + FINE_LOG_ODDS_GRID.sum_rows_by_part_and_cell(z[new], y[new], part, 1)[
-                    0
-                ],
+                + FINE_LOG_ODDS_GRID.sum_row_moments_by_part_and_cell(
+                    z[new], y[new], part, 1
+                )[0],
                 look,
             )
             outside.append(

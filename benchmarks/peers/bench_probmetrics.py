@@ -74,7 +74,7 @@ def _structured(name, cls, k):
         z = mine._scale_inputs(proba)
         moved = (z * A if A.ndim == 1 else z @ A.T) + b
         value = np.mean(logsumexp(moved, axis=1) - moved[np.arange(len(y)), y])
-        ridge_a, ridge_b = mine._compute_ridges(float(len(y)), k)
+        ridge_a, ridge_b = mine._compute_coef_and_intercept_ridges(float(len(y)), k)
         eye = 1.0 if A.ndim == 1 else np.eye(k)
         value += (ridge_a * (A - eye) ** 2).sum() + (ridge_b * b**2).sum()
         return max(0.0, mine.objective_ - value)

@@ -41,9 +41,11 @@ def same_spline():
     x, knots = np.log(p / (1 - p)), np.log(at / (1 - at))
 
     def ours():
-        cells = kernel.make_cells(x[rows], y[rows], np.ones(rows.sum()))
+        cells = kernel.make_spline_cells(x[rows], y[rows], np.ones(rows.sum()))
         return expit(
-            kernel.fit_spline(cells, knots, pull=0.0, penalties=[1e-8]).curve(x[rows])
+            kernel.fit_spline(cells, knots, identity_ridge=0.0, penalties=[1e-8]).curve(
+                x[rows]
+            )
         )
 
     def theirs():

@@ -38,7 +38,7 @@ from sklearn_calib.recalibrators import (
     _auto as auto,
 )
 from sklearn_calib.recalibrators._stacking import (
-    compute_fold_weights,
+    compute_fit_and_held_out_weights,
     fit_chains,
     iter_chain_predictions,
 )
@@ -123,7 +123,7 @@ def one_task(part, name, model, n, draw):
     test = clip_to_floor(canonical_proba(p[pool:][:TEST]), floor)
     chains, weight = candidates(p.shape[1], n), np.ones(n)
     outside = {one: np.empty(n) for one in chains}
-    for mass, left in compute_fold_weights(proba, codes, weight, 5, n):
+    for mass, left in compute_fit_and_held_out_weights(proba, codes, weight, 5, n):
         rows = np.flatnonzero(left > 0)
         for one, found in likelihoods(
             chains, proba, codes, mass, proba[rows], codes[rows]

@@ -119,7 +119,9 @@ def validated(law, rng, n_resamples):
     new = module.Predictions(np.full((NEW, 2), 0.5), y_new, None, np.arange(2))
     judge = RefitEvaluator(new, {name: name for name in MEASURES})
     predicted = found.estimator.predict_proba(X_new)[:, 1][None]
-    truth = judge.compute_measures(predicted, [new.weight])[0, :, 0]
+    truth = judge.compute_values_by_weight_measure_and_model(predicted, [new.weight])[
+        0, :, 0
+    ]
     return rows, dict(zip(MEASURES, truth, strict=True))
 
 

@@ -86,24 +86,32 @@ def questions_of(case, multiclass, truth):
     """What is asked, and its residuals with the truth in the place of the labels."""
     both = np.column_stack([1 - truth, truth]) if truth.ndim == 1 else truth
     if multiclass == "canonical":
-        question = kit._make_vector_input(case)
-        key = kit._number_distinct_rows(question.proba)
+        question = kit._make_vector_variational_input(case)
+        key = kit._number_distinct_sorted_rows(question.proba)
         return [
-            (question, key, question._replace(compute_residual=both - question.score))
+            (
+                question,
+                key,
+                question._replace(
+                    compute_compared_class_residuals=both - question.score
+                ),
+            )
         ]
     found = []
     for number, problem in enumerate(case.problems(multiclass)):
-        question = kit._make_binary_input(problem)
+        question = kit._make_binary_variational_input(problem)
         if multiclass == "confidence":
             mean = both[np.arange(len(both)), case.proba.argmax(axis=1)]
         else:
             mean = both[:, 1] if multiclass == "auto" else both[:, number]
         key = (
-            kit._number_distinct_rows(case.proba)
+            kit._number_distinct_sorted_rows(case.proba)
             if multiclass == "classwise"
             else problem.cell_indices
         )
-        true = question._replace(compute_residual=mean[:, None] - question.score)
+        true = question._replace(
+            compute_compared_class_residuals=mean[:, None] - question.score
+        )
         found.append((question, key, true))
     return found
 

@@ -24,8 +24,8 @@ from ._console import (
     describe_os_error,
     discard_stream,
     hold_descriptors,
+    open_writable_standard_output,
     print_note,
-    standard_output,
 )
 from ._messages import (
     EXIT_DEFECT,
@@ -150,7 +150,7 @@ def _parse_options(argv):
         if not asked.code and sys.stdout is not None:
             with (
                 suppress(BrokenPipeError),  # the last flush forgets it
-                standard_output("help", "Lead it to a file with room"),
+                open_writable_standard_output("help", "Lead it to a file with room"),
             ):
                 pass  # what argparse has printed arrives, or is an error
         raise

@@ -16,7 +16,12 @@ from ._map import EDITED_HELP, check_score_kind, format_label_names, load_map
 from ._messages import KEEP_MISSING_HINTS, invalid_option
 from ._outputs import check_writable
 from ._remote import local_files
-from ._request import Request, check_column_roles_differ, parse_columns, parse_names
+from ._request import (
+    Request,
+    check_column_roles_differ,
+    parse_and_expand_columns,
+    parse_names,
+)
 from ._streams import CopiedTable, get_format, write_with_new_columns
 from ._tables import read_score_column
 
@@ -82,7 +87,7 @@ def run_apply(options: Request) -> int:
     into = get_format(options.out)
     exported_map = load_map(options.map, edited=options.edited)
     check_score_kind(exported_map, options.score_kind, options.map)
-    if options.scale_ends is None:
+    if options.scale_ends_if_declared is None:
         options.scale = exported_map.document.get("scale")
     with local_files(options) as files:
         if options.out != "-":
@@ -108,7 +113,7 @@ def run_apply(options: Request) -> int:
 
 
 def _find_score_columns(options, present):
-    names = parse_columns(options.prob, present)
+    names = parse_and_expand_columns(options.prob, present)
     check_column_roles_differ([], names)
     return names
 
@@ -166,7 +171,7 @@ class ColumnCalibrator:
         self.map = exported_map
         self.names = names
         self.options = options
-        self.codes = _find_column_classes(exported_map, names, options)
+        self.codes = _find_class_code_by_column(exported_map, names, options)
 
     def __call__(self, table: TableBlock) -> FloatArray:
         """Return numbers of shape (n_rows, n_columns), NaN in rows that miss a probability."""
@@ -207,11 +212,11 @@ class ColumnCalibrator:
         return np.where(np.isnan(scores), np.nan, calibrated)
 
 
-def _find_column_classes(exported_map, names, options):
+def _find_class_code_by_column(exported_map, names, options):
     """Return the class of the map that each column stands for."""
     import pandas as pd
 
-    from .._validation import find_columns
+    from .._validation import find_columns_if_names_match
 
     k = len(exported_map.classes_)
     class_names = ", ".join(format_label_names(exported_map))
@@ -228,7 +233,7 @@ def _find_column_classes(exported_map, names, options):
         options, pd.Series(exported_map.classes_), len(names)
     )
     labels = exported_map.classes_.tolist()
-    places = find_columns(
+    places = find_columns_if_names_match(
         [*names], labels, None if classes else exported_map._get_feature_names_in()
     )
     if places is not None:

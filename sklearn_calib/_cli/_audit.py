@@ -12,11 +12,11 @@ from ..exceptions import add_error_context
 from ._console import Screen, show_progress
 from ._messages import invalid_option
 from ._options import parse_any_number, suggest_plain_number
-from ._outputs import check_outputs
+from ._outputs import check_outputs_writable_and_distinct
 from ._prediction_batches import describe_files, load_rows
 from ._remote import local_files
 from ._request import Request, parse_names
-from ._result import collect_report_settings, emit_report, parse_conditions
+from ._result import emit_report, make_report_arguments, parse_conditions
 from ._tables import print_identifier_note
 
 EXAMPLES = (
@@ -66,7 +66,7 @@ def add_command(commands: Any) -> None:
     )
     add_grades_option(columns)
     order = "report even if another order of the columns fits far better"
-    parser.add_reading_options(mends=True, order=order)
+    parser.add_reading_options(divides_rounded_rows=True, order=order)
     _add_computation_options(parser.add_argument_group("work"))
     _add_result_options(parser.add_argument_group("results"))
     parser.set_defaults(run=run_audit)
@@ -110,17 +110,17 @@ def run_audit(options: Request) -> int:
     conditions = parse_conditions(options.fail_if)
     options.grades = _read_grades(options.grades)
     with local_files(options) as files:
-        check_outputs(options, files)
+        check_outputs_writable_and_distinct(options, files)
         print_identifier_note(files, options)
         if find_options_needing_all_rows(options):
             check_conflicts_with_all_rows(files, options)
         elif should_summarize_files(files, options):
             return audit_large_files(files, options, conditions)
-        screen, report = _make_row_report(files, options, conditions)
+        screen, report = _make_screen_and_row_report(files, options, conditions)
         return emit_report(screen, report, options, conditions)
 
 
-def _make_row_report(files, options, conditions):
+def _make_screen_and_row_report(files, options, conditions):
     """Return the report on rows in memory, and where it is shown."""
     from ..report import calibration_report
 
@@ -142,10 +142,10 @@ def _make_row_report(files, options, conditions):
                 name=make_printable(options.name or ", ".join(rows.names)),
                 normalize=options.normalize,
                 progress=advance,
-                **collect_report_settings(files, options, conditions),
+                **make_report_arguments(files, options, conditions),
             )
     _insert_file_reading_code(report, rows, options)
-    if _divides_rows_by_sums(rows.scores):
+    if _has_row_sums_off_one(rows.scores):
         # fit and apply, which are printed, divide no rows unasked
         options.normalize = True
         options.sums = ["any"]
@@ -174,7 +174,7 @@ def _insert_file_reading_code(report, rows, options):
         report._group_codes[name] = code.replace(GROUP_CODE_INPUTS, reading)
 
 
-def _divides_rows_by_sums(scores):
+def _has_row_sums_off_one(scores):
     """Return whether a report divides rows of several columns by their sums."""
     from .._validation import FLOAT32_SUM_TOLERANCE, canonical_proba
 

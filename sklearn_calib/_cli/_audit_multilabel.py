@@ -11,16 +11,16 @@ from .._show import get_sections, make_printable, quote_text
 from ..exceptions import add_error_context
 from ._console import Screen, show_progress
 from ._messages import invalid_option
-from ._outputs import check_outputs, write_report, write_results
+from ._outputs import check_outputs_writable_and_distinct, write_report, write_results
 from ._prediction_batches import (
     PredictionBatch,
     describe_files,
-    get_weights_and_clusters,
     join_batches,
+    read_weight_and_cluster_fields,
 )
 from ._remote import local_files
-from ._request import Request, check_column_roles_differ, parse_columns
-from ._result import collect_report_settings, judge_conditions, parse_conditions
+from ._request import Request, check_column_roles_differ, parse_and_expand_columns
+from ._result import judge_conditions, make_report_arguments, parse_conditions
 from ._tables import TableReader, read_score_column
 
 # Larger tables are not read as a whole.
@@ -63,7 +63,9 @@ def add_command(commands: Any) -> None:
     columns.add_shared_options("--weight")
     columns.add_scale_option(marks=False)
     order = "report even if other columns fit the labels far better"
-    parser.add_reading_options(missing=("drop",), sums=False, order=order)
+    parser.add_reading_options(
+        missing=("drop",), has_tolerance_option=False, order=order
+    )
     parser.add_argument_group("work").add_shared_options("--resamples", "--level")
     parser.add_argument_group("results").add_report_options()
     parser.set_defaults(run=audit_labels)
@@ -74,7 +76,7 @@ def audit_labels(options: Request) -> int:
     # Conditions that cannot be read are rejected before the work.
     conditions = parse_conditions(options.fail_if)
     with local_files(options) as files:
-        check_outputs(options, files)
+        check_outputs_writable_and_distinct(options, files)
         return _emit_multilabel_report(files, options, conditions)
 
 
@@ -87,9 +89,9 @@ def _emit_multilabel_report(files, options, conditions):
             got="larger ones",
             hint="Give a sample of the rows, or audit one label at a time, which reads any size",
         )
-    rows = _read_rows(files, options)
+    rows = _load_multilabel_batch(files, options)
     screen = Screen()
-    settings = collect_report_settings(files, options, conditions)
+    settings = make_report_arguments(files, options, conditions)
     name = make_printable(options.name or f"{len(rows.names)} labels")
     with (
         add_error_context(source=describe_files(files)),
@@ -131,7 +133,7 @@ def _get_mean_fields(report, measure):
     return {"value": average.macro, **ends}
 
 
-def _read_rows(files, options):
+def _load_multilabel_batch(files, options):
     """Return all rows, whose labels are those of each column."""
     weight = [*filter(None, [options.weight])]
 
@@ -142,7 +144,9 @@ def _read_rows(files, options):
     def find_required(file, present):
         return [*_find_label_and_prob_columns(options, present)[1], *weight]
 
-    tables = TableReader(options).load_files(files, pick_columns, find_required)
+    tables = TableReader(options).load_complete_rows_and_print_dropped(
+        files, pick_columns, find_required
+    )
     return join_batches([_make_batch(table, options) for table in tables])
 
 
@@ -153,14 +157,14 @@ def _make_batch(table, options):
         [read_score_column(table, name, options) for name in columns]
     )
     return PredictionBatch(
-        truth, scores, names=labels, **get_weights_and_clusters(table, options)
+        truth, scores, names=labels, **read_weight_and_cluster_fields(table, options)
     )
 
 
 def _find_label_and_prob_columns(options, present):
     """Return the columns of the labels, and those of their probabilities."""
     labels, columns = (
-        parse_columns(option_values, present)
+        parse_and_expand_columns(option_values, present)
         for option_values in (options.label, options.prob)
     )
     if len(labels) != len(columns):

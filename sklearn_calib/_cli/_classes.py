@@ -14,14 +14,14 @@ from ._messages import invalid_option
 from ._request import Request, parse_names
 
 if TYPE_CHECKING:
-    from .._validation import RankCounts
+    from .._validation import OrderedPairAndRowCounts
 
 
 def reject_single_or_unnamed_class(
     classes: Any, n_columns: int, options: Request
 ) -> None:
     """Reject labels that are all the same, and a single column whose class is not given."""
-    from .._validation import check_single_column_class
+    from .._validation import raise_if_single_column_class_unclear
 
     if len(classes) < 2:
         raise invalid_option(
@@ -30,7 +30,7 @@ def reject_single_or_unnamed_class(
             hint="Name all of them with --classes",
         )
     if n_columns == 1 and options.positive is None and options.classes is None:
-        check_single_column_class(classes, np.asarray(classes), "pos_label")
+        raise_if_single_column_class_unclear(classes, np.asarray(classes), "pos_label")
 
 
 def match_named_classes_and_positive(
@@ -105,7 +105,7 @@ def _parse_label(name, text, numeric):
     return next((label for label in text.values() if label == number), number)
 
 
-class ClassOrder(NamedTuple):
+class ClassesAndPositive(NamedTuple):
     """The classes of some labels, and the one that was named as positive."""
 
     classes: AnyArray
@@ -125,7 +125,7 @@ def find_class_order(
     options: Request,
     label_names: Sequence[str] = (),
     n_enough: int | None = None,
-) -> ClassOrder:
+) -> ClassesAndPositive:
     """Return the classes that the labels of files show, or that were named.
 
     Labels are read until they show so many as are `n_enough`. Soft labels are those of
@@ -138,9 +138,11 @@ def find_class_order(
     from ..summary import find_distinct_labels
 
     if options.soft_labels:
-        return ClassOrder(get_soft_label_classes(options, label_names, n_columns))
+        return ClassesAndPositive(
+            get_soft_label_classes(options, label_names, n_columns)
+        )
     if options.prediction is not None:
-        return ClassOrder(np.arange(2))
+        return ClassesAndPositive(np.arange(2))
     distinct_labels = find_distinct_labels(
         files,
         label=options.label,
@@ -157,10 +159,12 @@ def find_class_order(
     return make_class_order(classes, positive, n_columns)
 
 
-def make_class_order(classes: AnyArray, positive: Any, n_columns: int) -> ClassOrder:
+def make_class_order(
+    classes: AnyArray, positive: Any, n_columns: int
+) -> ClassesAndPositive:
     """Return the classes with what follows from the one that was named as positive."""
     is_flipped = positive is not None and n_columns == 1 and classes[0] == positive
-    return ClassOrder(classes, positive, is_flipped)
+    return ClassesAndPositive(classes, positive, is_flipped)
 
 
 def get_soft_label_classes(
@@ -207,7 +211,7 @@ def check_column_order(
 
     Soft labels are those of the class with the largest share.
     """
-    from .._validation import count_ranked_pairs, read_proba
+    from .._validation import count_correctly_ranked_pairs, read_proba
     from ..report import find_column_order
 
     if options.any_order or len(classes) != max(n_columns, 2):
@@ -228,7 +232,7 @@ def check_column_order(
         )
     if better_order is None and is_single:
         is_first = np.asarray(labels) == classes[0]
-        ranks = count_ranked_pairs(np.asarray(proba)[:, -1], is_first)
+        ranks = count_correctly_ranked_pairs(np.asarray(proba)[:, -1], is_first)
         error = find_reversed_scores_error(ranks, classes, options)
         if error is not None:
             raise error
@@ -250,7 +254,7 @@ def check_column_order(
 
 
 def find_reversed_scores_error(
-    ranks: "RankCounts", classes: Any, options: Request
+    ranks: "OrderedPairAndRowCounts", classes: Any, options: Request
 ) -> InvalidInputError | None:
     """Return what is wrong with a column that ranks the first class, if no class was named."""
     is_named = options.positive is not None or options.prediction is not None

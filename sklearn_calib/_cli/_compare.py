@@ -10,7 +10,11 @@ from .._warnings import ignore_calibration_warnings
 from ._console import Screen, print_note, show_progress
 from ._drawn import check_scores_not_reversed, reject_empty_summary
 from ._options import make_integer_parser
-from ._outputs import check_outputs, write_json, write_report
+from ._outputs import (
+    check_outputs_writable_and_distinct,
+    write_json_to_file,
+    write_report,
+)
 from ._pairs import PairedPredictionBatches, make_paired_models
 from ._prediction_batches import join_batches
 from ._remote import local_files
@@ -83,8 +87,8 @@ def add_command(commands: Any) -> None:
 
 def run_compare(options: Request) -> int:
     """Compare two models on the same rows."""
-    with local_files(options, beside=True) as files:
-        check_outputs(options, files)
+    with local_files(options, allows_stdin_among_files=True) as files:
+        check_outputs_writable_and_distinct(options, files)
         if (
             not options.soft_labels
             and len(files) == len(options.get_label_columns()) == 2
@@ -100,7 +104,7 @@ def _compare_and_write_results(files, options):
     pairs = PairedPredictionBatches(make_paired_models(files, options), options)
     names = [make_printable(model.name, 40) for model in pairs.models]
     with show_progress("comparing") as advance:
-        difference_by_measure, notes, summaries = _measure_differences_and_notes(
+        difference_by_measure, notes, summaries = _measure_differences_and_summaries(
             pairs, options, lambda done: advance(int(1000 * done), 1000)
         )
     pairs.tables.print_dropped_rows(text_labels=False)
@@ -139,7 +143,7 @@ def _compare_and_write_results(files, options):
             {**vars(difference), "measure": name}
             for name, difference in difference_by_measure.items()
         ]
-        write_json(numbers | {"differences": rows}, options.json)
+        write_json_to_file(numbers | {"differences": rows}, options.json)
     return screen.print_paths_and_get_exit_code(
         {"report": page, "numbers": options.json}
     )
@@ -148,7 +152,7 @@ def _compare_and_write_results(files, options):
 # -- numbers --------------------------------------------------------------------------------------
 
 
-def _measure_differences_and_notes(pairs, options, advance):
+def _measure_differences_and_summaries(pairs, options, advance):
     """Return differences of the measures, and sentences on what is not exactly that of all rows.
 
     The rows are read twice, and held as cells of their scores (of several classes of
@@ -209,7 +213,7 @@ def _measure_differences_and_notes(pairs, options, advance):
         _fit_temperature(*summary_and_sample)
         for summary_and_sample in zip(summaries, drawn, strict=True)
     ]
-    scaled_losses = _compute_scaled_losses(pairs, fitted, advance)
+    scaled_losses = _compute_paired_scaled_losses(pairs, fitted, advance)
     interval_options = {"level": options.level, "n_resamples": options.resamples}
     by_summaries = options.group is None and not options.soft_labels
     difference_by_measure = {}
@@ -217,7 +221,7 @@ def _measure_differences_and_notes(pairs, options, advance):
         if name in losses:
             difference = losses[name].difference(name, options.level)
             if few:
-                difference = _use_gamma_interval_if_few(
+                difference = _use_gamma_interval_if_few_events(
                     difference, kept, name, interval_options
                 )
         elif by_summaries:
@@ -232,7 +236,7 @@ def _measure_differences_and_notes(pairs, options, advance):
     return difference_by_measure, notes, summaries
 
 
-def _compute_scaled_losses(pairs, fitted, advance):
+def _compute_paired_scaled_losses(pairs, fitted, advance):
     """Return the log losses of all rows after the fitted temperatures of both models."""
     from ..inference import PairedLosses
     from ..metrics import LogLoss
@@ -248,7 +252,7 @@ def _compute_scaled_losses(pairs, fitted, advance):
     return scaled_losses
 
 
-def _use_gamma_interval_if_few(difference, batches, name, interval_options):
+def _use_gamma_interval_if_few_events(difference, batches, name, interval_options):
     """Return a difference with the interval for few events, if the rows have few."""
     of_rows = _measure_row_difference(batches, name, interval_options)
     if of_rows.method != "gamma":
@@ -384,8 +388,8 @@ def _describe_verdict(names, difference_by_measure):
     """Return which model is better, in sentences."""
     loss = difference_by_measure["log_loss"]
     after = difference_by_measure[_SCALED_LOSS_NAME]
-    better = _name_better_model(names, loss)
-    recalibrated = _name_better_model(names, after)
+    better = _name_better_model_if_clear(names, loss)
+    recalibrated = _name_better_model_if_clear(names, after)
     if better is None:
         sentences = [
             f"These rows do not show which model is better: the log loss of {names[1]} is that of "
@@ -410,7 +414,7 @@ def _describe_verdict(names, difference_by_measure):
     return sentences
 
 
-def _name_better_model(names, difference):
+def _name_better_model_if_clear(names, difference):
     """Return the name of the model with the lower loss, or None."""
     if difference.low <= 0 <= difference.high:
         return None

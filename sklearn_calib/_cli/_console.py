@@ -84,7 +84,7 @@ class Screen(Output):
 
 
 @contextmanager
-def standard_output(what: str, hint: str) -> Iterator[BinaryIO]:
+def open_writable_standard_output(what: str, hint: str) -> Iterator[BinaryIO]:
     """Yield the standard output for a result of bytes; raise an error if it cannot be written."""
     stream: Any = sys.stdout
     try:

@@ -16,8 +16,8 @@ from ._classes import check_column_order, find_reversed_scores_error
 from ._console import print_note
 from ._messages import invalid_option
 from ._prediction_batches import PredictionBatch
-from ._request import Request, parse_columns
-from ._tables import infer_text_column, parse_number_or_date_columns
+from ._request import Request, parse_and_expand_columns
+from ._tables import infer_text_column, make_frame_with_numbers_and_dates
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ..summary import (
         CalibrationSummary,
         CellSample,
+        DrawAndScoreOptions,
         DrawnSample,
-        DrawOptions,
         HeldOutPredictions,
     )
 
@@ -36,7 +36,7 @@ MAX_FEATURE_ROWS = 20_000
 
 def make_draw_options(
     options: Request, features: Sequence[str], rows: bool
-) -> "DrawOptions":
+) -> "DrawAndScoreOptions":
     """Return what to draw beside a summary, and how to read the scores.
 
     Parameters
@@ -47,10 +47,10 @@ def make_draw_options(
     rows : bool
         Whether rows are needed; else cells suffice.
     """
-    from ..summary import DrawOptions
+    from ..summary import DrawAndScoreOptions
 
     n_rows = None if rows else 0
-    return DrawOptions(
+    return DrawAndScoreOptions(
         MAX_FEATURE_ROWS if features else n_rows,
         tuple(features),
         options.group,
@@ -93,7 +93,10 @@ def check_scores_not_reversed(
     summary: "CalibrationSummary", options: Request, classes: Any = None
 ) -> None:
     """Reject one column that falls with its class; of a saved summary it was named before."""
-    is_single = len(parse_columns(options.prob or (), ())) == 1 or classes is not None
+    is_single = (
+        len(parse_and_expand_columns(options.prob or (), ())) == 1
+        or classes is not None
+    )
     known_classes: Any = summary.classes if classes is None else classes
     if (
         not is_single
@@ -119,7 +122,7 @@ def reject_empty_summary(summary: "CalibrationSummary") -> None:
         )
 
 
-def compute_feature_gains(
+def compute_feature_gains_if_enough_rows(
     summary: "CalibrationSummary", options: Request
 ) -> "LossDecomposition | None":
     """Return what a better use of the features gains, of drawn rows.
@@ -134,7 +137,7 @@ def compute_feature_gains(
     decimal = options.csv_options.get("decimal")
     for name in frame.columns:
         frame[name] = infer_text_column(frame[name], decimal)
-    features = parse_number_or_date_columns(
+    features = make_frame_with_numbers_and_dates(
         TableBlock(frame, options.files[0], decimal)
     )
     if not has_enough_rows_for_features(sample.predictions):
@@ -146,11 +149,11 @@ def encode_clusters(drawn: "DrawnSample", options: Request) -> Any:
     """Return the column of ``--cluster`` as numbers from 0, of the drawn rows; None without."""
     from ..recalibrators import encode_groups
 
-    named = _read_clusters(drawn, options)
+    named = _read_cluster_texts(drawn, options)
     return None if named is None else encode_groups(named, len(drawn.codes))
 
 
-def _read_clusters(drawn, options):
+def _read_cluster_texts(drawn, options):
     """Return the column of ``--cluster`` as text, or None."""
     if options.group is None:
         return None
@@ -199,7 +202,7 @@ def expand_counted_soft_label_rows(
         )
         place = np.sort(chosen)
     rows = np.searchsorted(ends, place, side="right")
-    together = _read_clusters(drawn, options)
+    together = _read_cluster_texts(drawn, options)
     shares = drawn.extras.iloc[
         rows, : drawn.extras.shape[1] - (together is not None)
     ].to_numpy()
@@ -211,7 +214,7 @@ def expand_counted_soft_label_rows(
     return PredictionBatch(
         labels,
         scores,
-        drawn.count_weight[rows],
+        drawn.weight_per_count[rows],
         cluster=together,
         names=names,
         classes=drawn.classes,

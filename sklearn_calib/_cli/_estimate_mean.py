@@ -17,7 +17,7 @@ from .._show import get_sections, quote_text, render_markdown
 from ._console import Screen, show_progress
 from ._messages import invalid_option
 from ._options import parse_any_number, parse_scale_ends
-from ._outputs import check_outputs, write_results
+from ._outputs import check_outputs_writable_and_distinct, write_results
 from ._remote import local_files
 from ._request import Request
 from ._tables import TableReader, check_scale, parse_number_or_date_column
@@ -62,7 +62,7 @@ def add_command(commands: Any) -> None:
     )
     parser.add_file_arguments()
     _add_column_options(parser.add_argument_group("columns"))
-    parser.add_reading_options(missing=("drop",), sums=False)
+    parser.add_reading_options(missing=("drop",), has_tolerance_option=False)
     work = parser.add_argument_group("work")
     work.add_argument(
         "--recalibrator",
@@ -75,7 +75,7 @@ def add_command(commands: Any) -> None:
     work.add_shared_options("--level")
     work.add_argument(
         "--width",
-        type=_parse_width,
+        type=_parse_interval_width,
         metavar="W",
         help="also print the number of labels needed for an interval of this width",
     )
@@ -113,7 +113,7 @@ def _parse_scale(text):
     return None if text == "any" else parse_scale_ends(text)
 
 
-def _parse_width(text):
+def _parse_interval_width(text):
     number = parse_any_number(text)
     if not 0 < number < np.inf:
         raise argparse.ArgumentTypeError(
@@ -126,8 +126,8 @@ def run_estimate_mean(options: Request) -> int:
     """Print the means, and write them; returns the exit code."""
     _check_roles(options)
     with local_files(options) as files:
-        check_outputs(options, files)
-        rows = _load_columns(files, options)
+        check_outputs_writable_and_distinct(options, files)
+        rows = _load_columns_by_role(files, options)
     systems = list(dict.fromkeys(rows["system"])) if "system" in rows else [None]
     with show_progress("recalibrating"):
         means = {name: _estimate_mean(rows, name, options) for name in systems}
@@ -164,7 +164,7 @@ def _check_roles(options):
         )
 
 
-def _load_columns(files: Sequence[str], options: Request) -> dict[str, Any]:
+def _load_columns_by_role(files: Sequence[str], options: Request) -> dict[str, Any]:
     """Return columns by their roles: pandas Series, of all files."""
     import pandas as pd
 
@@ -174,7 +174,7 @@ def _load_columns(files: Sequence[str], options: Request) -> dict[str, Any]:
         if (name := getattr(options, role)) is not None
     }
     filled = [name for role, name in names.items() if role not in ("label", "weight")]
-    tables = TableReader(options).load_files(
+    tables = TableReader(options).load_complete_rows_and_print_dropped(
         files, lambda *_: [*names.values()], lambda *_: filled
     )
     verdicts = all(_is_text_column(table, options.score) for table in tables)
@@ -299,7 +299,9 @@ def _print_and_write_means(means, gaps, plans, options):
     first = next(iter(means))
     titles = {name: name or "" for name in means}
     sections = [
-        section._replace(name=titles[name], items=_describe_plan(plans[name]))
+        section._replace(
+            name=titles[name], items=_list_label_plan_sentences(plans[name])
+        )
         for name, estimate in means.items()
         for section in get_sections(estimate)
     ]
@@ -325,7 +327,7 @@ def _print_and_write_means(means, gaps, plans, options):
     )
 
 
-def _describe_plan(plan):
+def _list_label_plan_sentences(plan):
     if plan is None:
         return []
     texts = {

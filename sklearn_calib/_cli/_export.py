@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from .._show import make_printable
-from ._console import Output, standard_output
+from ._console import Output, open_writable_standard_output
 from ._map import EDITED_HELP, SQL_DIALECTS, load_map
 from ._messages import invalid_option
-from ._outputs import check_writable, write_text
+from ._outputs import check_writable, write_text_to_file
 from ._request import Request, parse_names
 
 if TYPE_CHECKING:
@@ -107,27 +107,27 @@ def run_export(options: Request) -> int:
     usage = ""
     # Only one column without --into table gives an expression. Everything else is a
     # complete statement, which needs no hint.
-    is_expression = options.to == "sql" and len(_parse_sql_columns(options)) == 1
+    is_expression = options.to == "sql" and len(_parse_sql_prob_columns(options)) == 1
     if is_expression and options.into != "table":
         usage = (
             f"Use it as SELECT id, <expression> FROM {options.source or 'scores'}; the expression "
             f"already ends in AS {options.into or 'calibrated'} (see --into)"
         )
     if options.out is None:
-        with standard_output("map", "Name a file with --out") as stream:
+        with open_writable_standard_output("map", "Name a file with --out") as stream:
             if usage:
                 stream.write(f"-- {make_printable(usage, None)}\n".encode())
             # A map is UTF-8, also if the terminal has another encoding.
             stream.write(content)
         return 0
-    write_text(content, options.out, "--out")
+    write_text_to_file(content, options.out, "--out")
     output = Output()
     if usage:
         output.print(usage)
     return output.print_paths_and_get_exit_code({options.to: options.out})
 
 
-def _parse_sql_columns(options):
+def _parse_sql_prob_columns(options):
     return parse_names(options.prob) if options.prob else ["p"]
 
 
@@ -140,7 +140,7 @@ def _export_map_to_bytes(exported_map: "ExportedMap", options: Request) -> bytes
     if options.to != "sql":
         language: Any = {"js": "javascript"}.get(options.to, options.to)
         return to_code(exported_map, language, options.name or "calibrate").encode()
-    columns: Any = _parse_sql_columns(options)
+    columns: Any = _parse_sql_prob_columns(options)
     if len(columns) == 1 and len(exported_map.classes_) == 2:
         columns = columns[0]
     sql = to_sql(

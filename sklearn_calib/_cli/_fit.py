@@ -21,7 +21,7 @@ from ._drawn import (
 )
 from ._messages import EXIT_FINDING, invalid_option
 from ._options import parse_any_number
-from ._outputs import check_writable, write_text
+from ._outputs import check_writable, write_text_to_file
 from ._prediction_batches import describe_files, expand_soft_labels, load_rows
 from ._remote import local_files
 from ._request import Request, parse_names
@@ -124,7 +124,7 @@ def run_fit(options: Request) -> int:
         check_writable(options.out, [*files, *options.files])
         print_identifier_note(files, options)
         if options.soft_labels:
-            _check_soft_label_support(method, options)
+            _check_soft_label_method_and_columns(method, options)
             if options.scale is None and should_summarize_files(
                 files, options, by_file_count=False
             ):
@@ -150,7 +150,7 @@ def run_fit(options: Request) -> int:
             return _fit_rows(rows, options, (len(rows.labels), len(rows.labels)))
 
 
-def _check_soft_label_support(method, options):
+def _check_soft_label_method_and_columns(method, options):
     if method.capabilities.order_dependent:
         raise invalid_option(
             sentence=(
@@ -297,7 +297,9 @@ def _judge_and_write(description, counts, measure_gain, fit_map, options, groups
 
     screen = Screen()
     screen.print(description)
-    gain = measure_gain() if _check_enough_rows_to_judge(counts, options) else None
+    gain = (
+        measure_gain() if _has_enough_rows_to_judge_or_raise(counts, options) else None
+    )
     if _print_and_judge_gain(screen, gain, options, groups) or options.force:
         with show_progress("fitting"):
             document = to_dict(
@@ -306,12 +308,12 @@ def _judge_and_write(description, counts, measure_gain, fit_map, options, groups
                 tabulate=options.tabulate,
                 date=options.date,
                 columns=_get_columns_by_role(options),
-                scale=options.scale_ends,
+                scale=options.scale_ends_if_declared,
             )
             if options.simplify is not None:
                 document = simplify(document, options.simplify)
             text = to_json(document)
-        write_text(f"{text}\n", options.out, "--out")
+        write_text_to_file(f"{text}\n", options.out, "--out")
         return screen.print_paths_and_get_exit_code({"map": options.out})
     print_note(
         f"nothing was written: {options.recalibrator} does not lower the log loss of these rows. "
@@ -349,7 +351,7 @@ def _check_date(text):
         ) from None
 
 
-def _check_enough_rows_to_judge(counts, options):
+def _has_enough_rows_to_judge_or_raise(counts, options):
     """Return whether each class has enough rows to judge a map by other rows."""
     if counts.min() < _N_FOLDS and not options.force:
         raise invalid_option(

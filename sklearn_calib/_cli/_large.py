@@ -16,7 +16,7 @@ from ._classes import check_column_order, find_class_order, sort_by_class_order
 from ._console import Screen, show_progress
 from ._drawn import (
     check_scores_not_reversed,
-    compute_feature_gains,
+    compute_feature_gains_if_enough_rows,
     expand_counted_soft_label_rows,
     get_checked_sample,
     make_draw_options,
@@ -24,13 +24,13 @@ from ._drawn import (
 )
 from ._messages import invalid_option
 from ._outputs import translate_write_errors
-from ._request import Request, format_option_name, parse_columns
-from ._result import Condition, collect_report_settings, emit_report
+from ._request import Request, format_option_name, parse_and_expand_columns
+from ._result import Condition, emit_report, make_report_arguments
 from ._tables import infer_text_column, parse_number_or_date_column
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
-    from ..summary import CalibrationSummary, DrawOptions
+    from ..summary import CalibrationSummary, DrawAndScoreOptions
     from ._prediction_batches import PredictionBatch
 
 _GROUP_AUDIT_OPTIONS = {"depth": 2, "level": 1 - SIGNIFICANCE_LEVEL}
@@ -40,7 +40,7 @@ def audit_groups(
     files: list[str],
     by: Sequence[str],
     plan: dict[str, Any],
-    draw: "DrawOptions",
+    draw: "DrawAndScoreOptions",
     *,
     n_jobs: int | None = None,
 ) -> "tuple[CalibrationSummary, GroupCalibration | None]":
@@ -56,7 +56,7 @@ def audit_groups(
         The columns.
     plan : dict
         Further arguments of `summarize`.
-    draw : DrawOptions
+    draw : DrawAndScoreOptions
         What to draw beside the summary.
     n_jobs : int, optional
     """
@@ -214,7 +214,7 @@ def _find_column_roles(file, options):
     def pick_columns(present):
         return [
             *options.get_label_columns(present),
-            *parse_columns(options.prob, present),
+            *parse_and_expand_columns(options.prob, present),
         ]
 
     return options.find_roles(
@@ -234,7 +234,7 @@ def audit_large_files(
         get_checked_sample(summary, options)  # rejects columns in another order
     else:
         check_scores_not_reversed(summary, options)
-    settings = collect_report_settings(files, options, conditions)
+    settings = make_report_arguments(files, options, conditions)
     with show_progress("measuring") as advance:
         name = make_printable(options.name or name)
         settings["grades"] = options.grades
@@ -242,7 +242,7 @@ def audit_large_files(
     if options.by:
         report.groups[name] = groups
     if options.features:
-        report.features[name] = compute_feature_gains(summary, options)
+        report.features[name] = compute_feature_gains_if_enough_rows(summary, options)
     if options.save is not None:
         with translate_write_errors(options.save, "--save"):
             summary.to_parquet(options.save)
@@ -291,7 +291,7 @@ def _summarize_rows_and_groups(files, table, options, rows, all_labels):
     """
     roles = _find_column_roles(table, options)
     draw = make_draw_options(options, roles.features, rows or len(roles.scores) > 2)
-    order = _find_classes(files, options, roles, all_labels)
+    order = _find_checked_class_order(files, options, roles, all_labels)
     columns = sort_by_class_order(roles.scores, order.classes)
     plan = {
         "label": roles.labels if options.soft_labels else options.label,
@@ -304,7 +304,7 @@ def _summarize_rows_and_groups(files, table, options, rows, all_labels):
         "soft_labels": bool(options.soft_labels),
     }
 
-    def summarize_with_jobs(n_jobs):
+    def summarize_and_audit_groups(n_jobs):
         if roles.groups:
             return audit_groups(files, roles.groups, plan, draw, n_jobs=n_jobs)
         with show_progress("reading") as advance:
@@ -316,7 +316,7 @@ def _summarize_rows_and_groups(files, table, options, rows, all_labels):
                 **plan,
             ), None
 
-    summary, groups = _run_on_dask_workers(options.dask, summarize_with_jobs)
+    summary, groups = _run_on_dask_workers(options.dask, summarize_and_audit_groups)
     reject_empty_summary(summary)
     return summary, groups, columns
 
@@ -390,7 +390,7 @@ def _check_summary_options(summary, options):
         )
 
 
-def _find_classes(files, options, roles, all_labels):
+def _find_checked_class_order(files, options, roles, all_labels):
     n_columns = len(roles.scores)
     n_enough = None if all_labels else max(2, n_columns)
     order = find_class_order(files, n_columns, options, roles.labels, n_enough)

@@ -22,7 +22,12 @@ from ._classes import check_column_order
 from ._console import Output, print_note
 from ._messages import EXIT_FINDING, EXIT_SUCCESS, MISSING_LABEL_HINTS, invalid_option
 from ._options import make_number_parser, parse_fraction
-from ._outputs import check_writable, is_device_or_pipe, unwritable_output, write_text
+from ._outputs import (
+    check_writable,
+    is_device_or_pipe,
+    unwritable_output,
+    write_text_to_file,
+)
 from ._prediction_batches import (
     MixedTimesError,
     PredictionBatches,
@@ -159,7 +164,7 @@ def run_monitor(options: Request) -> int:
                 _get_known_classes(now), _get_known_classes(old_monitor)
             ):
                 batches = PredictionBatches(files, options, _get_known_classes(now))
-            checksums = _extend_state_checksums(files, options)
+            checksums = _list_state_and_file_checksums(files, options)
             new_monitor = _update_monitor(batches, options)
             batches.print_dropped_rows()
             if options.state is not None:
@@ -168,7 +173,7 @@ def run_monitor(options: Request) -> int:
                     state["files"] = checksums
                     state[CHECKSUM_KEY] = compute_checksum(state)
                 text = json.dumps(state, allow_nan=False)
-                write_text(f"{text}\n", options.state, "--state")
+                write_text_to_file(f"{text}\n", options.state, "--state")
     output = Output()
     if new_monitor.alarm_ or not options.quiet:
         output.print(
@@ -192,7 +197,7 @@ def _has_rows_or_print_note(file, options):
     return True
 
 
-def _extend_state_checksums(files, options):
+def _list_state_and_file_checksums(files, options):
     """Return the hashes in the state, and those of `files`; reject a file that comes again.
 
     With ``--time`` rows that come again are rejected by their times.
@@ -258,7 +263,7 @@ def _lock_state(options: Request) -> Iterator[None]:
         ) from error
 
 
-def _collect_settings(options):
+def _make_monitor_arguments(options):
     """Return the given settings of the monitor; the rest has defaults."""
     settings = {
         "alarm": options.alarm,
@@ -298,7 +303,7 @@ def _load_monitor_from_state(
     except InvalidInputError as error:
         error.set_fields(source=name, remark="The file is as it was.")
         raise
-    for setting, value in _collect_settings(options).items():
+    for setting, value in _make_monitor_arguments(options).items():
         if (stored_value := getattr(monitor, setting)) != value:
             described = setting.replace("average_run_length", "run length")
             raise invalid_option(
@@ -323,8 +328,8 @@ def _update_monitor(
     """
     tables = _iter_order_checked_batches(batches, options)
     try:
-        return _add_batches_to_monitor(
-            batches.iter_monitor_batches(tables), batches, options
+        return _load_monitor_and_add_batches(
+            batches.iter_batches_by_row_multiple(tables), batches, options
         )
     except (MixedTimesError, _OverlappingBatchError):
         pass
@@ -335,7 +340,7 @@ def _update_monitor(
             "many."
         )
     rows = join_batches([*batches.iter_file_batches(whole=True)])
-    return _add_batches_to_monitor([rows], batches, options)
+    return _load_monitor_and_add_batches([rows], batches, options)
 
 
 def _iter_order_checked_batches(batches, options):
@@ -387,12 +392,16 @@ class _OverlappingBatchError(Exception):
     """A batch begins before the last one ends."""
 
 
-def _add_batches_to_monitor(rows, batches, options):
-    from ..monitoring import TIME_ORDER_HINT, CalibrationMonitor, continue_batch
+def _load_monitor_and_add_batches(rows, batches, options):
+    from ..monitoring import (
+        TIME_ORDER_HINT,
+        CalibrationMonitor,
+        add_rows_to_last_batch_in_place,
+    )
 
     monitor = _load_monitor_from_state(
         options, ignore_warnings=True
-    ) or CalibrationMonitor(classes=batches.classes, **_collect_settings(options))
+    ) or CalibrationMonitor(classes=batches.classes, **_make_monitor_arguments(options))
     soft = bool(options.soft_labels)
     update = partial(monitor.update, only_later=True)
     began = False
@@ -407,5 +416,5 @@ def _add_batches_to_monitor(rows, batches, options):
             raise
         began = True
         # Further tables may begin at the time at which the one before ended.
-        update = partial(continue_batch, monitor)
+        update = partial(add_rows_to_last_batch_in_place, monitor)
     return monitor

@@ -37,7 +37,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return text.partition("\n")[2]
 
 
-class _StoreOnceOrListAction(argparse.Action):
+class _StoreOneOrListAction(argparse.Action):
     """A text; all of them as a list if the option is given several times."""
 
     def __call__(
@@ -295,21 +295,21 @@ class OptionContainer(argparse._ActionsContainer):
         self,
         *,
         missing: Sequence[str] = ("drop", "absent"),
-        mends: bool = False,
-        sums: bool = True,
+        divides_rounded_rows: bool = False,
+        has_tolerance_option: bool = True,
         **allowed: str,
     ) -> None:
         """Add the options for reading a file.
 
-        `missing` is what may become of holes. Rows of several `sums` may be divided by
-        them; with `mends` rounded ones always are. The texts list what else may be
-        `allowed`.
+        `missing` is what may become of holes. With `has_tolerance_option` rows of several
+        columns may be divided by their sums; with `divides_rounded_rows` rounded ones
+        always are. The texts list what else may be `allowed`.
         """
         group = self.add_argument_group("reading")
         group._add_missing_option(tuple(missing))
-        if sums:
+        if has_tolerance_option:
             otherwise = "such rows are an error"
-            if mends:
+            if divides_rounded_rows:
                 otherwise = (
                     "rounded rows are divided with a warning, others are an error"
                 )
@@ -372,7 +372,9 @@ class Parser(OptionContainer, argparse.ArgumentParser):
         if extra:
             unknown = next((text for text in extra if text.startswith("-")), extra[0])
             options = (
-                self._list_options(arguments[0]) if unknown.startswith("--") else ()
+                self._get_action_by_option(arguments[0])
+                if unknown.startswith("--")
+                else ()
             )
             near = _suggest_option_or_command(unknown.partition("=")[0], options)
             hint = f" (do you mean {near}?)" if near else ""
@@ -381,7 +383,7 @@ class Parser(OptionContainer, argparse.ArgumentParser):
             )
         return parsed
 
-    def _list_options(self, command):
+    def _get_action_by_option(self, command):
         """Return all options of a command."""
         for action in self._actions:
             if (
@@ -507,7 +509,7 @@ parse_fraction = make_number_parser(
 _SHARED_OPTIONS: dict[str, dict[str, Any]] = {
     "map": {"metavar": "MAP", "help": "the map, as fit wrote it"},
     "--label": {
-        "action": _StoreOnceOrListAction,
+        "action": _StoreOneOrListAction,
         "metavar": "COLUMN",
         "help": "column of the true labels: numbers, text or booleans; with "
         "--soft-labels, several columns can be named as in --prob",

@@ -58,7 +58,7 @@ def _is_same_file(out, file):
         return False
 
 
-def check_outputs(options: Request, files: Sequence[str]) -> None:
+def check_outputs_writable_and_distinct(options: Request, files: Sequence[str]) -> None:
     """Reject early outputs that cannot be written, that are inputs, or that are one file."""
     names = ("out", "json", "markdown", "save")
     output_by_option = {f"--{name}": getattr(options, name) for name in names}
@@ -102,15 +102,17 @@ def translate_write_errors(out: str, option: str = "--out") -> Iterator[None]:
         raise unwritable_output(out, error.strerror or error, option) from error
 
 
-def write_text(text: str | bytes, out: str, option: str) -> None:
+def write_text_to_file(text: str | bytes, out: str, option: str) -> None:
     """Write a text whole or not at all."""
     with translate_write_errors(out, option):
         write_atomically(out, text)
 
 
-def write_json(content: dict[str, Any], out: str) -> None:
+def write_json_to_file(content: dict[str, Any], out: str) -> None:
     """Write the numbers for ``--json``."""
-    write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", out, "--json")
+    write_text_to_file(
+        json.dumps(content, indent=1, allow_nan=False) + "\n", out, "--json"
+    )
 
 
 def write_results(
@@ -118,9 +120,9 @@ def write_results(
 ) -> dict[str, str | None]:
     """Write the files of ``--json`` and ``--markdown``; returns their paths."""
     if options.json is not None:
-        write_json(numbers(), options.json)
+        write_json_to_file(numbers(), options.json)
     if options.markdown is not None:
-        write_text(text(), options.markdown, "--markdown")
+        write_text_to_file(text(), options.markdown, "--markdown")
     return {"numbers": options.json, "text": options.markdown}
 
 

@@ -15,9 +15,9 @@ from ._messages import invalid_option
 from ._prediction_batches import (
     PredictionBatch,
     expand_soft_labels,
-    get_weights_and_clusters,
+    read_weight_and_cluster_fields,
 )
-from ._request import Request, check_column_roles_differ, parse_columns
+from ._request import Request, check_column_roles_differ, parse_and_expand_columns
 from ._tables import (
     TableReader,
     check_known,
@@ -106,12 +106,12 @@ class PairedPredictionBatches:
         self._tables = None
         self.labels = []  # the columns of the labels
         if options.id is not None and not self.one_file:
-            self._tables = self._match_tables()
+            self._tables = self._load_id_matched_tables()
             self.labels = options.get_label_columns(list(self._tables[0].columns))
         else:
             for model in models:  # its errors are raised early
                 pick = partial(self._store_and_pick_columns, [model])
-                present = self.tables.list_columns(model.file, pick)
+                present = self.tables.list_all_columns(model.file, pick)
                 check_columns(pick(present), present, model.file)
                 self.labels = self.labels or options.get_label_columns(present)
         self._check_same_column_count()
@@ -143,16 +143,16 @@ class PairedPredictionBatches:
             kept = self.tables.drop_incomplete_rows(*tables)
             votes = None
             if options.soft_labels:
-                label_votes = self._read_compared_votes(kept, differing)
+                label_votes = self._read_first_votes_and_compare(kept, differing)
                 kinds |= label_votes.kinds
                 labels = label_votes.shares
                 votes = label_votes.n_votes_by_row
             else:
-                labels = self._read_compared_codes(kept, differing)
+                labels = self._read_first_codes_and_compare(kept, differing)
             if kept[0].n_rows and not differing.n_rows:
                 batch = self._make_batch(kept, labels, votes)
                 if options.soft_labels:
-                    batch = batch._replace(weight=batch.multiply_votes_by_weight())
+                    batch = batch._replace(weight=batch.get_weights_with_votes())
                     if batch.weight is not None and not batch.weight.any():
                         batch = None
                     else:
@@ -178,7 +178,7 @@ class PairedPredictionBatches:
             if not options.soft_labels:
                 check_labels_offered_by_rows(labels, proba, table)
             scores.append(proba)
-        beside = get_weights_and_clusters(tables[0], options, "cluster")
+        beside = read_weight_and_cluster_fields(tables[0], options, "cluster")
         if options.group is not None:
             beside["cluster"] = beside["cluster"].astype(str).to_numpy()
         return PredictionBatch(labels, scores, votes=votes, **beside)
@@ -190,7 +190,7 @@ class PairedPredictionBatches:
         columns = []
         options = self.options
         for model in models:
-            model.columns[:] = parse_columns([model.prob], present)
+            model.columns[:] = parse_and_expand_columns([model.prob], present)
             labels = options.get_label_columns(present)
             second = None if model.needs_label else options.second_label
             if second is not None:
@@ -209,7 +209,7 @@ class PairedPredictionBatches:
 
     def _iter_model_tables(self, models):
         whole = self.options.group is not None  # only all rows show which names are one
-        return self.tables.iter_blocks(
+        return self.tables.iter_blocks_with_all_rows(
             models[0].file, partial(self._store_and_pick_columns, models), whole
         )
 
@@ -232,7 +232,7 @@ class PairedPredictionBatches:
                 [self._iter_model_tables([model]) for model in self.models]
             )
 
-    def _match_tables(self):
+    def _load_id_matched_tables(self):
         """Return both tables in the order of the first; they are read whole."""
         tables = [
             load_table(
@@ -286,18 +286,18 @@ class PairedPredictionBatches:
             )
         return order
 
-    def _read_compared_votes(self, tables, differing):
+    def _read_first_votes_and_compare(self, tables, differing):
         """Return the shares of a block."""
         first_votes = read_label_votes(tables[0], self.labels)
         if not self.one_file and {*self.labels} <= {*tables[1].columns}:
             second = read_label_votes(tables[1], self.labels).shares
             same = np.isclose(first_votes.shares, second, rtol=0, atol=1e-9)
-            differing.compare_labels(
+            differing.add_label_differences_in_block(
                 tables, same.reshape(len(same), -1).all(axis=1), True
             )
         return first_votes
 
-    def _read_compared_codes(self, tables, differing):
+    def _read_first_codes_and_compare(self, tables, differing):
         """Return the places of the labels among the classes."""
         label = self.options.label
         if self.options.prediction is not None:
@@ -306,7 +306,7 @@ class PairedPredictionBatches:
             return right.to_numpy()
         codes = encode_labels_or_minus_one(tables[0], label, self.classes)
         if not self.one_file and label in tables[1].columns:
-            differing.compare_labels(
+            differing.add_label_differences_in_block(
                 tables,
                 codes,
                 encode_labels_or_minus_one(tables[1], label, self.classes),
@@ -324,7 +324,7 @@ class _LabelDifferences:
         self.n_rows = 0
         self._first = ""
 
-    def compare_labels(
+    def add_label_differences_in_block(
         self, tables: Sequence[TableBlock], first: Any, second: Any
     ) -> None:
         """Compare the labels of a block."""

@@ -27,7 +27,7 @@ from ._tables import (
     encode_known_labels,
     get_correctness,
     get_scores,
-    parse_number_or_date_columns,
+    make_frame_with_numbers_and_dates,
     read_filled_labels,
     read_label_votes,
     read_score_column,
@@ -80,7 +80,7 @@ class PredictionBatch(NamedTuple):
             }
         )
 
-    def multiply_votes_by_weight(self) -> FloatArray | None:
+    def get_weights_with_votes(self) -> FloatArray | None:
         """Return the weights of rows which their votes weigh too."""
         if self.votes is None or (self.votes == 1).all():
             return self.weight
@@ -97,11 +97,11 @@ def join_batches(batches: Sequence[PredictionBatch]) -> PredictionBatch:
     columns = {
         name: [getattr(batch, name) for batch in batches] for name in _ROW_FIELDS
     }
-    joined = {name: _join_columns(pieces) for name, pieces in columns.items()}
+    joined = {name: _join_column_pieces(pieces) for name, pieces in columns.items()}
     return batches[0]._replace(**joined)
 
 
-def _join_columns(pieces):
+def _join_column_pieces(pieces):
     import pandas as pd
 
     from .._simplex_array import stack_proba_rows
@@ -142,14 +142,14 @@ class PredictionBatches:
         self.options = options
         self.tables = TableReader(options)
         roles = options.find_roles(
-            self.tables.list_columns(files[0], options.pick_columns)
+            self.tables.list_all_columns(files[0], options.pick_columns)
         )
         self.names = roles.scores
         self.labels = roles.labels
         self.classes = self._find_classes(known_classes)
         self.names = sort_by_class_order(self.names, self.classes)
 
-    def iter_monitor_batches(
+    def iter_batches_by_row_multiple(
         self, tables: Iterable[PredictionBatch]
     ) -> Iterator[PredictionBatch]:
         """Yield the rows of `iter_tables` in batches of a multiple of 256 but for the last."""
@@ -179,7 +179,7 @@ class PredictionBatches:
         self.tables.reset_counts()
         kinds = set[str]()
         for file in self.files:
-            for table in self.tables.iter_blocks(
+            for table in self.tables.iter_blocks_with_all_rows(
                 file, self.options.pick_columns, whole
             ):
                 (kept,) = self.tables.drop_incomplete_rows(table)
@@ -231,7 +231,7 @@ class PredictionBatches:
         return classes
 
 
-def get_weights_and_clusters(
+def read_weight_and_cluster_fields(
     table: TableBlock, options: Request, what: str = "group"
 ) -> dict[str, Any]:
     """Return the weights and clusters of rows, which are None if none were named.
@@ -267,7 +267,7 @@ def load_batch_without_classes(
 
     roles: dict[str, ColumnRoles] = {}
 
-    def pick_columns(file, present):
+    def store_roles_and_pick_columns(file, present):
         roles[file] = options.find_roles(present)
         folders = parse_folder_values(file)
         return [
@@ -276,8 +276,10 @@ def load_batch_without_classes(
             if name in present or name not in folders
         ]
 
-    tables = TableReader(options).load_files(
-        files, pick_columns, lambda file, _: roles[file].required_columns
+    tables = TableReader(options).load_complete_rows_and_print_dropped(
+        files,
+        store_roles_and_pick_columns,
+        lambda file, _: roles[file].required_columns,
     )
     kinds: frozenset[str] = frozenset()
     batches = []
@@ -303,7 +305,7 @@ def load_batch_without_classes(
 def _parse_batch_and_vote_kinds(table, roles, options):
     """Return the rows of a file, and the kinds of votes that it has."""
     more = {
-        field: parse_number_or_date_columns(
+        field: make_frame_with_numbers_and_dates(
             table._replace(columns=table.columns[names])
         )
         for field, names in (("groups", roles.groups), ("features", roles.features))
@@ -316,7 +318,7 @@ def _parse_batch_and_vote_kinds(table, roles, options):
         ),
         names=roles.scores,
         label_names=roles.labels,
-        **get_weights_and_clusters(table, options),
+        **read_weight_and_cluster_fields(table, options),
         **more,
     )
     if options.soft_labels:
@@ -371,7 +373,7 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
     return rows._replace(
         labels=labels,
         scores=scores,
-        weight=rows.multiply_votes_by_weight(),
+        weight=rows.get_weights_with_votes(),
         names=names,
         classes=classes,
         positive=positive,

@@ -13,7 +13,11 @@ from urllib.parse import unquote, urlsplit
 
 from .._argument_checks import import_optional
 from .._files.atomic import DISK_FULL_ERRNOS, temporary_folder
-from .._files.input_files import ADDRESS_PATTERN, expand_paths, open_standard_input
+from .._files.input_files import (
+    ADDRESS_PATTERN,
+    expand_to_names_paths_and_filesystems,
+    open_standard_input,
+)
 from .._files.rows import iter_query_pieces
 from .._show import (
     display_paths_as,
@@ -31,7 +35,9 @@ _STANDARD_INPUT_COPY_NAME = "standard input"
 
 
 @contextmanager
-def local_files(options: Request, *, beside: bool = False) -> Iterator[list[str]]:
+def local_files(
+    options: Request, *, allows_stdin_among_files: bool = False
+) -> Iterator[list[str]]:
     """Yield the paths of the files that are meant; ``-`` is the standard input.
 
     With ``--query`` the pattern is the address of a database, and the file holds the
@@ -39,7 +45,7 @@ def local_files(options: Request, *, beside: bool = False) -> Iterator[list[str]
 
     Copies of remote files, and of the standard input, are removed at the end; named
     pipes are rejected. Workers on other machines, who do not see the copy, are rejected
-    with it. If it is `beside`, it may be one of several files.
+    with it. If it is `allows_stdin_among_files`, it may be one of several files.
     """
     patterns = options.files
     query = options.query
@@ -56,7 +62,7 @@ def local_files(options: Request, *, beside: bool = False) -> Iterator[list[str]
             got=f"the address {quote_text(remote[0])}",
             hint="Download it, or add --allow remote",
         )
-    if "-" in patterns and len(patterns) > 1 and not beside:
+    if "-" in patterns and len(patterns) > 1 and not allows_stdin_among_files:
         raise invalid_option(
             sentence="The standard input cannot be combined with files",
             hint="Name files alone",
@@ -92,7 +98,10 @@ def local_files(options: Request, *, beside: bool = False) -> Iterator[list[str]
             place = os.path.join(folder, str(number), "")
             copies[place] = ""
         with display_paths_as(copies):
-            yield [path for _, path, _ in expand_paths(local_patterns)]
+            yield [
+                path
+                for _, path, _ in expand_to_names_paths_and_filesystems(local_patterns)
+            ]
 
 
 def describe_source(patterns: Sequence[str], files: Sequence[str]) -> str:
@@ -213,7 +222,7 @@ def _iter_copied_remote_files(address, folder):
 
     Folders keep their names, which are columns.
     """
-    for _, path, filesystem in expand_paths([address]):
+    for _, path, filesystem in expand_to_names_paths_and_filesystems([address]):
         names = [_make_file_name(name) for name in path.split("/") if name]
         place = os.path.join(folder, *names)
         os.makedirs(os.path.dirname(place), exist_ok=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .._files.columns import expand_numbered_columns
+from .._files.columns import find_list_item_columns
 from .._files.tables import CSV_OPTION_NAMES
 from .._show import quote_text
 from ._messages import invalid_option
@@ -88,7 +88,7 @@ class Request(argparse.Namespace):
         return "logits" if self.logits else "proba"
 
     @property
-    def scale_ends(self) -> tuple[float, float] | None:
+    def scale_ends_if_declared(self) -> tuple[float, float] | None:
         """The ends of the scale of the scores; None of probabilities and logits."""
         return (0.0, 100.0) if self.percent else self.scale
 
@@ -98,17 +98,20 @@ class Request(argparse.Namespace):
         return 1 - 1e-6 if self.normalize else self.tolerance
 
     def get_label_columns(self, present: Collection[str] = ()) -> list[str]:
-        """Return the column of labels, or those of soft labels; `present` as in `parse_columns`."""
+        """Return the column of labels, or those of soft labels.
+
+        `present` is the argument of `parse_and_expand_columns`.
+        """
         if self.label is None:
             return []
         named_columns = [self.label] if isinstance(self.label, str) else self.label
         if self.soft_labels:
-            return parse_columns(named_columns, present)
+            return parse_and_expand_columns(named_columns, present)
         return named_columns
 
     def find_roles(self, present: Sequence[str]) -> "ColumnRoles":
         """Return the columns that are named among those that are present; reject two roles."""
-        scores = parse_columns(self.prob, present)
+        scores = parse_and_expand_columns(self.prob, present)
         labels = self.get_label_columns(present)
         groups = self.get_group_columns(present)
         check_column_roles_differ(labels, scores)
@@ -252,20 +255,22 @@ def parse_names(values: Iterable[str], present: Collection[str] = ()) -> list[st
     return names
 
 
-def parse_columns(values: Iterable[str], present: Collection[str]) -> list[str]:
+def parse_and_expand_columns(
+    values: Iterable[str], present: Collection[str]
+) -> list[str]:
     """Return names of columns.
 
     That of a list, whose values are columns by place, stands for them all.
     """
     names = parse_names(values, present)
     return [
-        column for name in names for column in expand_numbered_columns(name, present)
+        column for name in names for column in find_list_item_columns(name, present)
     ]
 
 
 def _parse_option_columns(option, values, present):
     """Return columns that an option names, each once."""
-    names = list(dict.fromkeys(parse_columns(values or (), present)))
+    names = list(dict.fromkeys(parse_and_expand_columns(values or (), present)))
     if values and not any(names):
         raise invalid_option(
             expected=f"a column after {option}",

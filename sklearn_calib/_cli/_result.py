@@ -115,7 +115,7 @@ def _parse_condition(text):
     return Condition(measure, field or "value", sign, limit)
 
 
-def _list_report_measures(conditions):
+def _list_report_measures_or_none(conditions):
     """Return the measures of a report that can be judged; None for those of every report."""
     from ..metrics import all_metrics
 
@@ -153,7 +153,7 @@ def format_repair_commands(options: Request) -> str:
         [
             "fit",
             *options.files,
-            *_collect_given_options(fit, options),
+            *_format_given_options_as_words(fit, options),
             "--out",
             "map.json",
         ],
@@ -161,7 +161,7 @@ def format_repair_commands(options: Request) -> str:
             "apply",
             "map.json",
             new,
-            *_collect_given_options(apply, options),
+            *_format_given_options_as_words(apply, options),
             "--out",
             repaired,
         ],
@@ -171,7 +171,7 @@ def format_repair_commands(options: Request) -> str:
     )
 
 
-def _collect_given_options(parser, options):
+def _format_given_options_as_words(parser, options):
     """Return the words that give a parser those of its options that differ from their defaults."""
     words = []
     for action in parser._actions:
@@ -194,7 +194,7 @@ def _collect_given_options(parser, options):
     return words
 
 
-def collect_report_settings(
+def make_report_arguments(
     files: Sequence[str],
     options: Request,
     conditions: Sequence[Condition],
@@ -204,7 +204,7 @@ def collect_report_settings(
     return {
         "level": options.level,
         "n_resamples": "auto" if options.resamples is None else options.resamples,
-        "measures": _list_report_measures(conditions),
+        "measures": _list_report_measures_or_none(conditions),
         "source": None if source == "-" else source,
         "check_columns": not options.any_order,
     }
@@ -258,7 +258,7 @@ def emit_report(
             if shown_report is not None
         )
 
-    def get_measure_fields(measure):
+    def get_measure_value_by_field(measure):
         if measure == "accuracy":
             return {"value": report.accuracy[model]}
         return next(
@@ -273,21 +273,21 @@ def emit_report(
         **write_results(options, get_report_as_dict, get_report_markdown),
     }
     return screen.print_paths_and_get_exit_code(
-        written, judge_conditions(screen, conditions, get_measure_fields)
+        written, judge_conditions(screen, conditions, get_measure_value_by_field)
     )
 
 
 def judge_conditions(
     screen: Screen,
     conditions: Sequence[Condition],
-    get_measure_fields: Callable[[str], dict[str, Any]],
+    get_measure_value_by_field: Callable[[str], dict[str, Any]],
     prefix: str = "",
 ) -> int:
     """Print which conditions hold, given the fields of each measure; returns the exit code."""
     failed = []
     for condition in conditions:
         holds, finding = condition.evaluate_condition(
-            get_measure_fields(condition.measure)
+            get_measure_value_by_field(condition.measure)
         )
         if holds:
             failed.append(f"{prefix}{finding}")

@@ -8,7 +8,7 @@ from .._show import get_sections, make_printable, render_markdown
 from ._console import Screen, show_progress
 from ._messages import invalid_option
 from ._options import parse_any_number
-from ._outputs import check_outputs, write_results
+from ._outputs import check_outputs_writable_and_distinct, write_results
 from ._prediction_batches import load_batch_without_classes
 from ._remote import local_files
 from ._request import Request
@@ -74,7 +74,7 @@ def run_sample_size(options: Request) -> int:
         )
     with local_files(options) as files:
         _reject_summary_files(files)
-        check_outputs(options, files)
+        check_outputs_writable_and_distinct(options, files)
         size = _plan_sample_size(files, options)
     screen = Screen()
     sections = get_sections(size)

@@ -16,13 +16,13 @@ from typing import Any, BinaryIO
 
 from .._files.arrow import flatten_schema
 from .._files.atomic import open_atomically
-from .._files.columns import EMPTY_TABLE_HINT, TableBlock, check_number_format
+from .._files.columns import EMPTY_TABLE_HINT, TableBlock, check_number_format_unchanged
 from .._files.csv_text import allow_long_cells
 from .._files.input_files import detect_format, open_decompressed
 from .._files.tables import CsvText, iter_table_blocks, translate_read_errors
 from .._show import make_printable, quote_text
 from .._typing import FloatArray, Progress
-from ._console import standard_output
+from ._console import open_writable_standard_output
 from ._messages import invalid_option
 from ._outputs import is_device_or_pipe, unwritable_output
 
@@ -190,7 +190,7 @@ def write_with_new_columns(copied: CopiedTable, into: str, progress: Progress) -
     if is_json:
         write = _iter_json_row_appends
     elif copied.kind == into == "csv":
-        write = _iter_csv_row_appends
+        write = _append_csv_columns_and_iter_progress
     total = 0
     with _open_output(out) as file, allow_long_cells():
         for n_rows, share in write(copied, file):
@@ -208,7 +208,7 @@ def write_with_new_columns(copied: CopiedTable, into: str, progress: Progress) -
 @contextmanager
 def _open_output(out: str) -> Iterator[BinaryIO]:
     if out == "-":
-        with standard_output("table", "Name a file with --out") as stream:
+        with open_writable_standard_output("table", "Name a file with --out") as stream:
             yield stream
         return
     pack = _COMPRESSOR_BY_SUFFIX.get(os.path.splitext(out.lower())[1], nullcontext)
@@ -230,7 +230,7 @@ def _iter_parquet_writes(copied, file) -> Iterator[tuple[int, float]]:
 
     with ExitStack() as stack:
         writer = None
-        for batch, share in _iter_batches(copied):
+        for batch, share in _iter_extended_batches_and_shares(copied):
             if writer is None:
                 # Dictionaries pay for values that are repeated, unlike fractions.
                 repeated = [
@@ -259,7 +259,9 @@ def _iter_csv_writes(copied, file):
     try:
         with ExitStack() as stack:
             writer = None
-            for batch, share in _iter_batches(copied, twice=True):
+            for batch, share in _iter_extended_batches_and_shares(
+                copied, allows_duplicate_names=True
+            ):
                 if writer is None:
                     writer = stack.enter_context(
                         arrow_csv.CSVWriter(file, batch.schema, write_options=form)
@@ -275,15 +277,15 @@ def _iter_csv_writes(copied, file):
 
 
 def _iter_json_writes(copied, file):
-    for batch, share in _iter_batches(copied):
-        file.write(_format_json_rows(batch))
+    for batch, share in _iter_extended_batches_and_shares(copied):
+        file.write(_encode_json_lines(batch))
         yield batch.num_rows, share
 
 
-def _iter_batches(copied, twice=False):
+def _iter_extended_batches_and_shares(copied, allows_duplicate_names=False):
     """Yield Arrow batches with the new columns, and how much has been read.
 
-    Columns of one name are rejected unless they may be there `twice`.
+    Columns of one name are rejected unless they may be there `allows_duplicate_names`.
     """
     import pyarrow as pa
 
@@ -297,13 +299,13 @@ def _iter_batches(copied, twice=False):
             columns = table.original.columns
             schema = schema or table.original.schema
         if extended is None:
-            extended = _extend_schema(copied, schema, twice)
+            extended = _extend_schema(copied, schema, allows_duplicate_names)
         new = [pa.array(column, from_pandas=True) for column in copied.fill(table).T]
         batch = pa.RecordBatch.from_arrays([*columns, *new], schema=extended)
         yield batch, share
 
 
-def _extend_schema(copied, schema, twice):
+def _extend_schema(copied, schema, allows_duplicate_names):
     """Return the types of all columns, the new ones behind.
 
     Readers of parquet cannot distinguish the two.
@@ -311,7 +313,7 @@ def _extend_schema(copied, schema, twice):
     import pyarrow as pa
 
     [(name, count)] = Counter(schema.names).most_common(1)
-    if count > 1 and not twice:
+    if count > 1 and not allows_duplicate_names:
         raise invalid_option(
             expected="columns of different names to write parquet",
             got=f"{count} columns {quote_text(name)} in {make_printable(copied.files[0])}",
@@ -321,7 +323,7 @@ def _extend_schema(copied, schema, twice):
     return pa.schema([*schema, *new], metadata=schema.metadata)
 
 
-def _format_json_rows(table):
+def _encode_json_lines(table):
     """Return the rows of an Arrow table as JSON lines; what is not a number is null."""
     lines = []
     for row in table.to_pylist():
@@ -329,15 +331,17 @@ def _format_json_rows(table):
         try:
             lines.append(form(row, allow_nan=False))
         except ValueError:
-            lines.append(form(_replace_nan_by_none(row)))
+            lines.append(form(_replace_nonfinite_by_none(row)))
     return "".join(f"{line}\n" for line in lines).encode(errors="backslashreplace")
 
 
-def _replace_nan_by_none(value):
+def _replace_nonfinite_by_none(value):
     if isinstance(value, dict):
-        return {name: _replace_nan_by_none(below) for name, below in value.items()}
+        return {
+            name: _replace_nonfinite_by_none(below) for name, below in value.items()
+        }
     if isinstance(value, list):
-        return [_replace_nan_by_none(below) for below in value]
+        return [_replace_nonfinite_by_none(below) for below in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -454,14 +458,14 @@ def _append_json_fields(line, fields):
     return f"{inside}{comma}{fields}}}{end}"
 
 
-def _iter_csv_row_appends(copied, file):
+def _append_csv_columns_and_iter_progress(copied, file):
     """Copy csv into csv."""
     comma = _has_decimal_commas(copied)
     text = None
     try:
         for table, share in copied.iter_tables():
             written = table.original
-            cells = _format_cells(copied.fill(table), comma, written.sep)
+            cells = _format_and_join_cells(copied.fill(table), comma, written.sep)
             lines = _split_csv_records(written)
             _check_block_row_count(lines[written.named :], table)
             if written.named and text is not None:
@@ -514,7 +518,7 @@ def _extend_row(written: CsvText, line: str, cells: str) -> str:
     return f"{bare}{sep * (1 + max(0, width - count))}{cells}{end}"
 
 
-def _format_cells(values, comma, sep):
+def _format_and_join_cells(values, comma, sep):
     """Return the new cells of each row, joined."""
     columns = []
     for column in values.T.tolist():
@@ -544,7 +548,7 @@ def _has_decimal_commas(copied):
         if table.decimal is not None:
             return table.decimal == ","
         for name in copied.names:
-            check_number_format(table, name)
+            check_number_format_unchanged(table, name)
         marks = [table.number_formats.get((name, ",")) for name in copied.names]
         if any(mark is not None for mark in marks):
             return any(marks)

@@ -17,7 +17,7 @@ from .._files.columns import (
     read_label_column,
     read_label_values,
 )
-from .._files.csv_text import ColumnSelector, infer_column_values
+from .._files.csv_text import ColumnSelector, infer_column_series
 from .._files.tables import iter_table_blocks, load_table, read_all_column_names
 from .._show import format_row_numbers, make_printable, quote_for_shell, quote_text
 from .._typing import AnyArray, FloatArray, IntArray
@@ -52,11 +52,11 @@ class TableReader:
         # by file: how many rows, and the first of them
         self._left_out: dict[str, tuple[int, list[int]]] = {}
 
-    def list_columns(self, file: str, pick: ColumnSelector) -> list[str]:
+    def list_all_columns(self, file: str, pick: ColumnSelector) -> list[str]:
         """Return all columns of a file."""
         return read_all_column_names(file, pick, **self._form)
 
-    def load_files(
+    def load_complete_rows_and_print_dropped(
         self,
         files: Sequence[str],
         pick: Callable[[str, Sequence[str]], list[str]],
@@ -83,7 +83,7 @@ class TableReader:
         self.print_dropped_rows()
         return kept
 
-    def iter_blocks(
+    def iter_blocks_with_all_rows(
         self, file: str, pick: ColumnSelector, whole: bool
     ) -> Iterator[TableBlock]:
         """Yield some columns in blocks, or as one if `whole`; labels that name classes are text.
@@ -163,12 +163,14 @@ def read_label_votes(table: TableBlock, names: Sequence[str]) -> "LabelVotes":
         read_filled_labels(table, name)
     columns = [read_finite_numbers(table, name) for name in names]
     if len(names) == 1:
-        return LabelVotes(_check_shares(table, names[0], columns[0]), None, frozenset())
+        return LabelVotes(
+            _get_checked_shares(table, names[0], columns[0]), None, frozenset()
+        )
     with add_error_context(source=table.source_name, map_row=table.get_file_row):
         return read_shares_or_votes(np.column_stack(columns))
 
 
-def _check_shares(table, name, values):
+def _get_checked_shares(table, name, values):
     """Return a column of shares of one class."""
     wrong = np.flatnonzero((values < 0) | (values > 1))
     if len(wrong):
@@ -197,11 +199,11 @@ def infer_text_column(column: Any, decimal: str | None) -> Any:
     """Return a column that was read as text as if it had been read at once."""
     texts = column.dropna().unique()
     if len(texts) and all(isinstance(text, str) for text in texts):
-        return infer_column_values(column, decimal)
+        return infer_column_series(column, decimal)
     return column
 
 
-def parse_number_or_date_columns(table: TableBlock) -> Any:
+def make_frame_with_numbers_and_dates(table: TableBlock) -> Any:
     """Return the frame with numbers and dates for texts that are such in all rows."""
     frame = table.columns.copy()
     for name in frame.columns:
@@ -248,14 +250,14 @@ def read_score_column(table: TableBlock, name: str, options: Request) -> FloatAr
             error.set_fields(remark=hint)
         raise
     signed = is_written_in_percent(table, name)
-    if signed or options.scale_ends is None:
+    if signed or options.scale_ends_if_declared is None:
         return numbers
     if options.percent:
         return numbers / 100
     # Marks become shares of the way from the lowest to the highest.
-    low, high = options.scale_ends
+    low, high = options.scale_ends_if_declared
     hint = "Name the ends of the scale with --scale"
-    check_scale(table, name, numbers, options.scale_ends, hint)
+    check_scale(table, name, numbers, options.scale_ends_if_declared, hint)
     return (numbers - low) / (high - low)
 
 
@@ -423,10 +425,10 @@ _IDENTIFIER_NAME_PATTERN = re.compile(
     r"|prompt|query|question|session|subject|user)s?(?:[_\W]?(?:name|no|nr|number|key))?)"
 )
 # Identifiers are looked for in this many first rows.
-_N_SCANNED_ROWS = 200_000
+_N_IDENTIFIER_SCAN_ROWS = 200_000
 # Different values: with fewer, intervals by clusters are too wide.
-_MIN_DISTINCT_VALUES = 30
-_MIN_ROWS_PER_VALUE = 1.5
+_MIN_NOTED_CLUSTERS = 30
+_MIN_ROWS_PER_NOTED_CLUSTER = 1.5
 
 
 def print_identifier_note(files: Sequence[str], options: Request) -> None:
@@ -434,7 +436,7 @@ def print_identifier_note(files: Sequence[str], options: Request) -> None:
     if options.group is not None or options.label is None or options.dask:
         return
     try:
-        repeated_columns = _find_repeated_columns(files[0], options)
+        repeated_columns = _count_values_and_rows_by_identifier(files[0], options)
     except (InvalidInputError, ValueError, TypeError, OSError):
         return
     for name, values, rows in repeated_columns[:1]:
@@ -462,7 +464,7 @@ def _find_identifier_columns(names, options):
     ]
 
 
-def _find_repeated_columns(file, options):
+def _count_values_and_rows_by_identifier(file, options):
     """Return columns with their numbers of values and rows, the most values first."""
     present = read_all_column_names(
         file, options.get_label_columns, **options.csv_options
@@ -482,15 +484,15 @@ def _find_repeated_columns(file, options):
             column = table.columns[name].dropna()
             values[name].update(column.unique())
             rows[name] += len(column)
-        if max(rows.values()) >= _N_SCANNED_ROWS:
+        if max(rows.values()) >= _N_IDENTIFIER_SCAN_ROWS:
             break
     repeated_columns = [(name, len(values[name]), rows[name]) for name in names]
     return sorted(
         (
             counted
             for counted in repeated_columns
-            if counted[1] >= _MIN_DISTINCT_VALUES
-            and counted[2] >= _MIN_ROWS_PER_VALUE * counted[1]
+            if counted[1] >= _MIN_NOTED_CLUSTERS
+            and counted[2] >= _MIN_ROWS_PER_NOTED_CLUSTER * counted[1]
         ),
         key=lambda counted: -counted[1],
     )

@@ -5,11 +5,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .._show import quote_text
-from ._console import Screen, standard_output
+from ._console import Screen, open_writable_standard_output
 from ._map import EDITED_HELP, SQL_DIALECTS, load_map
 from ._messages import invalid_option
 from ._options import parse_any_number, suggest_plain_number
-from ._outputs import check_writable, write_json
+from ._outputs import check_writable, write_json_to_file
 from ._request import Request, parse_names
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def run_threshold(options: Request) -> int:
             got=f"{comma!r}, which may be one with a decimal comma",
             hint=f"{suggest_plain_number(comma)}, or give --at once for each of two",
         )
-    targets = [_parse_target(text) for text in parse_names(options.at)]
+    targets = [_parse_target_probability(text) for text in parse_names(options.at)]
     if not targets:
         raise invalid_option(
             expected="a probability after --at",
@@ -109,13 +109,13 @@ def run_threshold(options: Request) -> int:
     exported_map = load_map(options.map, edited=options.edited)
     if options.sql is not None:
         content = f"{_format_band_sql(exported_map, targets, options)}\n".encode()
-        with standard_output("SQL", "Lead it to a file") as stream:
+        with open_writable_standard_output("SQL", "Lead it to a file") as stream:
             stream.write(content)
         return 0
     return _show_thresholds(exported_map, targets, options)
 
 
-def _parse_target(text):
+def _parse_target_probability(text):
     try:
         value = parse_any_number(text)
     except Exception:
@@ -151,7 +151,7 @@ def _show_thresholds(
     screen = Screen()
     screen.show_sections(make_thresholds_section(thresholds))
     if options.json is not None:
-        write_json(
+        write_json_to_file(
             {"thresholds": [threshold.to_dict() for threshold in thresholds]},
             options.json,
         )

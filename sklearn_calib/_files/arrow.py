@@ -13,7 +13,7 @@ from .csv_text import (
     MAX_EXACT_INTEGER,
     ColumnSelector,
     check_columns,
-    iter_rows_below_skipped,
+    iter_rows_below_header,
     skipped_too_many_error,
 )
 from .input_files import import_pyarrow_module
@@ -195,7 +195,7 @@ def cache_workbook() -> Iterator[None]:
         _rows_by_workbook = None
 
 
-def load_workbook(
+def load_workbook_as_frame(
     stream: Any, file: str, pick: ColumnSelector | None, skip_rows: int = 0
 ) -> Any:
     """Return some columns of the sheet as a pandas DataFrame; without `pick` all of them.
@@ -215,7 +215,7 @@ def load_workbook(
     while names and not names[-1]:
         names.pop()
     needed = names if pick is None else list(dict.fromkeys(pick(names)))
-    check_columns(needed, names, file, below=iter_rows_below_skipped(below, skip_rows))
+    check_columns(needed, names, file, below=iter_rows_below_header(below, skip_rows))
     columns = {}
     for name in needed:
         place = names.index(name)
@@ -280,7 +280,7 @@ def load_workbook_as_arrow(stream: Any, file: str, skip_rows: int = 0) -> ArrowF
     """Return all columns of the sheet; those of several kinds become text."""
     import pyarrow as pa
 
-    frame = load_workbook(stream, file, None, skip_rows)
+    frame = load_workbook_as_frame(stream, file, None, skip_rows)
     columns = []
     for name in frame:
         try:

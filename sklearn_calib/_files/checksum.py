@@ -51,14 +51,14 @@ def _iter_json_pieces(value):
     elif isinstance(value, list | tuple):
         yield "["
         if all(type(item) is float for item in value):  # tables, which may be long
-            yield ",".join(map(_format_json_float, value))
+            yield ",".join(map(_format_ecmascript_float, value))
         else:
             for number, item in enumerate(value):
                 yield "," * bool(number)
                 yield from _iter_json_pieces(item)
         yield "]"
     elif isinstance(value, float):
-        yield _format_json_float(value)
+        yield _format_ecmascript_float(value)
     else:
         yield _format_json_value(value)
 
@@ -71,7 +71,7 @@ def _encode_utf16(name):
     return name.encode("utf-16-be", errors="surrogatepass")
 
 
-def _format_json_float(value):
+def _format_ecmascript_float(value):
     """Return a float as ECMAScript writes it: exponents below 1e-6 and from 1e21 on."""
     text = repr(value)
     if "e" not in text:

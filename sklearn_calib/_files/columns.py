@@ -12,7 +12,7 @@ import numpy as np
 from .._show import format_row_numbers, make_printable, quote_text
 from .._typing import AnyArray
 from ..exceptions import invalid_input
-from .csv_text import MAX_EXACT_INTEGER, infer_cell_values
+from .csv_text import MAX_EXACT_INTEGER, infer_cell_series
 
 #: The hint for a table without rows.
 EMPTY_TABLE_HINT = "Check the export"
@@ -101,9 +101,9 @@ class TableBlock(NamedTuple):
             keep &= self.columns[name].notna().to_numpy()
         return keep
 
-    def describe_rows(self, holes: Any) -> str:
+    def describe_rows(self, row_indices: Any) -> str:
         """Return the rows of the file at some places, in words."""
-        return format_row_numbers([self.get_file_row(place) for place in holes])
+        return format_row_numbers([self.get_file_row(place) for place in row_indices])
 
 
 def join_frames(frames: Sequence[Any]) -> Any:
@@ -124,7 +124,7 @@ def join_frames(frames: Sequence[Any]) -> Any:
     return pd.concat(frames, ignore_index=True)
 
 
-def expand_numbered_columns(name: str, present: Collection[str]) -> list[str]:
+def find_list_item_columns(name: str, present: Collection[str]) -> list[str]:
     """Return the columns that hold the values of a list by their places, else the name alone."""
     numbered = takewhile(present.__contains__, (f"{name}.{place}" for place in count()))
     return ([] if name in present else [*numbered]) or [name]
@@ -170,13 +170,13 @@ def read_number_values(
             column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
         )
         if block.is_csv:
-            check_number_format(block, name)
+            check_number_format_unchanged(block, name)
     else:
         numbers = _parse_numbers(column, block.decimal)
         wrong = np.isnan(numbers) & column.notna().to_numpy()
         if wrong.any():
             raise _invalid_text_error(block, name, int(wrong.argmax()))
-        check_number_format(block, name)
+        check_number_format_unchanged(block, name)
     if numbers.dtype.kind == "f" and not allow_missing:
         check_filled(block, name, "number", np.isnan(numbers))
     return numbers
@@ -210,7 +210,7 @@ def is_written_in_percent(block: TableBlock, name: str) -> bool:
     return bool(block.number_formats.get((name, "%")))
 
 
-def check_number_format(block: TableBlock, name: str) -> None:
+def check_number_format_unchanged(block: TableBlock, name: str) -> None:
     """Reject a block of a file whose numbers are written otherwise than those above."""
     column = block.columns[name]
     filled = column.dropna()
@@ -246,7 +246,7 @@ def _parse_numbers(column, decimal):
             "," if any("," in text for text in values if isinstance(text, str)) else "."
         )
 
-    def parse_number(value):
+    def parse_number_or_nan(value):
         if isinstance(value, str):
             text = value.strip()
             if in_percent:
@@ -262,7 +262,7 @@ def _parse_numbers(column, decimal):
         )
         return float(value) if is_plain_number else np.nan
 
-    return np.array([parse_number(value) for value in values])
+    return np.array([parse_number_or_nan(value) for value in values])
 
 
 def _try_parse_ascii_numbers(column, decimal):
@@ -365,7 +365,7 @@ def map_texts_to_values(
     themselves: as if the column had been read at once.
     """
     if texts:
-        return dict(zip(texts, infer_cell_values(texts, decimal).tolist(), strict=True))
+        return dict(zip(texts, infer_cell_series(texts, decimal).tolist(), strict=True))
     return {}
 
 
@@ -430,7 +430,7 @@ def encode_column(
 
     Missing ones are rejected, as a missing `what`; if that is None, they are None.
     """
-    values, codes = _factorize_column(block.columns[name])
+    values, codes = _find_values_and_codes(block.columns[name])
     holes = codes < 0
     if not holes.any():
         return EncodedColumn(make_array(values), codes)
@@ -449,12 +449,12 @@ def get_raw_values_or_codes(column: Any) -> AnyArray | tuple[list[Any], AnyArray
     if getattr(column.dtype, "tz", None) is not None:
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     if column.dtype.kind not in "fiumM":
-        return _factorize_column(column)
+        return _find_values_and_codes(column)
     plain_type = isinstance(column.dtype, np.dtype)
     return column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
 
 
-def _factorize_column(column):
+def _find_values_and_codes(column):
     """Return the different values of a column, in any order, and the place of each row's."""
     import pandas as pd
 

@@ -131,7 +131,7 @@ def skipped_too_many_error(n_rows: int, file: str) -> InvalidInputError:
     )
 
 
-def iter_rows_below_skipped(
+def iter_rows_below_header(
     rows: Sequence[Any], skipped: int
 ) -> Iterator[tuple[int, Any]]:
     """Return the number of rows above each of some, and the row; the first is left out."""
@@ -263,7 +263,7 @@ def iter_text_blocks(
             )
 
 
-def read_head(stream: Any, size: int) -> bytes:
+def peek_head_with_first_line(stream: Any, size: int) -> bytes:
     """Return the first bytes of a stream: some `size`, and more if the first line is longer."""
     head = stream.read(size)
     while len(head) <= MAX_ROW_CHARACTERS and not (b"\n" in head or b"\r" in head):
@@ -284,7 +284,7 @@ def _find_last_row_end(text, sep):
         return text.rfind(mark) + 1
     if text.isascii():
         letters = np.frombuffer(text.encode(), np.uint8)
-        if (quotes := _find_quotes(letters, sep)) is not None:
+        if (quotes := _find_quotes_if_around_cells(letters, sep)) is not None:
             ends = np.flatnonzero(letters == ord(mark))
             ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
             return int(ends[-1]) + 1 if len(ends) else 0
@@ -300,7 +300,7 @@ def _find_last_row_end(text, sep):
     return text.rfind(mark, 0, above) + 1
 
 
-def _find_quotes(letters, sep):
+def _find_quotes_if_around_cells(letters, sep):
     """Return the places of quotes among the bytes of a text.
 
     None if one stands inside of a cell.
@@ -410,19 +410,21 @@ class CsvParser:
         """
         import pandas as pd
 
-        columns = self._read_with_arrow(text, named)
+        columns = self._read_columns_with_arrow_if_safe(text, named)
         if columns is None:
-            return self._read_with_pandas(text, named)
+            return self._read_frame_and_extras_with_pandas(text, named)
         return pd.DataFrame(columns), None
 
     # -- by pyarrow -------------------------------------------------------------------------------
 
-    def _read_with_arrow(self, text, named):
+    def _read_columns_with_arrow_if_safe(self, text, named):
         """Return columns by place.
 
         None if pyarrow is not there or may split otherwise than pandas.
         """
-        data = self._encode_without_blanks(text.lstrip("\r\n") if named else text)
+        data = self._encode_without_cell_blanks_if_simple(
+            text.lstrip("\r\n") if named else text
+        )
         if data is None:
             return None
         if b"0x" in data or b"0X" in data:  # which pyarrow takes for whole numbers
@@ -465,7 +467,7 @@ class CsvParser:
         parsing = arrow_csv.ParseOptions(delimiter=self.sep, newlines_in_values=True)
         return arrow_csv.read_csv(pa.BufferReader(data), reading, parsing, converting)
 
-    def _encode_without_blanks(self, text):
+    def _encode_without_cell_blanks_if_simple(self, text):
         """Return the text as bytes, without blanks before cells.
 
         None if pandas has to decide.
@@ -485,7 +487,7 @@ class CsvParser:
         if '"' not in text and " " not in text:
             return data
         letters = np.frombuffer(data, np.uint8)
-        quotes = _find_quotes(letters, self.sep)
+        quotes = _find_quotes_if_around_cells(letters, self.sep)
         if quotes is None or len(quotes) % 2:
             return None
         before = np.append(_NEWLINE_BYTE, letters)
@@ -500,32 +502,36 @@ class CsvParser:
             return None
         return re.sub(rb"(?<=[%b]) +" % self.sep.encode(), b"", data)
 
-    def _convert_to_series(self, column, place):
+    def _convert_to_series(self, column, column_index):
         import pandas as pd
         import pyarrow.compute as pc
         from pyarrow import types
 
         kind = column.type
-        if place in self.as_text:
+        if column_index in self.as_text:
             return column.to_pandas()
         if types.is_string(kind):
             texts = column.to_pandas()
             surely = pc.any(pc.match_substring_regex(column, _TEXT_PATTERN)).as_py()
-            return texts if surely else infer_column_values(texts, self.decimal)
+            return texts if surely else infer_column_series(texts, self.decimal)
         if types.is_null(kind):
             return pd.Series(np.full(len(column), np.nan))
         return pd.Series(column.to_numpy())  # whole numbers with holes become float
 
     # -- by pandas --------------------------------------------------------------------------------
 
-    def _read_with_pandas(self, text, named):
-        frame, extra = self._parse_with_pandas(text, named, self.as_text)
+    def _read_frame_and_extras_with_pandas(self, text, named):
+        frame, extra = self._parse_frame_and_extras_with_pandas(
+            text, named, self.as_text
+        )
         lossy = {place for place in frame if _has_rounded_integers(frame[place])}
         if lossy:
-            frame, extra = self._parse_with_pandas(text, named, self.as_text | lossy)
+            frame, extra = self._parse_frame_and_extras_with_pandas(
+                text, named, self.as_text | lossy
+            )
         return frame, extra
 
-    def _parse_with_pandas(self, text, named, as_text):
+    def _parse_frame_and_extras_with_pandas(self, text, named, as_text):
         import pandas as pd
 
         options = {
@@ -601,24 +607,29 @@ def _has_fraction(column):
     return bool((values % 1 != 0).any())
 
 
-def infer_column_values(column: Any, decimal: str | None) -> Any:
+def infer_column_series(column: Any, decimal: str | None) -> Any:
     """Return what a Series of texts means: numbers or booleans if all of them are, else text."""
     import pandas as pd
 
     codes, texts = pd.factorize(column)
-    values = infer_cell_values(texts.tolist(), decimal, hole=bool((codes < 0).any()))
+    values = infer_cell_series(
+        texts.tolist(), decimal, adds_missing=bool((codes < 0).any())
+    )
     return values.take(codes).reset_index(drop=True)  # the last is the missing one
 
 
-def infer_cell_values(
-    texts: Collection[str], decimal: str | None, hole: bool = False
+def infer_cell_series(
+    texts: Collection[str], decimal: str | None, adds_missing: bool = False
 ) -> Any:
-    """Return what pandas makes of cells, as a Series; with a missing value at the end if `hole`."""
+    """Return what pandas makes of cells, as a Series.
+
+    With `adds_missing` it has a missing value at its end.
+    """
     import pandas as pd
 
     lines = io.StringIO()
     csv.writer(lines, quoting=csv.QUOTE_ALL).writerows(
-        [text] for text in [*texts, *[""] * hole]
+        [text] for text in [*texts, *[""] * adds_missing]
     )
     lines.seek(0)
     inferred = pd.read_csv(
@@ -627,7 +638,7 @@ def infer_cell_values(
         names=["value"],
         decimal=decimal or ".",
         keep_default_na=False,
-        na_values=[""] if hole else [],
+        na_values=[""] if adds_missing else [],
         skip_blank_lines=False,
         **get_exact_number_options(),
     )["value"]

@@ -65,7 +65,7 @@ def import_pyarrow_module(does: str, module: str = "pyarrow") -> Any:
         ) from error
 
 
-def _is_address(text):
+def _is_address_or_connection_string(text):
     """Return whether a text is an address, or how a database is reached, with a secret."""
     return bool(ADDRESS_PATTERN.match(text)) or (
         redact_secrets(text) != text and not os.path.exists(text)
@@ -88,7 +88,9 @@ def get_path_text(path: Any, address: bool = False) -> str:
             hint="Pass text or a pathlib.Path",
             error=TypeError,
         ) from None
-    if _is_address(text) and not (address and ADDRESS_PATTERN.match(text)):
+    if _is_address_or_connection_string(text) and not (
+        address and ADDRESS_PATTERN.match(text)
+    ):
         raise invalid_input(
             expected="the path of a local file",
             got=f"the address {quote_text(text)}",
@@ -97,7 +99,7 @@ def get_path_text(path: Any, address: bool = False) -> str:
     return text
 
 
-def expand_paths(data: Any) -> list[tuple[str, str, Any]]:
+def expand_to_names_paths_and_filesystems(data: Any) -> list[tuple[str, str, Any]]:
     """Return (name, path, filesystem) of each file that paths, patterns and addresses mean.
 
     The filesystem is None for files of this machine. A file that is meant twice is
@@ -106,7 +108,8 @@ def expand_paths(data: Any) -> list[tuple[str, str, Any]]:
     """
     several = isinstance(data, list | tuple)
     named_paths = chain.from_iterable(
-        _iter_expanded_paths(item) for item in (data if several else [data])
+        _iter_names_paths_and_filesystems(item)
+        for item in (data if several else [data])
     )
     different: dict[Any, tuple[str, str, Any]] = {}
     for name, path, filesystem in named_paths:
@@ -115,7 +118,7 @@ def expand_paths(data: Any) -> list[tuple[str, str, Any]]:
     return [*different.values()]
 
 
-def _iter_expanded_paths(data):
+def _iter_names_paths_and_filesystems(data):
     text = get_path_text(data, address=True)
     if ADDRESS_PATTERN.match(text):
         yield from _iter_address_files(text)

@@ -24,7 +24,7 @@ from .csv_text import (
     compute_read_fraction,
     detect_encoding,
     iter_text_blocks,
-    read_head,
+    peek_head_with_first_line,
 )
 
 # The columns are found in the lines of this many first bytes.
@@ -65,7 +65,7 @@ def iter_json_frames(
     size : int
         Characters of a block.
     """
-    head = read_head(stream, _HEAD_BYTES)
+    head = peek_head_with_first_line(stream, _HEAD_BYTES)
     if not head.strip():
         raise invalid_input(
             expected=f"rows in {make_printable(file)}",
@@ -79,7 +79,7 @@ def iter_json_frames(
     source = stream
     unit = "line"
     if begun.lstrip(_WHITESPACE).startswith("["):
-        begun = _convert_array_to_lines(stream, encoding, file)
+        begun = _convert_json_array_to_lines_text(stream, encoding, file)
         unit = "object"
         source = io.BytesIO(begun.encode())
         encoding = "utf-8"
@@ -109,7 +109,7 @@ class _JsonLinesReader:
 
     def choose_columns(self, text, pick, cut=False):
         """Return the names of the columns to read, after the first lines have shown all columns."""
-        rows = [row for _, row in self._iter_objects(text, 0)]
+        rows = [row for _, row in self._iter_line_numbers_and_objects(text, 0)]
         paths = {}
         for row in rows:
             paths |= dict.fromkeys(_iter_paths(row))
@@ -156,14 +156,14 @@ class _JsonLinesReader:
         """Return the columns of a block of lines that begins below `above` others."""
         import pandas as pd
 
-        columns = self._read_with_arrow(text)
+        columns = self._read_columns_with_arrow_if_safe(text)
         if columns is None:
-            columns = self._read_with_python(text, above)
+            columns = self._read_columns_with_python(text, above)
         return pd.DataFrame({name: columns[name] for name in needed})
 
     # -- by pyarrow -------------------------------------------------------------------------------
 
-    def _read_with_arrow(self, text):
+    def _read_columns_with_arrow_if_safe(self, text):
         """Return columns by name.
 
         None if pyarrow is not there, or cannot vouch for the block.
@@ -234,11 +234,11 @@ class _JsonLinesReader:
 
     # -- by Python --------------------------------------------------------------------------------
 
-    def _read_with_python(self, text, above):
-        rows = [*self._iter_objects(text, above)]
+    def _read_columns_with_python(self, text, above):
+        rows = [*self._iter_line_numbers_and_objects(text, above)]
         return {name: self._read_column(rows, name) for name in self.paths}
 
-    def _iter_objects(self, text, above):
+    def _iter_line_numbers_and_objects(self, text, above):
         """Yield (number of its line, object) of each line that is not blank."""
         for number, line in enumerate(text.split("\n"), above + 1):
             line = line.strip(_WHITESPACE)
@@ -407,7 +407,7 @@ def _make_series(values):
     return pd.Series(values) if types == {bool} else pd.Series(values, dtype=object)
 
 
-def _convert_array_to_lines(stream, encoding, file):
+def _convert_json_array_to_lines_text(stream, encoding, file):
     """Return the objects of a list, one in each line, each as it is written."""
     text = io.TextIOWrapper(stream, encoding, newline="")
     whole = text.read(csv_text.MAX_ROW_CHARACTERS + 1)

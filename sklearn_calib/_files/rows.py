@@ -23,7 +23,7 @@ _SERVER_CURSOR_NAME = "sklearn_calib"
 _BACKTICK_DRIVERS = ("pymysql", "MySQLdb", "mysql", "mariadb", "google", "databricks")
 
 
-class RowCounting(NamedTuple):
+class GroupedRowCountQuery(NamedTuple):
     """That the database counts the rows of a query which are equal in some columns.
 
     The numbers are a column `count_column`; `weight_column` is one of the query, if its rows are
@@ -34,7 +34,7 @@ class RowCounting(NamedTuple):
     count_column: str
     weight_column: str | None
 
-    def make_count_query(self, query: str, source: Any) -> str:
+    def make_group_count_query(self, query: str, source: Any) -> str:
         """Return the query for the counts."""
         first, last = _get_quote_marks(source)
         *names, counts, into = (
@@ -60,7 +60,7 @@ def _get_quote_marks(source):
 
 
 def iter_query_pieces(
-    source: Any, query: str, counting: RowCounting | None = None
+    source: Any, query: str, counting: GroupedRowCountQuery | None = None
 ) -> Iterator[Any]:
     """Yield the result of a query in pieces, or of counting its rows.
 
@@ -75,9 +75,11 @@ def iter_query_pieces(
                 source = alchemy.create_engine(address)
                 stack.callback(source.dispose)
             query = (
-                query if counting is None else counting.make_count_query(query, source)
+                query
+                if counting is None
+                else counting.make_group_count_query(query, source)
             )
-            result = _execute_query(source, query, stack)
+            result = _open_query_result(source, query, stack)
         except (InvalidInputError, TypeError):
             raise
         except Exception as error:  # of each driver its own
@@ -94,7 +96,7 @@ def iter_query_pieces(
         yield from iter_pieces(result, ())
 
 
-def _execute_query(source, query, stack):
+def _open_query_result(source, query, stack):
     # the driver alone is three times as fast
     if type(source).__module__.startswith("sqlalchemy"):
         if hasattr(source, "raw_connection"):
@@ -116,7 +118,7 @@ def _execute_query(source, query, stack):
             hint="Connect first",
             error=TypeError,
         )
-    cursor = _open_cursor(source)
+    cursor = _make_streaming_cursor(source)
     stack.callback(_close_cursor, cursor)
     cursor.execute(query)
     return cursor
@@ -127,7 +129,7 @@ def _close_cursor(cursor):
         cursor.close()
 
 
-def _open_cursor(connection):
+def _make_streaming_cursor(connection):
     """Open a cursor that leaves the rows where they are until they are fetched."""
     driver = type(connection).__module__.partition(".")[0]
     if driver.startswith("psycopg"):
@@ -149,16 +151,16 @@ def iter_pieces(data: Any, names: Sequence[str]) -> Iterator[Any]:
     if any(hasattr(data, name) for name in _TABLE_METHODS):
         yield data
     elif callable(fetch := getattr(data, "fetch_record_batch", None)):  # of ADBC
-        yield from _iter_counted_pieces(fetch())
+        yield from _iter_pieces_or_raise_if_broken(fetch())
     elif callable(getattr(data, "fetchmany", None)):
-        yield from _iter_counted_pieces(_iter_fetched_frames(data))
+        yield from _iter_pieces_or_raise_if_broken(_iter_fetched_frames(data))
     elif hasattr(data, "__next__"):
-        yield from _iter_counted_pieces(_iter_gathered_tables(data, names))
+        yield from _iter_pieces_or_raise_if_broken(_iter_gathered_tables(data, names))
     else:
         yield data
 
 
-def _iter_counted_pieces(pieces):
+def _iter_pieces_or_raise_if_broken(pieces):
     """Yield pieces, and count the rows before one that could not be had."""
     n_rows = 0
     try:
@@ -216,21 +218,23 @@ def _iter_gathered_tables(iterator, names):
             yield first
         elif len(values) and np.ndim(values[0]):
             value_by_name = (
-                first if isinstance(first, Mapping) else _name_values(first, names)
+                first
+                if isinstance(first, Mapping)
+                else _make_value_by_name(first, names)
             )
             yield {name: np.asarray(column) for name, column in value_by_name.items()}
         else:
             columns = (
                 [*first]
                 if isinstance(first, Mapping)
-                else [*_name_values(first, names)]
+                else [*_make_value_by_name(first, names)]
             )
             yield _make_frame(
                 [*chain([first], islice(iterator, PIECE_ROWS - 1))], columns
             )
 
 
-def _name_values(values, names):
+def _make_value_by_name(values, names):
     names = getattr(values, "_fields", names)
     if len(values) != len(names):
         raise invalid_input(

@@ -16,8 +16,8 @@ from .arrow import (
     flatten_records,
     flatten_schema,
     iter_batches,
-    load_workbook,
     load_workbook_as_arrow,
+    load_workbook_as_frame,
     open_parquet_file,
     reject_list_columns,
 )
@@ -30,10 +30,10 @@ from .csv_text import (
     convert_unclosed_quote_error,
     detect_encoding,
     detect_separator,
-    infer_column_values,
-    iter_rows_below_skipped,
+    infer_column_series,
+    iter_rows_below_header,
     iter_text_blocks,
-    read_head,
+    peek_head_with_first_line,
     separate_title,
 )
 from .input_files import detect_format, open_decompressed
@@ -46,7 +46,7 @@ _BLOCK_BYTES = 2**23
 #: Options that describe how a csv file is written; the last applies to workbooks, too.
 CSV_OPTION_NAMES = ("sep", "decimal", "encoding", "header", "skip_rows")
 # Bytes that are read of a csv file if only the names of its columns are needed.
-_PROBED_BYTES = 2**16
+_COLUMN_NAMES_HEAD_BYTES = 2**16
 # Rows of a parquet or Arrow file that are read at a time.
 _BATCH_ROWS = 2**17
 
@@ -97,14 +97,14 @@ def load_table(
         mixed = [
             name
             for name in frames[0]
-            if not _have_same_type_in_pieces([frame[name] for frame in frames])
+            if not _have_column_pieces_one_type([frame[name] for frame in frames])
         ]
     if not mixed:
         return whole._replace(columns=join_frames(frames))
     # columns that mean different things in blocks are read again
     whole = load_table(file, pick, as_text=[*as_text, *mixed], **form)
     for name in mixed:
-        whole.columns[name] = infer_column_values(
+        whole.columns[name] = infer_column_series(
             whole.columns[name], form.get("decimal") or "."
         )
     return whole
@@ -149,7 +149,7 @@ def iter_table_blocks(
     rows = 0
     forms = dict[tuple[str, str], Any]()
 
-    def pick_at_least_one(names):
+    def pick_columns_or_first(names):
         # without a column no row is counted: folders may hold all that is needed
         return pick(names) or names[:1]
 
@@ -159,7 +159,7 @@ def iter_table_blocks(
             kind,
             stream,
             file,
-            pick_at_least_one,
+            pick_columns_or_first,
             form,
             size or _BLOCK_BYTES,
             as_text,
@@ -191,7 +191,7 @@ def read_all_column_names(file: str, pick: ColumnSelector, **form: Any) -> list[
     with translate_read_errors(file), open_decompressed(file) as stream:
         kind = detect_format(stream, file)
         if kind in ("parquet", "arrow"):
-            source = _open_typed_source(kind, stream, file)
+            source = _open_arrow_or_parquet_file(kind, stream, file)
             return list(flatten_schema(source.schema_arrow).names)
         next(
             _iter_kind_blocks(
@@ -200,7 +200,7 @@ def read_all_column_names(file: str, pick: ColumnSelector, **form: Any) -> list[
                 file,
                 store_and_pick_names,
                 form,
-                _PROBED_BYTES,
+                _COLUMN_NAMES_HEAD_BYTES,
             ),
             None,
         )
@@ -285,7 +285,7 @@ def _invalid_file(error, file):
 # -- files whose values have types ----------------------------------------------------------------
 
 
-def _open_typed_source(kind, stream, file, skip_rows=0):
+def _open_arrow_or_parquet_file(kind, stream, file, skip_rows=0):
     if kind == "workbook":
         return load_workbook_as_arrow(stream, file, skip_rows)
     return ArrowFile(stream) if kind == "arrow" else open_parquet_file(stream)
@@ -309,12 +309,14 @@ def _iter_kind_blocks(
         return
     skip_rows = form.get("skip_rows") or 0
     if kind == "workbook" and not keep:
-        yield TableBlock(load_workbook(stream, file, pick, skip_rows), file, ".")
+        yield TableBlock(
+            load_workbook_as_frame(stream, file, pick, skip_rows), file, "."
+        )
         return
     if kind != "json":
         # numbers that are text may be written in any form
         decimal = "." if kind == "workbook" else form.get("decimal")
-        source = _open_typed_source(kind, stream, file, skip_rows)
+        source = _open_arrow_or_parquet_file(kind, stream, file, skip_rows)
         for block in _iter_arrow_blocks(source, file, pick, row_groups, nullable, keep):
             yield block._replace(decimal=decimal)
         return
@@ -344,7 +346,7 @@ def _iter_arrow_blocks(source, file, pick, row_groups, nullable, keep):
     needed = list(dict.fromkeys(pick(schema.names)))
     check_columns(needed, schema.names, file)
     reject_list_columns(needed, schema, file)
-    for group, first in _find_row_groups(source, row_groups):
+    for group, first in _find_row_groups_and_first_rows(source, row_groups):
         read = None if keep else needed
         for batch, share in iter_batches(source, _BATCH_ROWS, read, group, first):
             table = flatten_records(pa.Table.from_batches([batch])).select(needed)
@@ -360,7 +362,7 @@ def _iter_arrow_blocks(source, file, pick, row_groups, nullable, keep):
             first += len(frame)
 
 
-def _find_row_groups(source, wanted):
+def _find_row_groups_and_first_rows(source, wanted):
     """Return the numbers of the row groups to read and their first rows; None means all at once."""
     if source.metadata is None or wanted == ():
         return [(None, 0)]
@@ -377,7 +379,7 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
     decimal = form.get("decimal")
     given_header = form.get("header")
     skip_rows = form.get("skip_rows") or 0
-    head = read_head(stream, _HEAD_BYTES)
+    head = peek_head_with_first_line(stream, _HEAD_BYTES)
     encoding = detect_encoding(head, file, form.get("encoding"))
     if encoding == "utf-8-sig" and not head.startswith(codecs.BOM_UTF8):
         encoding = "utf-8"
@@ -385,8 +387,11 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
     title, text = separate_title(text, skip_rows, file)
     sep, header = detect_separator(text, pick, form.get("sep"), given_header)
     needed = pick(header)
-    cells = [re.split(r"[,;\t|]", line) for line in text[:_PROBED_BYTES].splitlines()]
-    check_columns(needed, header, file, sep, iter_rows_below_skipped(cells, skip_rows))
+    cells = [
+        re.split(r"[,;\t|]", line)
+        for line in text[:_COLUMN_NAMES_HEAD_BYTES].splitlines()
+    ]
+    check_columns(needed, header, file, sep, iter_rows_below_header(cells, skip_rows))
     places = sorted({header.index(name) for name in needed})
     texts = {header.index(name) for name in as_text if name in header}
     cells = CsvParser(len(header), places, sep, decimal or ".", texts)
@@ -447,17 +452,17 @@ def _check_last_row(line, sep, n_names, file, row):
     )
 
 
-def _have_same_type_in_pieces(columns):
+def _have_column_pieces_one_type(column_pieces):
     """Return whether pieces of a column are what they are in the whole."""
     from pandas.api.types import infer_dtype
 
-    filled = [column for column in columns if column.notna().any()]
+    filled = [column for column in column_pieces if column.notna().any()]
     kinds = {
         infer_dtype(column, skipna=True)
         if column.dtype == object
         else str(column.dtype)
         for column in filled
     }
-    if kinds == {"bool"} and len(filled) < len(columns):
+    if kinds == {"bool"} and len(filled) < len(column_pieces):
         return False  # beside pieces without a value they would become numbers
     return len(kinds) <= 1 or kinds <= {"int64", "float64"}

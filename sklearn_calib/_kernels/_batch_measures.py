@@ -32,7 +32,7 @@ _MIN_PROBABILITY = float(np.finfo(np.float64).eps)
 _DETERMINANT_TOLERANCE = 1e-9
 
 
-class SortedModelPredictions:
+class SortedMultiModelPredictions:
     """Predictions of some models for the same rows, sorted once for all weights of the rows.
 
     Parameters
@@ -53,7 +53,7 @@ class SortedModelPredictions:
         return compute_finite_log_odds(self.p, 1 - self.p)
 
     @cached_property
-    def _tie_bounds(self):
+    def _tie_first_and_last_if_any(self):
         """Return the first and last index of equal predictions; None without ties."""
         new = self.p[:, 1:] != self.p[:, :-1]
         if new.all():
@@ -74,7 +74,7 @@ class SortedModelPredictions:
         label_proba = np.where(self.outcome == 1, self.p, 1 - self.p)
         return -np.log(np.maximum(label_proba, _MIN_PROBABILITY))
 
-    def compute_measure_table(self, names, weight):
+    def compute_table_by_measure_and_model(self, names, weight):
         """Return one row per name and one column per model.
 
         Parameters
@@ -99,7 +99,7 @@ class SortedModelPredictions:
         These are the predictions and the frequencies, one row for each model.
         """
         self._set_resample_weights(weight)
-        score, frequency, _ = self._smooth_cell_frequencies()
+        score, frequency, _ = self._get_cell_scores_smoothed_rates_and_mass()
         return score, frequency
 
     def _set_resample_weights(self, weight):
@@ -152,9 +152,9 @@ class SortedModelPredictions:
             lambda: np.expm1(2 * gain) / np.expm1(-2 * entropy)
         )
 
-    def _evaluate_if_both_labels(self, value):
+    def _evaluate_if_both_labels(self, compute_measure):
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.has_both, value(), np.nan)
+            return np.where(self.has_both, compute_measure(), np.nan)
 
     def compute_auc(self):
         """Compute the area under the ROC curve of each model."""
@@ -172,13 +172,13 @@ class SortedModelPredictions:
     def _sum_below_and_up_to_tie(self, values):
         """Return sums over all lower predictions, and over these and equal ones."""
         after = np.cumsum(values, axis=1)
-        if self._tie_bounds is None:
+        if self._tie_first_and_last_if_any is None:
             return after - values, after
-        first, last = self._tie_bounds
+        first, last = self._tie_first_and_last_if_any
         before = np.take_along_axis(after - values, first, axis=1)
         return before, np.take_along_axis(after, last, axis=1)
 
-    def _sum_tied_rows(self, values):
+    def _sum_ties_for_each_row(self, values):
         """Return the sum over the rows with the prediction of each row."""
         before, after = self._sum_below_and_up_to_tie(values)
         return after - before
@@ -199,7 +199,7 @@ class SortedModelPredictions:
         b = np.ones(len(self.p))
         arrived = np.zeros(len(a), dtype=bool)
         for _ in range(_MAX_NEWTON_STEPS):
-            step_a, step_b, gain = self._take_newton_step(log_odds, a, b)
+            step_a, step_b, gain = self._compute_newton_steps_and_gains(log_odds, a, b)
             # A model that has converged keeps stepping with the others: a step at the
             # optimum changes nothing, and a mask would cost more than the step.
             arrived |= gain <= _MIN_LIKELIHOOD_GAIN * self.total
@@ -214,7 +214,7 @@ class SortedModelPredictions:
             a[model], b[model] = self._fit_line_with_damping(model)
         return a, b
 
-    def _take_newton_step(self, log_odds, a, b):
+    def _compute_newton_steps_and_gains(self, log_odds, a, b):
         """Return Newton's step for each model and its gain; NaN if there is no step."""
         mean = expit(a[:, None] + b[:, None] * log_odds)
         curve = self.weight * mean
@@ -263,10 +263,10 @@ class SortedModelPredictions:
 
     def compute_ici(self):
         """Return the ICI: the mean distance of the cells from the curve."""
-        score, frequency, mass = self._smooth_cell_frequencies()
+        score, frequency, mass = self._get_cell_scores_smoothed_rates_and_mass()
         return np.einsum("bc,bc->b", mass, np.abs(frequency - score)) / self.total
 
-    def _smooth_cell_frequencies(self):
+    def _get_cell_scores_smoothed_rates_and_mass(self):
         """Return scores, smoothed frequencies and masses of each model's cells.
 
         There are at most `MAX_CURVE_CELLS` cells.
@@ -286,10 +286,10 @@ class SortedModelPredictions:
         score = np.divide(score, mass, out=plain_mean, where=mass > 0)
         events = self.weight * self.outcome
         # The rows of one prediction may be in two cells.
-        if self._tie_bounds is not None:
-            total = self._sum_tied_rows(self.weight)
+        if self._tie_first_and_last_if_any is not None:
+            total = self._sum_ties_for_each_row(self.weight)
             event_rate = np.divide(
-                self._sum_tied_rows(events),
+                self._sum_ties_for_each_row(events),
                 total,
                 out=np.zeros_like(total),
                 where=total > 0,
@@ -331,7 +331,7 @@ MEASURE_RANGES = {
 }
 
 
-def compute_batch_measures(proba, outcome, weights, names):
+def compute_measures_by_weight_and_model(proba, outcome, weights, names):
     """Return the measures of each model under each set of weights.
 
     The result has the shape (n_weights, n_names, n_models).
@@ -350,9 +350,11 @@ def compute_batch_measures(proba, outcome, weights, names):
     blocks = []
     for start in range(0, len(proba), step):
         rows = slice(start, start + step)
-        batch = SortedModelPredictions(proba[rows], outcome)
+        batch = SortedMultiModelPredictions(proba[rows], outcome)
         cut = [weight if weight.ndim == 1 else weight[rows] for weight in weights]
-        blocks.append([batch.compute_measure_table(names, weight) for weight in cut])
+        blocks.append(
+            [batch.compute_table_by_measure_and_model(names, weight) for weight in cut]
+        )
     return np.concatenate(blocks, axis=2)
 
 
@@ -407,7 +409,7 @@ def _find_window_half_widths(score, mass):
     # A window that holds the span is narrowest if it begins or ends at a cell;
     # mirroring the scores turns ends into beginnings.
     for x, m in ((score, mass), (-score[:, ::-1], mass[:, ::-1])):
-        begin, end = _find_span_bounds(x, m)
+        begin, end = _find_span_start_and_end_scores(x, m)
         positions = score[:, :, None] if x is score else -score[:, :, None]
         reach = np.maximum(positions - begin[:, None, :], end[:, None, :] - positions)
         np.minimum(width, reach.min(axis=2), out=width)
@@ -416,7 +418,7 @@ def _find_window_half_widths(score, mass):
     return np.where(width > 0, width, np.finfo(np.float64).tiny ** 0.5)
 
 
-def _find_span_bounds(x, mass):
+def _find_span_start_and_end_scores(x, mass):
     """Return where spans of `LOESS_SPAN` of the mass begin and end.
 
     They begin at cells, and end between cells.

@@ -18,7 +18,7 @@ def find_distinct_scores_and_index(scores):
     return np.unique(scores, return_inverse=True)
 
 
-def pool_equal_scores_to_rates(scores, y_encoded, weight):
+def find_scores_index_mass_and_event_rates(scores, y_encoded, weight):
     """Return the distinct scores, the index of each row, and weight and event rate by score."""
     values, row_value = find_distinct_scores_and_index(scores)
     mass = np.bincount(row_value, weights=weight)
@@ -49,7 +49,7 @@ def assign_values_to_bins(values, mass, n_bins, strategy):
     # A distinct score goes to the bin of the middle of its mass, so ties are never
     # split; the tolerance keeps middles that rounding moved below an edge in the upper
     # bin.
-    middle = find_mass_midpoints(mass) * n_bins + BIN_EDGE_TOLERANCE
+    middle = find_mass_midpoint_fractions(mass) * n_bins + BIN_EDGE_TOLERANCE
     return np.minimum(middle.astype(np.intp), n_bins - 1)
 
 
@@ -72,18 +72,18 @@ def find_bin_starts(mass, n_bins):
     return np.concatenate([[0], index + (middle < wanted), [len(mass)]])
 
 
-def sum_runs(starts, *columns):
+def sum_runs(edges, *columns):
     """Sum each column along its last axis from each start to the next.
 
     The last start is the end.
     """
     # `reduceat` returns the first entry, not 0, for an empty run; such runs are masked.
-    filled = np.diff(starts) > 0
-    first = np.minimum(starts[:-1], starts[-1] - 1)
+    filled = np.diff(edges) > 0
+    first = np.minimum(edges[:-1], edges[-1] - 1)
     return [np.add.reduceat(column, first, axis=-1) * filled for column in columns]
 
 
-def find_mass_midpoints(mass):
+def find_mass_midpoint_fractions(mass):
     """Return the fraction of the mass below the middle of each.
 
     Callers that compare it with multiples of 1 / n treat differences up to
@@ -105,7 +105,7 @@ def assign_rows_to_bins(scores, weight, n_bins, strategy):
     return assign_values_to_bins(values, mass, n_bins, strategy)[row_value]
 
 
-def compute_cube_root_bin_count(n_rows):
+def compute_rounded_up_cube_root(n_rows):
     """Return the cube root of the number of rows, rounded up."""
     # Rounding can lift the cube root of a perfect cube just above the integer, which
     # `ceil` would turn into one bin more.
@@ -172,16 +172,18 @@ def blend_with_base_rate(score, base):
     return 0.9 * score + 0.1 * base
 
 
-def compute_log_evidence(total, ones, count, mean):
+def sum_log_evidence_over_bins(total, ones, prior_count, prior_mean):
     """Return the log marginal likelihood of bins.
 
     Each has a beta prior of this many counts and this mean.
     """
     # A beta-binomial likelihood per bin with prior count `count` and prior mean `mean`,
     # as in Naeini, Cooper and Hauskrecht (2015).
-    log_likelihoods = gammaln(count) - gammaln(total + count)
-    log_likelihoods += gammaln(ones + count * mean) - gammaln(count * mean)
-    log_likelihoods += gammaln(total - ones + count * (1 - mean)) - gammaln(
-        count * (1 - mean)
+    log_likelihoods = gammaln(prior_count) - gammaln(total + prior_count)
+    log_likelihoods += gammaln(ones + prior_count * prior_mean) - gammaln(
+        prior_count * prior_mean
+    )
+    log_likelihoods += gammaln(total - ones + prior_count * (1 - prior_mean)) - gammaln(
+        prior_count * (1 - prior_mean)
     )
     return float(log_likelihoods.sum())

@@ -21,10 +21,10 @@ from ._softmax_regression import (
 )
 from ._temperature import (
     choose_sums_function,
-    compute_halley_step,
+    compute_halley_step_or_inf,
     compute_loss_beyond_cap,
     get_inverse_temperature_bounds,
-    get_max_uncapped_logit_gap,
+    get_max_logit_gap_below_loss_cap,
     solve_temperature,
 )
 
@@ -76,7 +76,9 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
     sums = np.asarray(choose_sums_function(np.inf)(logits, y_encoded, weight, beta))
     # The loss of a row is capped at the largest one that float64 can express. Few
     # blocks come near the cap, and only those need the second pass.
-    reachable = beta * (highest - lowest) > get_max_uncapped_logit_gap(logits.shape[1])
+    reachable = beta * (highest - lowest) > get_max_logit_gap_below_loss_cap(
+        logits.shape[1]
+    )
     excess = (
         compute_loss_beyond_cap(logits, y_encoded, weight, beta)
         if reachable
@@ -106,9 +108,9 @@ def make_corrected_halley_step(sample):
     # Its curvature is rescaled to that of all rows, because only the shape is borrowed.
     sums = choose_sums_function(np.inf)
 
-    def step_from(beta, first, second, third):
+    def compute_corrected_beta_step(beta, first, second, third):
         """Return the next step of beta, from the three derivatives of the loss of all rows."""
-        step = halley = compute_halley_step(first, second, third)
+        step = halley = compute_halley_step_or_inf(first, second, third)
         # Far from the optimum the Taylor expansion of the sample does not hold, and
         # Halley's step is safe.
         if not abs(step) < 0.1 * beta:
@@ -125,10 +127,12 @@ def make_corrected_halley_step(sample):
         # used.
         return step if abs(step - halley) < 0.1 * abs(halley) else halley
 
-    return step_from
+    return compute_corrected_beta_step
 
 
-def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
+def fit_temperature_passes_and_get_weight(
+    run_pass, beta, label_smoothing=0.0, sample=None
+):
     """Fit as `fit_temperature`, and return the sum of the weights too.
 
     `run_pass(beta)` is the pass of all rows.
@@ -238,7 +242,7 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
     predicted to be less than `tol` above the smallest, by default p / (20 n): a tenth
     of the p / (2 n) that the p = 2 k coefficients cost on other rows.
     """
-    x, solve = _fit_vector_to_sample(*sample, beta, penalty)
+    x, solve = _find_sample_optimum_and_hessian_solver(*sample, beta, penalty)
     k = len(x) // 2
     value = np.inf
     slope = 0.0
@@ -279,7 +283,7 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
     return SoftmaxFit(x[:k], x[k:], float(value + slope / 2), norm, -slope, n_passes)
 
 
-def _fit_vector_to_sample(logits, y_encoded, weight, beta, penalty):
+def _find_sample_optimum_and_hessian_solver(logits, y_encoded, weight, beta, penalty):
     """Return the optimum of the sample and a solver.
 
     The solver is for systems of the Hessian at the optimum.

@@ -29,7 +29,7 @@ ALLOWED_BIT_SHIFTS = (0, *range(DISTANCE_STEP_BITS, MANTISSA_BITS + 1))
 # A cell is one octave then.
 MAX_BIT_SHIFT = ALLOWED_BIT_SHIFTS[-1]
 # Below 2^-24 so many more bits of a key are dropped.
-TAIL_EXTRA_BITS = 5
+EXTRA_DROPPED_TAIL_BITS = 5
 N_PROBABILITY_CUTS = 60
 
 # The last digit of a name is the label.
@@ -125,15 +125,15 @@ CUT_KEYS = _find_cut_keys()
 
 def get_tail_bit_shift(shift):
     """Return how many bits are dropped below 2^-24."""
-    return min(shift + TAIL_EXTRA_BITS, MAX_BIT_SHIFT) if shift else 0
+    return min(shift + EXTRA_DROPPED_TAIL_BITS, MAX_BIT_SHIFT) if shift else 0
 
 
-def count_dropped_bits(ids, shift):
+def count_dropped_bits_by_cell(ids, shift):
     """Return how many bits cells drop; `shift` may be an array with one for each."""
     start, _ = decode_cell_start_and_side(ids)
     # Very small probabilities would otherwise use most cells, because floats are dense
     # near 0, although few decisions depend on them.
-    tail = np.minimum(shift + TAIL_EXTRA_BITS, MAX_BIT_SHIFT)
+    tail = np.minimum(shift + EXTRA_DROPPED_TAIL_BITS, MAX_BIT_SHIFT)
     tail = np.where(np.equal(shift, 0), 0, tail)
     return np.where(start < TAIL_KEY, tail, shift)
 
@@ -159,7 +159,7 @@ def find_smallest_bit_shift(fits, shift=0):
     return shifts[first] if first < len(shifts) else MAX_BIT_SHIFT
 
 
-def find_cell_runs(p, q, max_cells):
+def find_cell_starts_to_limit(p, q, max_cells):
     """Return where the cells of increasing probabilities begin.
 
     The cells are the narrowest of which there are at most `max_cells`.
@@ -211,7 +211,7 @@ def add_weight_columns(table):
     return wide
 
 
-def get_label_weight_sums(table):
+def get_label_weight_sums_and_squares(table):
     """Return weights and squared weights of label 0 and 1 in each cell.
 
     Both arrays have two columns.
@@ -226,7 +226,7 @@ def get_label_weight_sums(table):
     )
 
 
-def compute_cell_mean_distances(table, last=None):
+def compute_mean_end_distances_and_sides(table, last=None):
     """Return the mean distance of each cell's rows from their end, and their side.
 
     Means lie between the start of their cell and that of the next, so they differ; or
@@ -237,7 +237,7 @@ def compute_cell_mean_distances(table, last=None):
     offset = view_as_float(table)[:, OFFSET_COLUMN]
     base_distance = decode_float_keys(base)
     step = decode_float_keys(base + (1 << DISTANCE_STEP_BITS)) - base_distance
-    weight = get_label_weight_sums(table)[0].sum(axis=1)
+    weight = get_label_weight_sums_and_squares(table)[0].sum(axis=1)
     start_distance = decode_float_keys(start)
     mean = base_distance + offset / weight * step
     mean = np.where(offset > 0, mean, start_distance)
@@ -253,18 +253,18 @@ def compute_cell_mean_distances(table, last=None):
     return np.clip(mean, start_distance, decode_float_keys(last)), high
 
 
-def compute_cell_mean_proba(table, last=None):
+def compute_mean_label_proba_by_cell(table, last_keys=None):
     """Return the probabilities of both labels at the mean of each cell.
 
     The result has the shape (n_cells, 2).
 
-    The cells are all of a summary, in order, or `last` has the last key of each.
+    The cells are all of a summary, in order, or `last_keys` has the last key of each.
 
     Rounding does not carry a mean across a cut: p stays in (j / 60, (j + 1) / 60] with
     its rows. The smaller column has all its digits, and the scores of a table of shift
     0 are those of the rows.
     """
-    t, high = compute_cell_mean_distances(table, last)
+    t, high = compute_mean_end_distances_and_sides(table, last_keys)
     start = decode_cell_start_and_side(table[:, IDENTITY_COLUMN])[0]
     k = np.where(
         high, *(np.searchsorted(cuts, start, side="right") for cuts in CUT_KEYS[::-1])

@@ -63,7 +63,7 @@ _FLAT_CUT_KEYS = CUT_KEYS.astype(np.uint64).ravel()
 _N_WEIGHTED_TOTALS = 7
 _UNIT_WEIGHTS = np.ones(CHUNK_ROWS)
 # Rounding moves 60 t by less than this.
-_CUT_TOLERANCE = 1e-9
+_PROBABILITY_CUT_TOLERANCE = 1e-9
 
 
 def make_empty_slots(n_cells, columns):
@@ -82,7 +82,7 @@ def _find_cell_start_key(key, t, high, shift, tail, cuts):
     # A product and one comparison replace a binary search; the tolerance makes the
     # guess at most one cut too high.
     j = (
-        uint64(np.int64(t * N_PROBABILITY_CUTS + _CUT_TOLERANCE))
+        uint64(np.int64(t * N_PROBABILITY_CUTS + _PROBABILITY_CUT_TOLERANCE))
         + high * _FIRST_HIGH_SIDE_CUT
     )
     j -= uint64(cuts[j] > key)
@@ -133,7 +133,7 @@ def _find_slot(table, identity, i, pattern, shift, bits):
     return slot
 
 
-def _make_unsigned_shifts(shift):
+def _make_unsigned_shift_and_tail(shift):
     return np.uint64(shift), np.uint64(get_tail_bit_shift(shift))
 
 
@@ -151,7 +151,7 @@ def identify_cells_and_offsets(p, q, shift):
     _identify_rows(
         p,
         q if len(q) else 1.0 - p,
-        *_make_unsigned_shifts(shift),
+        *_make_unsigned_shift_and_tail(shift),
         _FLAT_CUT_KEYS,
         ids,
         distance,
@@ -176,7 +176,7 @@ def _identify_rows(p, q, shift, tail, cuts, ids, distance):
         )
 
 
-def sum_unweighted_row_totals(p, q, y):
+def sum_unweighted_totals_as_integers(p, q, y):
     """Return the totals of rows of weight 1, as `_exact_sums`.
 
     Chunk by chunk, which a cache holds from loop to loop.
@@ -194,19 +194,23 @@ def sum_unweighted_row_totals(p, q, y):
         # Without numba `wrong` would become an int64 of numpy, hence int(). A certain
         # and wrong prediction makes Spiegelhalter's variance meaningless; such rows are
         # counted.
-        wrong += int(_fill_label_and_other_proba(block_p, block_q, y[rows], right, off))
+        wrong += int(
+            _fill_label_other_proba_and_count_zeros(
+                block_p, block_q, y[rows], right, off
+            )
+        )
         sums[1] = _sum_products_exactly(off, off)
         fill_negative_logs(right, LOG_LOSS_FLOOR, off)
         sums[0] = _sum_products_exactly(off, _UNIT_WEIGHTS[: len(off)])
         sums[2] = _sum_products_exactly(block_p, block_q)
-        sums[3] = _sum_spiegelhalter_variances(block_p, block_q)
+        sums[3] = _sum_spiegelhalter_variances_as_integers(block_p, block_q)
     loss, brier, variance, score = join_integers(parts)
     n = len(p) << SUM_FRACTION_BITS
     return [n, n, n, loss, brier, variance, variance, score, wrong << SUM_FRACTION_BITS]
 
 
 @compile_kernel
-def _fill_label_and_other_proba(p, q, y, right, off):
+def _fill_label_other_proba_and_count_zeros(p, q, y, label_proba, other_proba):
     """Write the probability of each row's label and of the other one; return how many are 0."""
     wrong = np.int64(0)
     for i in range(len(p)):
@@ -215,10 +219,10 @@ def _fill_label_and_other_proba(p, q, y, right, off):
         is_event = y[i] == 1
         positive = p[i]
         negative = q[i]
-        right[i] = positive if is_event else negative
-        off[i] = negative if is_event else positive
+        label_proba[i] = positive if is_event else negative
+        other_proba[i] = negative if is_event else positive
     for i in range(len(p)):
-        wrong += right[i] <= 0.0
+        wrong += label_proba[i] <= 0.0
     return wrong
 
 
@@ -233,7 +237,7 @@ def _sum_products_exactly(a, b):
 
 
 @compile_kernel
-def _sum_spiegelhalter_variances(p, q):
+def _sum_spiegelhalter_variances_as_integers(p, q):
     highs = lows = np.int64(0)
     for i in range(len(p)):
         tilt = q[i] - p[i]
@@ -243,7 +247,7 @@ def _sum_spiegelhalter_variances(p, q):
     return highs, lows
 
 
-def sum_weighted_row_totals(p, q, y, weight, count):
+def sum_weighted_row_totals_exactly(p, q, y, weight, count):
     """Return the totals of rows with weights and numbers of repetitions."""
     q = q if len(q) else 1.0 - p
     sums = [0] * _N_WEIGHTED_TOTALS
@@ -257,11 +261,13 @@ def sum_weighted_row_totals(p, q, y, weight, count):
         block_q = q[rows]
         right = work[0, : len(block_p)]
         off = work[1, : len(block_p)]
-        if _fill_label_and_other_proba(block_p, block_q, y[rows], right, off):
+        if _fill_label_other_proba_and_count_zeros(
+            block_p, block_q, y[rows], right, off
+        ):
             wrong += int(count[rows][right <= 0.0].sum())
         fill_negative_logs(right, LOG_LOSS_FLOOR, right)
         block_terms = terms[:, : len(block_p)]
-        _fill_weighted_terms(
+        _fill_weighted_total_columns(
             block_p, block_q, right, off, weight[rows], count[rows], block_terms
         )
         sums = add_sum_lists(sums, sum_to_exact_integers(block_terms))
@@ -269,7 +275,7 @@ def sum_weighted_row_totals(p, q, y, weight, count):
 
 
 @compile_kernel
-def _fill_weighted_terms(p, q, loss, off, weight, count, terms):
+def _fill_weighted_total_columns(p, q, loss, off, weight, count, terms):
     """Fill the weighted columns of the table of terms.
 
     They are the columns `weight` to `spiegelhalter_variance` of `TOTAL_NAMES`.
@@ -288,7 +294,9 @@ def _fill_weighted_terms(p, q, loss, off, weight, count, terms):
         terms[6, i] = v * spread * tilt * tilt
 
 
-def add_rows(slots, filled, max_filled, shift, ids, distance, y, pattern, *weights):
+def add_rows_and_count_added_and_filled(
+    slots, filled, max_filled, shift, ids, distance, y, pattern, *weights
+):
     """Add rows while there are free slots for their cells.
 
     `weights` are weights and numbers of repetitions, or empty.
@@ -297,7 +305,7 @@ def add_rows(slots, filled, max_filled, shift, ids, distance, y, pattern, *weigh
     (how many were added, the number of filled slots).
     """
     weight, count = weights or (None, None)
-    return _add_rows_until_full(
+    return _add_rows_and_count_added_and_filled(
         slots,
         view_as_float(slots),
         filled,
@@ -314,7 +322,7 @@ def add_rows(slots, filled, max_filled, shift, ids, distance, y, pattern, *weigh
 
 
 @compile_kernel
-def _add_rows_until_full(
+def _add_rows_and_count_added_and_filled(
     slots,
     numbers,
     filled,
@@ -361,7 +369,7 @@ def _add_rows_until_full(
     return len(ids), filled
 
 
-def insert_cells(slots, cells, shift):
+def insert_distinct_cells(slots, cells, shift):
     """Put different cells, or pairs, of this shift into empty slots."""
     pattern = (
         cells[:, GROUP_PATTERN_COLUMN]
@@ -392,7 +400,7 @@ def _coarsen_cell(identity, shift, tail, cuts):
 
 
 @compile_helper
-def _count_distance_steps(coarse, fine):
+def _count_steps_from_coarse_to_fine_start(coarse, fine):
     """Return how many steps a coarser cell starts before a finer one."""
     if fine < 0:
         coarse = ~coarse
@@ -414,13 +422,13 @@ def _count_cells(cells, shift, tail, cuts):
 
 
 @compile_kernel
-def _merge_cell_runs(cells, numbers, shift, tail, cuts):
+def _merge_cell_runs_in_place_and_count(cells, numbers, shift, tail, cuts):
     """Merge the sorted cells that the shift makes equal, in place; return their number."""
     filled = -1
     for i in range(len(cells)):
         before = cells[i, IDENTITY_COLUMN]
         identity = _coarsen_cell(before, shift, tail, cuts)
-        steps = _count_distance_steps(identity, before)
+        steps = _count_steps_from_coarse_to_fine_start(identity, before)
         weight = np.float64(cells[i, COUNT_COLUMN_0] + cells[i, COUNT_COLUMN_1])
         if cells.shape[1] == N_WEIGHTED_COLUMNS:
             weight = numbers[i, WEIGHT_COLUMN_0] + numbers[i, WEIGHT_COLUMN_0 + 1]
@@ -458,7 +466,9 @@ def merge_cells_to_limit(cells, shift, max_cells):
         return (
             index == last
             or _count_cells(
-                cells, *_make_unsigned_shifts(ALLOWED_BIT_SHIFTS[index]), _FLAT_CUT_KEYS
+                cells,
+                *_make_unsigned_shift_and_tail(ALLOWED_BIT_SHIFTS[index]),
+                _FLAT_CUT_KEYS,
             )
             <= max_cells
         )
@@ -476,8 +486,11 @@ def merge_cells_to_limit(cells, shift, max_cells):
         middle = (low + high) // 2
         low, high = (low, middle) if is_within_limit(middle) else (middle + 1, high)
     shift = ALLOWED_BIT_SHIFTS[high]
-    n_cells = _merge_cell_runs(
-        cells, view_as_float(cells), *_make_unsigned_shifts(shift), _FLAT_CUT_KEYS
+    n_cells = _merge_cell_runs_in_place_and_count(
+        cells,
+        view_as_float(cells),
+        *_make_unsigned_shift_and_tail(shift),
+        _FLAT_CUT_KEYS,
     )
     return cells[:n_cells].copy(), shift
 

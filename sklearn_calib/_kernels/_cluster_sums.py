@@ -19,11 +19,11 @@ from scipy.special import expit, logit
 from ._proportion import compute_exact_interval
 
 # A smaller p (1 - p) belongs to a probability of 0 or 1, whose log-odds are finite here.
-_MIN_VARIANCE = 1e-30
+_MAX_CERTAIN_ROW_VARIANCE = 1e-30
 # A sum is treated as 0 below this, relative to the sum of weights.
-_SUM_TOLERANCE = 1e-12
+_NEGLIGIBLE_SUM_WEIGHT_SHARE = 1e-12
 # Ends of intervals are clipped to this.
-_MAX_ABS_LOG_ODDS = 700.0
+_MAX_ABS_END_LOG_ODDS = 700.0
 
 
 def compute_expected_over_observed_squares(residual, variance, weight):
@@ -37,7 +37,7 @@ def compute_expected_over_observed_squares(residual, variance, weight):
     return expected / seen if seen > 0 else 1.0
 
 
-def bound_within_cluster_covariance(chance, weight, groups):
+def bound_summed_within_cluster_covariances(chance, weight, groups):
     """Bound the summed covariances of different rows of a cluster.
 
     They are largest if one random number decides all rows of a cluster.
@@ -73,7 +73,7 @@ def run_score_test(columns, residual, variance, weight, groups):
     """
     # A certain prediction that is wrong contradicts the hypothesis, whatever the other
     # rows are.
-    if (np.abs(residual[variance < _MIN_VARIANCE]) > 0.5).any():
+    if (np.abs(residual[variance < _MAX_CERTAIN_ROW_VARIANCE]) > 0.5).any():
         return np.inf, 0.0
     # The columns are first standardised under the hypothesis and then under the
     # observed squares; the ratio of both is the design effect of the clusters.
@@ -141,7 +141,7 @@ class EventTotalTest:
             return 0.0
         variance = away @ away * max(mean * (1 - mean), 0.0) / seen
         total = away.sum()
-        if abs(total) <= _SUM_TOLERANCE * self.mass:
+        if abs(total) <= _NEGLIGIBLE_SUM_WEIGHT_SHARE * self.mass:
             return 0.0
         return (
             float(total / np.sqrt(variance))
@@ -149,7 +149,7 @@ class EventTotalTest:
             else float(np.sign(total) * np.inf)
         )
 
-    def find_interval(self, estimate, level):
+    def find_parameter_interval(self, estimate, level):
         """Return where z is as far from 0 as the level allows, on both sides.
 
         If the events of all clusters equal their expectations at the estimate, z is not
@@ -163,7 +163,7 @@ class EventTotalTest:
         # the exact binomial interval of the event rate replaces it.
         exact = (
             np.abs(self.events - self.expected(estimate)).max()
-            <= _SUM_TOLERANCE * self.mass
+            <= _NEGLIGIBLE_SUM_WEIGHT_SHARE * self.mass
         )
 
         def measure_margin_inside(c, sign):
@@ -181,7 +181,7 @@ class EventTotalTest:
             while measure_margin_inside(inside + sign * step, sign) > 0:
                 inside += sign * step
                 step *= 2
-                if abs(inside) > _MAX_ABS_LOG_ODDS:
+                if abs(inside) > _MAX_ABS_END_LOG_ODDS:
                     return sign * np.inf
             return brentq(
                 measure_margin_inside, *sorted([inside, inside + sign * step]), (sign,)
@@ -211,13 +211,15 @@ def compute_oe_interval_and_z(events, expected, mass, level):
         start = float(np.clip(logit(rate), -40, 40))
     else:
         start = 40 * np.sign(rate - 0.5)
-    low, high = total.find_interval(start, level)
+    low, high = total.find_parameter_interval(start, level)
     low = 0.0 if rate <= 0 else expit(low)
     high = 1.0 if rate >= 1 else expit(high)
     return float(low * max_ratio), float(high * max_ratio), z
 
 
-def compute_jackknife_errors_and_df(columns, log_odds, outcome, weight, groups):
+def compute_jackknife_standard_errors_and_df(
+    columns, log_odds, outcome, weight, groups
+):
     """Return standard errors of coefficients, and their degrees of freedom.
 
     Errors by leaving out each cluster, one Newton step each: the jackknife, CR3, of
@@ -271,14 +273,14 @@ def compute_jackknife_errors_and_df(columns, log_odds, outcome, weight, groups):
     return errors, np.clip(np.nan_to_num(degrees, nan=1.0, posinf=np.inf), 1.0, normal)
 
 
-def compute_cluster_mean_error_and_df(totals, mass):
+def compute_cluster_mean_with_error_and_df(totals, mass):
     """Return the mean of rows, its standard error and its degrees of freedom.
 
     `totals` are sums of weight times value.
 
     Both arrays have a number for each cluster, `mass` the weight of its rows. The error
-    is the jackknife's, CR3 as in `compute_jackknife_errors_and_df`, the degrees are those of
-    `estimate_df_and_variance_ratio`.
+    is the jackknife's, CR3 as in `compute_jackknife_standard_errors_and_df`, the
+    degrees are those of `estimate_df_and_variance_ratio`.
     """
     mean = totals.sum() / mass.sum()
     # The mean without one cluster less the mean of all, exactly.

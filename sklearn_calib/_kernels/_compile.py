@@ -162,7 +162,7 @@ class CompilationNotice(event.Listener):
             and not self.is_printed
         ):
             self.is_printed = True
-            _print_notice()
+            _print_notice_if_on_terminal()
 
     def on_end(self, event):
         if self.depth == 0:
@@ -176,7 +176,7 @@ def _is_package_event(event):
     return event.data["dispatcher"].py_func.__module__.startswith(__package__)
 
 
-def _print_notice():
+def _print_notice_if_on_terminal():
     quiet = os.environ.get("SKLEARN_CALIB_QUIET", "0") != "0"
     if not quiet and sys.stderr is not None and sys.stderr.isatty():
         print(

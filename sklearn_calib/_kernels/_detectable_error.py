@@ -58,21 +58,21 @@ class DetectableErrors:
         """Return the mean distance between the scores and the truth."""
         return float(self.weight_fraction @ np.abs(truth - self.score))
 
-    def compute_power(self, truth, noise, critical):
+    def compute_power(self, truth, weight_fraction_per_row, critical):
         """Return the probability that the statistic exceeds `critical`.
 
-        `noise` is weight_fraction / rows.
+        `weight_fraction_per_row` is weight_fraction / rows.
         """
         # Mean and variance of the V-statistic under the truth; its distribution is
         # close to normal once the mean is large, which is the case at a power of 0.8.
         gap = self.weight_fraction * (truth - self.score)
-        spread = noise * truth * (1 - truth)
+        spread = weight_fraction_per_row * truth * (1 - truth)
         pull = self._kernel @ gap
         mean = gap @ pull + spread.sum()
         variance = 2 * spread @ (self._kernel**2 @ spread) + 4 * spread @ pull**2
         return stats.norm.sf((critical**2 - mean) / np.sqrt(max(variance, 1e-300)))
 
-    def find_smallest_error_and_blindness(self, noise, critical):
+    def find_smallest_error_and_whether_blind(self, weight_fraction_per_row, critical):
         """Return the smallest detectable error, and whether the test is blind.
 
         The error is the larger of both kinds, and None if there is none.
@@ -84,7 +84,9 @@ class DetectableErrors:
         for distort in self.kinds:
 
             def is_detected(strength, distort=distort):
-                power = self.compute_power(distort(strength), noise, critical)
+                power = self.compute_power(
+                    distort(strength), weight_fraction_per_row, critical
+                )
                 return power >= TARGET_POWER
 
             if not is_detected(1.0):

@@ -7,8 +7,8 @@ points t_0 = 0 < ... < t_m = 1, with f_k the label-1 and g_k the label-0 mass of
 data at t_k, this is a linear program in mu, whose dual
     maximise sum_k f_k x_k + g_k z_k with |x_{k+1} - x_k| <= t_{k+1} - t_k, the same for
     z, and t_k x_k + (1 - t_k) z_k <= 0
-is solved by `run_interior_point`, or by HiGHS should that stall; mu are the multipliers of
-the last constraints.
+is solved by `run_interior_point_and_get_gap_and_value`, or by HiGHS should that stall;
+mu are the multipliers of the last constraints.
 """
 
 from typing import NamedTuple
@@ -17,10 +17,10 @@ import numpy as np
 
 from ._distance_compiled import (
     MASS_BALANCE_TOLERANCE,
-    get_gap_tolerance,
+    get_duality_gap_tolerance,
     move_cells_to_grid,
     pool_scores_into_cells,
-    run_interior_point,
+    run_interior_point_and_get_gap_and_value,
 )
 
 # Larger numbers of scores are pooled into so many cells.
@@ -59,7 +59,7 @@ class DistanceSolution(NamedTuple):
     prices: np.ndarray
 
 
-def make_score_program(score, ones, zeros):
+def make_distance_program_on_scores(score, ones, zeros):
     """Return the program on the scores themselves.
 
     Multiples of 1 / `MIN_GRID_STEPS` are added if no score is near.
@@ -72,7 +72,7 @@ def make_score_program(score, ones, zeros):
     # scores can change.
     if len(score) > MAX_SCORE_CELLS:
         return _make_pooled_program(score, ones, zeros)
-    grid, indices = _make_score_grid(score)
+    grid, indices = _make_score_grid_and_indices(score)
     return _make_grid_program(score, ones, zeros, grid, indices)
 
 
@@ -84,27 +84,27 @@ def _make_pooled_program(score, ones, zeros):
     starts = starts[: n_cells + 1]
     mass, centre = sums[:n_cells].T
     centre = np.divide(centre, mass, out=score[starts[:-1]], where=mass > 0)
-    grid, indices = _make_score_grid(centre)
+    grid, indices = _make_score_grid_and_indices(centre)
     masses = np.zeros((2, len(grid)))
     mean_move = move_cells_to_grid(score, ones, zeros, starts, indices, grid, *masses)
     return DistanceProgram(grid, *masses, mean_move)
 
 
-def _make_score_grid(centre):
+def _make_score_grid_and_indices(scores):
     """Return the grid of these scores, and the index of each in it."""
     # The calibrated prediction may lie anywhere in [0, 1]; gaps between scores are
     # filled so that the grid costs at most half a step.
     steps = np.arange(MIN_GRID_STEPS + 1) / MIN_GRID_STEPS
-    ends = np.concatenate([[0.0], centre, [1.0]])
-    after = np.searchsorted(centre, steps) + 1
+    ends = np.concatenate([[0.0], scores, [1.0]])
+    after = np.searchsorted(scores, steps) + 1
     is_in_gap = ends[after] - ends[after - 1] > 1 / MIN_GRID_STEPS
     steps = steps[is_in_gap | (steps == 0) | (steps == 1)]
-    points = np.concatenate([centre, steps])
+    points = np.concatenate([scores, steps])
     order = np.argsort(points)
     new = np.diff(points[order], prepend=-1.0) > POINT_TOLERANCE
     indices = np.empty(len(points), np.intp)
     indices[order] = np.cumsum(new) - 1
-    return points[order][new], indices[: len(centre)]
+    return points[order][new], indices[: len(scores)]
 
 
 def make_uniform_program(score, ones, zeros, n_cells):
@@ -131,7 +131,7 @@ def solve_distance_program(program):
     grid = program.grid
     masses = np.stack([program.ones, program.zeros])
     if masses.any(axis=1).all():
-        dual = _solve_interior_point(grid, masses)
+        dual = _find_prices_and_distribution_if_solved(grid, masses)
         # The compiled solver eliminates from the left, so the mirrored problem loses
         # other digits and may succeed if the first attempt stalls. HiGHS solves the few
         # remaining problems. All three solve the same program; the order is one of
@@ -139,9 +139,11 @@ def solve_distance_program(program):
         if dual is None:
             mirrored_grid = (1 - grid)[::-1].copy()
             mirrored_masses = masses[::-1, ::-1].copy()
-            mirrored = _solve_interior_point(mirrored_grid, mirrored_masses)
+            mirrored = _find_prices_and_distribution_if_solved(
+                mirrored_grid, mirrored_masses
+            )
             if mirrored is None:
-                dual = _solve_highs(grid, masses)
+                dual = _find_prices_and_distribution_by_highs(grid, masses)
             else:
                 dual = mirrored[0][::-1, ::-1], mirrored[1][::-1]
         prices, distribution = dual
@@ -170,7 +172,7 @@ def _compute_move_cost(program, distribution):
     return float((np.abs(surplus) @ distances).sum())
 
 
-def _solve_interior_point(grid, masses):
+def _find_prices_and_distribution_if_solved(grid, masses):
     """Solve from a start where all products of pairs are alike; None if it stalls."""
     n = len(grid)
     gaps = np.diff(grid)[:, None]
@@ -190,15 +192,15 @@ def _solve_interior_point(grid, masses):
     prices = np.full((2, n), -depth)
     work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 7))]
     pairs = [table.ravel() for table in (primal, slack, *work[:2])]
-    gap, value = run_interior_point(
+    gap, value = run_interior_point_and_get_gap_and_value(
         grid, masses, prices, *pairs, primal, slack, *work, MAX_INTERIOR_POINT_STEPS
     )
-    if gap <= get_gap_tolerance(value) + MASS_BALANCE_TOLERANCE:
+    if gap <= get_duality_gap_tolerance(value) + MASS_BALANCE_TOLERANCE:
         return prices, primal[:, 0]
     return None
 
 
-def _solve_highs(grid, masses):
+def _find_prices_and_distribution_by_highs(grid, masses):
     """Solve the program with HiGHS.
 
     The variables are the distribution and the flows of each label to the next point and
@@ -265,7 +267,7 @@ def compute_upper_and_lower_distance(
         min_X max_l sum X[u, j] (|u - v_j| + l_u B[u, j]),  B = 1 - u where y_j = 1,
         else -u,
     solved by the extragradient method, entropic in X, to the requested gap or
-    `max_iter`. Rounding (`_move_surplus_mass_to_ends`) removes an imbalance at no more than its
+    `max_iter`. Rounding (`_get_mass_with_surplus_at_ends`) removes an imbalance at no more than its
     penalty; any l gives a lower bound.
     """
     # Atoms without mass have no constraint and would make log(q) infinite.
@@ -280,8 +282,8 @@ def compute_upper_and_lower_distance(
     # The saddle point of Hu, Jambulapati, Tian, Yang (2024), section 4: entropic steps
     # in the coupling and Euclidean ones in the multipliers, whose ratio balances the
     # two geometries.
-    problem = _CouplingSaddlePoint(cost, balance, np.log(q), ratio=float(len(u)))
-    log_x, x, multipliers = problem.make_start(q)
+    problem = _DistanceSaddlePointProblem(cost, balance, np.log(q), ratio=float(len(u)))
+    log_x, x, multipliers = problem.make_log_mass_mass_and_multipliers(q)
     sum_x = 0.0
     sum_l = 0.0
     total = 0.0
@@ -289,8 +291,8 @@ def compute_upper_and_lower_distance(
     upper = np.inf
     lower = -np.inf
     for iteration in range(1, max_iter + 1):
-        step, half_x, half_l, log_x, x, multipliers = problem.take_extragradient_step(
-            step, log_x, x, multipliers
+        step, half_x, half_l, log_x, x, multipliers = (
+            problem.find_extragradient_step_middle_and_end(step, log_x, x, multipliers)
         )
         sum_x = sum_x + step * half_x
         sum_l = sum_l + step * half_l
@@ -303,7 +305,7 @@ def compute_upper_and_lower_distance(
                 reduced = cost + candidate[:, None] * balance
                 lower = max(lower, float(q @ reduced.min(axis=0)))
             for candidate in (sum_x / total, half_x):
-                rounded = _move_surplus_mass_to_ends(candidate, u, ones, balance)
+                rounded = _get_mass_with_surplus_at_ends(candidate, u, ones, balance)
                 upper = min(upper, float((cost * rounded).sum()))
             if upper - lower <= gap:
                 break
@@ -315,7 +317,7 @@ def compute_upper_and_lower_distance(
     return upper, lower
 
 
-class _CouplingSaddlePoint(NamedTuple):
+class _DistanceSaddlePointProblem(NamedTuple):
     """The saddle point problem of the upper distance; `ratio` is of the two steps."""
 
     cost: np.ndarray
@@ -323,12 +325,12 @@ class _CouplingSaddlePoint(NamedTuple):
     log_q: np.ndarray
     ratio: float
 
-    def make_start(self, q):
+    def make_log_mass_mass_and_multipliers(self, q):
         n = len(self.cost)
         x = np.tile(q / n, (n, 1))
         return np.log(x), x, np.zeros(n)
 
-    def take_extragradient_step(self, step, log_x, x, m):
+    def find_extragradient_step_middle_and_end(self, step, log_x, x, m):
         """Take a step, halved until its own test of convergence holds.
 
         The test is that of Nemirovski (2004).
@@ -365,7 +367,7 @@ class _CouplingSaddlePoint(NamedTuple):
         return log, np.clip(m + step * self.ratio * slope_l, -1, 1)
 
 
-def _move_surplus_mass_to_ends(x, u, ones, balance):
+def _get_mass_with_surplus_at_ends(x, u, ones, balance):
     """Move surplus label-1 mass of a row to u = 1 and surplus label-0 mass to u = 0."""
     # Label-1 mass fits at u = 1 and label-0 mass at u = 0 without violating
     # calibration, so the rounded coupling is feasible: a rounding procedure in the

@@ -29,13 +29,13 @@ _MIN_CORRECTED_STEP = 0.1
 _CENTRING_FACTOR = 0.5
 
 
-def get_gap_tolerance(value):
+def get_duality_gap_tolerance(value):
     """Return the gap between primal and dual that is small enough."""
     return 1e-9 * abs(value) + 1e-12
 
 
 @compile_kernel(fastmath={"reassoc", "contract"})
-def run_interior_point(
+def run_interior_point_and_get_gap_and_value(
     grid,
     masses,
     prices,
@@ -60,7 +60,7 @@ def run_interior_point(
     pairs = 5 * n - 4
     gap = value = 0.0
     for iteration in range(max_iter + 1):
-        _compute_imbalance(grid, masses, primal, imbalance)
+        _fill_unaccounted_mass(grid, masses, primal, imbalance)
         product = unbalanced = value = 0.0
         for i in range(pairs):
             product += x[i] * s[i]
@@ -70,7 +70,7 @@ def run_interior_point(
                 unbalanced += imbalance[label, k] * prices[label, k]
                 value += masses[label, k] * prices[label, k]
         gap = product + abs(unbalanced)
-        # As `get_gap_tolerance`; a call would be compiled into this kernel a second
+        # As `get_duality_gap_tolerance`; a call would be compiled into this kernel a second
         # time.
         enough = 1e-9 * abs(value) + 1e-12
         if gap <= enough or iteration == max_iter:
@@ -82,7 +82,7 @@ def run_interior_point(
         # The stages are a predictor, a corrector, and a centring step if the corrector
         # is blocked.
         for stage in range(3):
-            _solve_direction(
+            _replace_aims_by_direction_in_place(
                 grid, primal, slack, imbalance, factor, d_prices, d_primal, d_slack
             )
             step = min(
@@ -119,7 +119,7 @@ def run_interior_point(
 
 
 @compile_helper
-def _compute_imbalance(grid, masses, primal, imbalance):
+def _fill_unaccounted_mass(grid, masses, primal, imbalance):
     """Compute the mass that the distribution and the flows do not account for.
 
     There is an entry for each label and point.
@@ -184,7 +184,7 @@ def _eliminate_points(grid, primal, slack, factor):
 
 
 @compile_helper
-def _solve_direction(
+def _replace_aims_by_direction_in_place(
     grid, primal, slack, imbalance, factor, d_prices, d_primal, d_slack
 ):
     """Compute Newton's step.
@@ -236,7 +236,7 @@ def _find_longest_step(values, change, pairs):
 
 @compile_kernel
 def pool_scores_into_cells(score, ones, zeros, max_cells, starts, sums):
-    """Pool scores into cells for `_distance.make_score_program`.
+    """Pool scores into cells for `_distance.make_distance_program_on_scores`.
 
     Fills where cells start, their mass, and that times the score.
 

@@ -28,7 +28,7 @@ _WORD_MASK = np.int64(0xFFFFFFFF)
 # Bits of the terms that are added at a time.
 _BITS_PER_LEVEL = 49
 # So many levels cover all exponents of float64.
-_MAX_EXPONENT_LEVELS = 48
+_MAX_SUM_EXPONENT_LEVELS = 48
 # Terms of more bits do not fit into levels.
 _MAX_TERM_BITS = 900
 
@@ -41,7 +41,7 @@ def count_chunks(n_rows):
 def sum_to_exact_integers(columns):
     """Sum each column of a float64 array of shape (n_columns, n_rows) exactly."""
     levels = np.zeros(
-        (count_chunks(columns.shape[1]), len(columns), _MAX_EXPONENT_LEVELS, 2),
+        (count_chunks(columns.shape[1]), len(columns), _MAX_SUM_EXPONENT_LEVELS, 2),
         np.int64,
     )
     # Terms that are too large for the levels are added exactly.
@@ -66,7 +66,7 @@ def _fill_bit_level_sums(columns, remainder, levels):
     for chunk in range(len(levels)):
         for j in range(len(columns)):
             column = columns[j, chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS]
-            top = _copy_terms_and_measure_bits(column, remainder)
+            top = _copy_terms_and_get_largest_bit_pattern(column, remainder)
             if top >> 52 >= 1022 + _MAX_TERM_BITS:
                 return False
             level = 0
@@ -82,7 +82,9 @@ def _fill_bit_level_sums(columns, remainder, levels):
                 magic = np.int64(((shift + 1075) << 52) | (np.int64(1) << 51)).view(
                     np.float64
                 )
-                integer, top = _extract_level(remainder[: len(column)], magic)
+                integer, top = _extract_level_sum_and_largest_rest(
+                    remainder[: len(column)], magic
+                )
                 levels[chunk, j, level, 0] = shift + SUM_FRACTION_BITS
                 levels[chunk, j, level, 1] = integer
                 level += 1
@@ -90,7 +92,7 @@ def _fill_bit_level_sums(columns, remainder, levels):
 
 
 @compile_helper
-def _copy_terms_and_measure_bits(terms, remainder):
+def _copy_terms_and_get_largest_bit_pattern(terms, remainder):
     """Copy the terms, and return the bits of the largest."""
     top = np.int64(0)
     for i in range(len(terms)):
@@ -100,7 +102,7 @@ def _copy_terms_and_measure_bits(terms, remainder):
 
 
 @compile_helper
-def _extract_level(remainder, magic):
+def _extract_level_sum_and_largest_rest(remainder, magic):
     """Take the leading bits off each term.
 
     Returns their sum, and the bits of the largest remainder.
@@ -116,14 +118,14 @@ def _extract_level(remainder, magic):
 
 
 @compile_kernel
-def fill_negative_logs(x, floor, out):
+def fill_negative_logs(x, min_x, out):
     """Fill -log(max(x, floor)), by the same operations on every machine.
 
     As fdlibm does it: the error is below 1 in the last place. In a part of its own the
     loop would not be vectorised.
     """
     for i in range(len(x)):
-        bits = np.float64(max(x[i], floor)).view(np.int64)
+        bits = np.float64(max(x[i], min_x)).view(np.int64)
         mantissa = bits & _MANTISSA_MASK
         above = (mantissa + _SQRT_2_CARRY) & (_MANTISSA_MASK + 1)
         power = np.float64(np.int32((bits >> 52) - 1023 + (above >> 52)))
@@ -175,7 +177,7 @@ def join_integers(parts):
 N_ROW_TERMS = 8
 
 
-def compute_row_loss_terms(columns, y_encoded):
+def compute_loss_terms_true_largest_and_argmax(columns, y_encoded):
     """Return losses of rows, and the moments of losses of labels drawn from them.
 
     Parameters

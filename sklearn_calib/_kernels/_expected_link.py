@@ -47,7 +47,7 @@ def average_logistic_and_derivatives(mu, tau):
     """
     # A table is cheaper if it has fewer nodes than there are rows.
     if len(mu) > _MIN_ROWS_TO_INTERPOLATE and np.ptp(mu) / _TABLE_STEP < len(mu):
-        return _interpolate_logistic_mean(mu, tau)
+        return _interpolate_logistic_and_derivatives(mu, tau)
     return _average_logistic_by_quadrature(mu, tau)
 
 
@@ -79,7 +79,7 @@ def _sum_logistic_quadrature_nodes(mu, tau):
     )
 
 
-def _interpolate_logistic_mean(mu, tau):
+def _interpolate_logistic_and_derivatives(mu, tau):
     """Interpolate by cubics on a grid of mu; d slope / d mu is spread / tau, exactly."""
     low = mu.min()
     nodes = np.arange(low, mu.max() + 3 * _TABLE_STEP, _TABLE_STEP)
@@ -133,14 +133,14 @@ def make_numerical_average_and_derivatives(link):
     weight /= weight.sum()
 
     def average_link_and_derivatives(mu, tau):
-        def average_block(mu):
+        def average_block_link_and_derivatives(mu):
             t = mu[:, None] + tau * z
             # The derivative of the user's link is not known; a central difference has
             # an error of about 1e-10 here.
             slope = (link(t + 1e-5) - link(t - 1e-5)) / 2e-5
             return link(t) @ weight, slope @ weight, slope @ (weight * z)
 
-        return map_in_blocks(average_block, mu, 512)
+        return map_in_blocks(average_block_link_and_derivatives, mu, 512)
 
     return average_link_and_derivatives
 
@@ -218,7 +218,7 @@ def compute_label_log_proba_and_derivatives(link, mu, tau, positive):
     return log, np.where(positive, by_mu, -by_mu), by_tau
 
 
-def compute_both_label_proba(link, mu, tau):
+def compute_negative_and_positive_proba(link, mu, tau):
     """Return probabilities of negatives and positives.
 
     The smaller one has all its digits.

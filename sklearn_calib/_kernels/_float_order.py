@@ -89,11 +89,16 @@ def find_level_crossing_keys(
 
 
 def find_first_key_beyond(
-    value: ValueFunction, low: Any, high: Any, level: Any, side: Any, dtype: str
+    value: ValueFunction,
+    low: Any,
+    high: Any,
+    level: Any,
+    high_reaches_level: Any,
+    dtype: str,
 ) -> Any:
     """Return the first key on the side of `high` between each low and high key.
 
-    `side` is true if the function is at least the level at high; at low it is the
+    `high_reaches_level` is true if the function is at least the level at high; at low it is the
     opposite.
     """
     low = low.copy()
@@ -102,7 +107,9 @@ def find_first_key_beyond(
     while len(open_):
         # The sum of both keys would overflow 64 bits.
         middle = low[open_] + (high[open_] - low[open_]) // np.uint64(2)
-        beyond = (value(decode_floats(middle, dtype)) >= level[open_]) == side[open_]
+        beyond = (
+            value(decode_floats(middle, dtype)) >= level[open_]
+        ) == high_reaches_level[open_]
         high[open_[beyond]] = middle[beyond]
         low[open_[~beyond]] = middle[~beyond]
         open_ = open_[high[open_] - low[open_] > 1]

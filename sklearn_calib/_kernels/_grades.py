@@ -159,7 +159,7 @@ def draw_event_counts(rows, n_events, size, rng):
     # rows.
     remaining = np.full(size, n_events)
     for grade in range(len(rows) - 1):
-        drawn[:, grade] = _draw_hypergeometric(
+        drawn[:, grade] = _draw_hypergeometric_counts(
             rows[grade],
             rows[grade + 1 :].sum(),
             remaining,
@@ -170,7 +170,7 @@ def draw_event_counts(rows, n_events, size, rng):
     return drawn
 
 
-def _draw_hypergeometric(n, n_others, events, rng):
+def _draw_hypergeometric_counts(n, n_others, events, rng):
     """Draw how many of the events fall on n rows and not on the others, exactly.
 
     The smaller side is drawn from its binomial distribution, and accepted with the
@@ -178,7 +178,7 @@ def _draw_hypergeometric(n, n_others, events, rng):
     least seven times in ten.
     """
     if n > n_others:
-        return events - _draw_hypergeometric(n_others, n, events, rng)
+        return events - _draw_hypergeometric_counts(n_others, n, events, rng)
     drawn_events = np.zeros(len(events), dtype=np.int64)
     waiting = np.flatnonzero((events > 0) & (n > 0))
     while len(waiting):

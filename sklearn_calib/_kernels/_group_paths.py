@@ -117,7 +117,7 @@ def _compute_expit(x):
     return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
 
 
-class _CellGroup(NamedTuple):
+class _CellRange(NamedTuple):
     """A group: its cells are ``cells[start:end]``, and `events` is the sum of its events.
 
     The other arrays are those of all cells.
@@ -133,7 +133,7 @@ class _CellGroup(NamedTuple):
 
 
 @compile_helper
-def _compute_event_excess(shift, n_deviations, group):
+def _compute_event_excess_less_deviations(shift, n_deviations, group):
     """Return the events above those expected at log-odds + a, less t deviations."""
     # The variance is that under the shifted probabilities, so the interval inverts a
     # score test and stays within the possible shifts.
@@ -148,12 +148,12 @@ def _compute_event_excess(shift, n_deviations, group):
 
 @compile_helper
 def _find_log_odds_shift(n_deviations, guess, step, group):
-    """Find the shift of the log-odds where `_compute_event_excess` is 0.
+    """Find the shift of the log-odds where `_compute_event_excess_less_deviations` is 0.
 
     The root is bracketed, then found by regula falsi (Illinois).
     """
     a = guess
-    fa = _compute_event_excess(guess, n_deviations, group)
+    fa = _compute_event_excess_less_deviations(guess, n_deviations, group)
     if fa == 0.0:
         return a
     step = abs(step) if fa > 0.0 else -abs(step)
@@ -168,12 +168,12 @@ def _find_log_odds_shift(n_deviations, guess, step, group):
         if abs(b) > 800.0:
             return math.inf if step > 0.0 else -math.inf
         step *= 2.0
-        fb = _compute_event_excess(b, n_deviations, group)
+        fb = _compute_event_excess_less_deviations(b, n_deviations, group)
     for _ in range(200):
         c = b - fb * (b - a) / (fb - fa)
         if not min(a, b) < c < max(a, b):
             c = 0.5 * (a + b)
-        fc = _compute_event_excess(c, n_deviations, group)
+        fc = _compute_event_excess_less_deviations(c, n_deviations, group)
         if fc * fb < 0.0:
             a = b
             fa = fb
@@ -194,7 +194,9 @@ def _find_log_odds_shift(n_deviations, guess, step, group):
 
 
 @compile_helper
-def _fit_line(log_odds, event_weight, weight, squares, cells, start, end, out):
+def _fill_line_information_and_meat(
+    log_odds, event_weight, weight, squares, cells, start, end, out
+):
     """Fit intercept and slope by Newton's method, halving steps until the loss falls.
 
     Fills out[0 : 6] with them, the inverse of the information, and out[6 : 9] with the
@@ -275,7 +277,7 @@ def fill_group_logistic_fits(
         events = moments[1, g]
         expected = moments[2, g]
         variance = moments[3, g]
-        group = _CellGroup(log_odds, weight, squares, cells, start, end, events)
+        group = _CellRange(log_odds, weight, squares, cells, start, end, events)
         # The ranges of the log-odds of non-events (0) and of events (1).
         low0 = low1 = math.inf
         high0 = high1 = -math.inf
@@ -330,7 +332,7 @@ def fill_group_logistic_fits(
                 out[6, g] = math.inf if low1 >= high0 else -math.inf
                 out[7, g] = math.inf
             else:
-                _fit_line(
+                _fill_line_information_and_meat(
                     log_odds, event_weight, weight, squares, cells, start, end, work
                 )
                 out[6, g] = work[1]

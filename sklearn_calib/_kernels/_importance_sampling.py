@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import gammaincinv, logit, logsumexp, ndtri
 
 # The parts of the path have equal variance.
-_N_PATH_PARTS = 4
+_N_EQUAL_VARIANCE_PATH_PARTS = 4
 # The tilts of a part of the path, in its standard deviations.
-_TILT_DEVIATIONS = (3.5, 6.0)
+_PATH_TILT_STANDARD_DEVIATIONS = (3.5, 6.0)
 # A block of draws has at most so many entries.
 _MAX_BLOCK_ENTRIES = 1 << 20
 # Relative tolerance of a width.
@@ -43,14 +43,14 @@ def compute_path_range_p_value(proba, trials, events, weight, n_draws, rng):
         column[alive] for column in (proba, trials, events, weight / weight.max())
     )
     ends = np.flatnonzero(np.append(p[1:] > p[:-1], True))
-    tilts = _make_log_odds_tilts(p, n, w, ends)
+    tilts = _make_log_odds_shift_table(p, n, w, ends)
     # Exponential tilting of independent Bernoulli labels: the likelihood ratio of a
     # draw is an exponential of its weighted sum.
     normaliser = 1 - p + p * np.exp(tilts * w)
     logs = (n * np.log(normaliser)).sum(axis=1)
     drawn_from = np.minimum(p * np.exp(tilts * w) / normaliser, 1)
 
-    def compute_path_ratios_and_ranges(counts):
+    def compute_likelihood_ratios_and_ranges(counts):
         ratio = (counts * w) @ tilts.T - logs
         path = np.cumsum((counts - n * p) * w, axis=1)[:, ends]
         width = np.maximum(path.max(axis=1), 0) - np.minimum(path.min(axis=1), 0)
@@ -60,7 +60,7 @@ def compute_path_range_p_value(proba, trials, events, weight, n_draws, rng):
 
     # The observed labels count as one of the draws, which makes the p-value valid for
     # any number of draws.
-    (total,), (width,) = compute_path_ratios_and_ranges(y[None, :])
+    (total,), (width,) = compute_likelihood_ratios_and_ranges(y[None, :])
     step = max(1, _MAX_BLOCK_ENTRIES // len(p))
     for start in range(0, n_draws, step):
         chosen = rng.integers(len(tilts), size=min(step, n_draws - start))
@@ -68,15 +68,19 @@ def compute_path_range_p_value(proba, trials, events, weight, n_draws, rng):
             counts = rng.random((len(chosen), len(p))) < drawn_from[chosen]
         else:
             counts = rng.binomial(n, drawn_from[chosen])
-        ratio, widths = compute_path_ratios_and_ranges(counts.astype(float))
+        ratio, widths = compute_likelihood_ratios_and_ranges(counts.astype(float))
         total += ratio[widths >= width * (1 - _WIDTH_TOLERANCE)].sum()
     return min(float(total) / (n_draws + 1), 1.0)
 
 
-def _make_log_odds_tilts(p, n, w, ends):
+def _make_log_odds_shift_table(p, n, w, ends):
     """Return the shifts of the log-odds per unit of weight; the first one is 0."""
     variance = np.cumsum(n * w * w * p * (1 - p))
-    targets = variance[-1] * np.arange(1, _N_PATH_PARTS) / _N_PATH_PARTS
+    targets = (
+        variance[-1]
+        * np.arange(1, _N_EQUAL_VARIANCE_PATH_PARTS)
+        / _N_EQUAL_VARIANCE_PATH_PARTS
+    )
     indices = np.searchsorted(variance[ends], targets)
     edges = np.unique(np.concatenate([[0], ends[indices] + 1, [len(p)]]))
     tilts = [np.zeros(len(p))]
@@ -86,7 +90,7 @@ def _make_log_odds_tilts(p, n, w, ends):
             mean = float(n[rows] @ p[rows])
             size = float(n[rows].sum())
             spread = np.sqrt(float((n * p * (1 - p))[rows].sum()))
-            for deviations in _TILT_DEVIATIONS:
+            for deviations in _PATH_TILT_STANDARD_DEVIATIONS:
                 for goal in (mean + deviations * spread, mean - deviations * spread):
                     # A tilt to nearly 0 or all events would have weights of enormous
                     # variance.
@@ -101,7 +105,7 @@ def _make_log_odds_tilts(p, n, w, ends):
 _SKEWNESS_TOLERANCE = 1e-4
 
 
-def compute_skewed_interval(terms, jump, level):
+def compute_skewed_interval_offsets(terms, jump, level):
     """Return ends for the expectation of a sum of independent terms, less that sum.
 
     `terms` are the terms, whose sum is 0; `jump` is the size of a term that they may

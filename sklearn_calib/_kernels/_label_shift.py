@@ -65,13 +65,13 @@ def estimate_confusion(
     return ConfusionTable(class_means, class_square_means, mass / mass.sum(), rows)
 
 
-def clip_to_simplex(raw: FloatArray) -> FloatArray:
+def clip_vector_to_simplex(raw: FloatArray) -> FloatArray:
     """Set negative entries to 0 and divide the rest by their sum."""
     clipped = np.maximum(raw, 0.0)
     return clipped / clipped.sum()
 
 
-def estimate_prior_se_and_interval(
+def estimate_prior_its_se_and_interval(
     confusion: ConfusionTable, proba: FloatArray, weight: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Solve class_means @ b = mean prediction for the frequencies b.
@@ -89,7 +89,7 @@ def estimate_prior_se_and_interval(
     # unbiased estimate of the class frequencies.
     estimates = np.linalg.inv(confusion.class_means) @ proba.T
     raw = estimates @ weight_fraction
-    prior = clip_to_simplex(raw)
+    prior = clip_vector_to_simplex(raw)
     k = len(prior)
     # The variance that the labelled rows contribute, per squared frequency.
     noise = confusion.class_square_means - np.eye(k)
@@ -102,17 +102,18 @@ def estimate_prior_se_and_interval(
     # interval solves a quadratic equation and does not collapse at 0.
     z2 = ndtri((1 - level) / 2) ** 2
 
-    def compute_class_variance(c, t):
-        other_classes = np.delete(np.arange(k), c)
+    def compute_class_variance(class_index, class_share):
+        other_classes = np.delete(np.arange(k), class_index)
         others_total = prior[other_classes].sum()
         b = np.empty(k)
-        b[other_classes] = (1 - t) * (
+        b[other_classes] = (1 - class_share) * (
             prior[other_classes] / others_total if others_total > 0 else 1.0 / (k - 1)
         )
-        b[c] = t
+        b[class_index] = class_share
         return (
-            weight_square * (confusion.class_square_means[c] @ b - t**2)
-            + noise[c] @ b**2
+            weight_square
+            * (confusion.class_square_means[class_index] @ b - class_share**2)
+            + noise[class_index] @ b**2
         )
 
     interval = np.empty((k, 2))
@@ -155,7 +156,7 @@ def estimate_regularised_prior(
     deviation = np.log(2 * k / 0.05) / confusion.rows.sum()
     rho = penalty * 3 * (2 * deviation / 3 + np.sqrt(2 * deviation))
 
-    def fit_relative_weight_change(log_ridge):
+    def fit_weight_change_by_class(log_ridge):
         """Minimise ||C theta - miss||^2 + ridge ||theta||^2 over theta >= -1."""
         ridge = np.sqrt(np.exp(log_ridge))
         # Ridge regression as least squares with extra rows; nonnegative weights are
@@ -166,24 +167,24 @@ def estimate_regularised_prior(
 
     def measure_ridge_mismatch(log_ridge):
         """Return 0 if the ridge is the one that norms without squares imply."""
-        theta = fit_relative_weight_change(log_ridge)
+        theta = fit_weight_change_by_class(log_ridge)
         residual = np.linalg.norm(joint @ theta - mismatch)
         return np.exp(log_ridge) * np.linalg.norm(theta) - rho * residual
 
     low = -60.0
     high = 30.0
     if not mismatch.any() or rho == 0 or measure_ridge_mismatch(low) > 0:
-        theta = fit_relative_weight_change(low) if mismatch.any() else np.zeros(k)
+        theta = fit_weight_change_by_class(low) if mismatch.any() else np.zeros(k)
     elif measure_ridge_mismatch(high) < 0:
         # The penalty keeps all weights at 1.
         theta = np.zeros(k)
     else:
         # The paper penalises norms, not squares. For one value of the ridge both
         # problems have the same solution.
-        theta = fit_relative_weight_change(
+        theta = fit_weight_change_by_class(
             brentq(measure_ridge_mismatch, low, high, xtol=1e-13)
         )
-    return clip_to_simplex((1.0 + theta) * confusion.frequencies)
+    return clip_vector_to_simplex((1.0 + theta) * confusion.frequencies)
 
 
 # Exported documents hold finite numbers only. The exponential of this one is 0.

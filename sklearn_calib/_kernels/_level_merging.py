@@ -53,7 +53,7 @@ class CorrectionRule(NamedTuple):
     max_iter: int = 100_000
 
 
-class WholeSampleEstimates:
+class WholeSampleLabelEstimates:
     """Every estimate from the whole sample: sums over cells."""
 
     def __init__(self, labels):
@@ -63,7 +63,7 @@ class WholeSampleEstimates:
         self.labels[kept] += self.labels[gone]
 
 
-class SplitSampleEstimates:
+class SplitSampleLabelEstimates:
     """The paper's: groups of 2^i cells are estimated from pool i, once, when they arise.
 
     Each group of predictions is a union of such sets whose sizes are the binary digits
@@ -118,11 +118,11 @@ def correct_and_merge_cells(
     first : ndarray of shape (b, k)
         The first prediction of each cell.
     rule : CorrectionRule
-    estimates : WholeSampleEstimates or SplitSampleEstimates, default=None
+    estimates : WholeSampleLabelEstimates or SplitSampleLabelEstimates, default=None
         One pool of the labels by default.
     """
     b = len(cell_levels)
-    estimates = WholeSampleEstimates(labels) if estimates is None else estimates
+    estimates = WholeSampleLabelEstimates(labels) if estimates is None else estimates
     labels = estimates.labels
     prediction = first.copy()
     first = first.copy()
@@ -137,7 +137,7 @@ def correct_and_merge_cells(
     worst = np.zeros(b)
     worst_class = np.zeros(b, dtype=np.intp)
 
-    def update_error(g):
+    def update_worst_error_and_class(g):
         """Update the error of group g, and the class in which it is largest."""
         mass = labels[g].sum()
         # The estimated error of algorithm 2: the mass of the group times its
@@ -160,14 +160,14 @@ def correct_and_merge_cells(
         worst[g] = 0 if is_final[g] else error[worst_class[g]]
 
     for g in range(b):
-        update_error(g)
+        update_worst_error_and_class(g)
     n_iter = n_merges = 0
     while b and n_iter < rule.max_iter:
         g = _find_largest_index(worst)
         if not worst[g] > rule.tolerance + TIE_TOLERANCE:
             break
         n_iter += 1
-        prediction[g] = _correct_prediction(
+        prediction[g] = _get_corrected_group_prediction(
             prediction[g],
             first[g],
             labels[g],
@@ -204,7 +204,7 @@ def correct_and_merge_cells(
             is_final[g] = False
         keys[g] = key
         owner[key] = g
-        update_error(g)
+        update_worst_error_and_class(g)
     largest = float(worst[alive].max()) if b else 0.0
     converged = not largest > rule.tolerance + TIE_TOLERANCE
     return MergeResult(
@@ -216,7 +216,7 @@ def _find_largest_index(values):
     return int((values >= values.max() - TIE_TOLERANCE).argmax())
 
 
-def _correct_prediction(prediction, first, labels, j, rule):
+def _get_corrected_group_prediction(prediction, first, labels, class_index, rule):
     """Return the prediction of a group, corrected in class j or in all classes."""
     mass = labels.sum()
     if rule.corrects_all_classes:
@@ -226,5 +226,7 @@ def _correct_prediction(prediction, first, labels, j, rule):
     corrected = prediction.copy()
     # Only the worst class is corrected; the projection to the simplex distributes the
     # difference over the others.
-    corrected[j] = np.clip(labels[j] / mass, 0, 1) if mass > 0 else 0.0
+    corrected[class_index] = (
+        np.clip(labels[class_index] / mass, 0, 1) if mass > 0 else 0.0
+    )
     return project_to_simplex(corrected)

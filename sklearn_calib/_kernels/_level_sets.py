@@ -40,7 +40,7 @@ def compute_levels(proba, n_levels):
     return np.floor(scaled + get_integer_snap_width(n_levels)).astype(np.int64)
 
 
-def convert_levels_to_proba(level, n_levels):
+def compute_simplex_proba_from_levels(level, n_levels):
     """Return the member of a level set that is nearest to the simplex.
 
     The rest n_levels - sum(m) is spread evenly; it is below the number of classes, so
@@ -95,7 +95,7 @@ def sort_rows_into_level_runs(table, n_levels, seed=0):
 
 def find_row_cell_indices(table, n_levels, cells, slack=None, seed=0):
     """Return the position of the level of each row among `cells` (b, k), or -1."""
-    from ._level_sets_compiled import confirm_candidate_cells, hash_rows
+    from ._level_sets_compiled import fill_index_where_candidates_match, hash_rows
 
     index = np.full(len(table), -1, dtype=np.intp)
     if not len(cells):
@@ -112,7 +112,7 @@ def find_row_cell_indices(table, n_levels, cells, slack=None, seed=0):
     candidate = order[np.minimum(position, len(keys) - 1)]
     # Equal hashes are only candidates; the levels themselves are compared below.
     candidate[keys[candidate] != row_keys] = -1
-    confirm_candidate_cells(table, size, slack, cells, candidate, index)
+    fill_index_where_candidates_match(table, size, slack, cells, candidate, index)
     return index
 
 

@@ -174,7 +174,7 @@ def _draw_each_label(table, uniform, y_encoded):
 
 
 @compile_kernel
-def confirm_candidate_cells(table, n_levels, slack, cells, candidate, index):
+def fill_index_where_candidates_match(table, n_levels, slack, cells, candidate, index):
     """Set the index of each row whose candidate cell has the same levels."""
     for i in range(len(table)):
         if candidate[i] < 0:

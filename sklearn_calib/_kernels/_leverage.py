@@ -21,7 +21,9 @@ MAX_SQUARED_CENTRE_RATIO = 100
 MIN_CURVATURE_TIMES_NORM = 1e-4
 
 
-def compute_leverages_and_complements(X, curvature, penalty, intercept, dual=None):
+def compute_leverages_and_curved_complements(
+    X, curvature, penalty, intercept, dual=None
+):
     """Return leverages h of all rows, and m = 1 - D h with all its digits.
 
     X has the shape (n, d), dense or sparse. `dual` forces a form; otherwise the cheaper
@@ -44,7 +46,9 @@ def compute_leverages_and_complements(X, curvature, penalty, intercept, dual=Non
         costs = size**2 * d + 2 * size**3 / 3, 2 * n_rows * d**2 + d**3 / 3
         dual = penalty > 0 and costs[0] < costs[1]
     if dual:
-        h, m = _compute_dual_leverages(X, curvature, penalty, centre, curved)
+        h, m = _compute_dual_leverages_and_complements(
+            X, curvature, penalty, centre, curved
+        )
     else:
         h = _compute_primal_leverages(X, curvature, penalty, centre)
         m = 1 - curvature * h
@@ -66,7 +70,7 @@ def _compute_primal_leverages(X, curvature, penalty, centre):
     hessian.flat[:: d + 1] += penalty
     factor = _factor_primal_in_place(hessian)
     h = np.empty(n)
-    for block in make_row_slices(n, d):
+    for block in make_row_slices_within_entry_limit(n, d):
         rows = _make_dense(X[block]) - centre
         half = solve_triangular(
             factor, rows.T, lower=True, overwrite_b=True, check_finite=False
@@ -75,7 +79,7 @@ def _compute_primal_leverages(X, curvature, penalty, centre):
     return h
 
 
-def _compute_dual_leverages(X, curvature, penalty, centre, curved):
+def _compute_dual_leverages_and_complements(X, curvature, penalty, centre, curved):
     """Return h, and m = diag(B^-1) for B = I + D^0.5 K D^0.5 over the curved rows.
 
     One array holds B, its factor and its inverse in turn.
@@ -146,7 +150,7 @@ def _compute_leverage_blocks_by_primal(X, curvature, penalty, centre, intercept)
             hessian[block_columns, block_rows] = block.T
     factor = _factor_primal_in_place(hessian)
     J = np.empty((n, r, r))
-    for row_block in make_row_slices(n, columns * r * r):
+    for row_block in make_row_slices_within_entry_limit(n, columns * r * r):
         size = len(rows[row_block])
         right = np.zeros((r, columns, r, size))
         for a in range(r):
@@ -194,7 +198,7 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
 
 def _factor_primal_in_place(hessian):
     scale = hessian.diagonal().max(initial=0.0)
-    factor = _factor_cholesky_in_place(hessian)
+    factor = _make_cholesky_factor_in_place(hessian)
     # The Cholesky factor of a singular matrix may exist by rounding; its smallest pivot
     # reveals it.
     if factor.diagonal().min(initial=np.inf) ** 2 < 1e-13 * scale:
@@ -207,10 +211,10 @@ def _factor_dual_in_place(inner):
     inner.flat[:: len(inner) + 1] += 1
     if inner.diagonal().max(initial=0) > MAX_WEIGHTED_KERNEL_DIAGONAL:
         raise np.linalg.LinAlgError("m would be rounding noise")
-    return _factor_cholesky_in_place(inner)
+    return _make_cholesky_factor_in_place(inner)
 
 
-def _factor_cholesky_in_place(matrix):
+def _make_cholesky_factor_in_place(matrix):
     """Factor by Cholesky in place.
 
     The transpose is the same matrix in the order that LAPACK overwrites.
@@ -220,9 +224,9 @@ def _factor_cholesky_in_place(matrix):
     return cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
 
 
-def make_row_slices(n, width):
+def make_row_slices_within_entry_limit(n, n_columns):
     """Return slices of rows whose blocks hold at most MAX_BLOCK_ENTRIES numbers."""
-    size = max(1, MAX_BLOCK_ENTRIES // max(1, width))
+    size = max(1, MAX_BLOCK_ENTRIES // max(1, n_columns))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
@@ -258,7 +262,7 @@ def _compute_gram_diagonal(X, centre):
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         return squares - 2 * (X @ centre) + centre @ centre
     diagonal = np.empty(X.shape[0])
-    for block in make_row_slices(*X.shape):
+    for block in make_row_slices_within_entry_limit(*X.shape):
         rows = X[block] - centre
         diagonal[block] = np.einsum("ij,ij->i", rows, rows)
     return diagonal

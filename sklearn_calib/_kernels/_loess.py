@@ -11,10 +11,10 @@ proportions.
 import numpy as np
 
 from .._count_weights import are_counts
-from ._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
+from ._binning import BIN_EDGE_TOLERANCE, find_mass_midpoint_fractions
 
 LOESS_SPAN = 0.75
-MAX_SCORE_CELLS = 4096
+MAX_LOESS_SCORE_CELLS = 4096
 MAX_LOESS_SUPPORT_POINTS = 512
 # Scores are multiplied by this power of two, which is exact, so that no distance of two
 # of them is below the smallest normal number.
@@ -38,7 +38,7 @@ class Loess:
 
     def __call__(self, mass, event_weight):
         """Return the fitted frequency at each score, in [0, 1]."""
-        starts, support, rows, order = self._get_smoother_matrix(mass)
+        starts, support, rows, order = self._get_cells_support_rows_and_order(mass)
         value = (rows @ _sum_by_cell(event_weight, starts))[order]
         return np.interp(self._score, support, np.clip(value, 0.0, 1.0))
 
@@ -47,13 +47,16 @@ class Loess:
 
         `squares` are sums of squared weights of independent rows.
         """
-        starts, support, rows, order = self._get_smoother_matrix(mass)
+        starts, support, rows, order = self._get_cells_support_rows_and_order(mass)
         variance = (rows**2 @ _sum_by_cell(squares, starts))[order]
         return np.interp(self._score, support, 1 / variance)
 
-    def _get_smoother_matrix(self, mass):
+    def _get_cells_support_rows_and_order(self, mass):
         if self._last is None or not np.array_equal(self._last[0], mass):
-            self._last = mass, *_fit_smoother_support_and_rows(self._score, mass)
+            self._last = (
+                mass,
+                *_fit_smoother_starts_support_rows_and_order(self._score, mass),
+            )
         return self._last[1:]
 
 
@@ -61,7 +64,7 @@ def _sum_by_cell(values, starts):
     return values if starts is None else np.add.reduceat(values, starts)
 
 
-def _fit_smoother_support_and_rows(score, mass):
+def _fit_smoother_starts_support_rows_and_order(score, mass):
     """Return where pooled scores begin, the support, the fit's operator, and its order.
 
     The operator maps events to fitted values at the support points. Its rows are in the
@@ -73,19 +76,19 @@ def _fit_smoother_support_and_rows(score, mass):
     """
     from ._score_sums import fill_interpolation_errors
 
-    starts = _find_cell_starts(score, mass)
+    starts = _find_cell_starts_if_many_scores(score, mass)
     windows = _find_windows(score, mass)
     x, pooled = _pool_scores(score, mass, starts)
     n = len(score)
     rows = np.zeros((min(n, MAX_LOESS_SUPPORT_POINTS), len(x)))
 
-    def fill_rows(indices, first):
+    def fill_smoother_rows(indices, first):
         width = _find_window_half_widths(score, windows, indices)
         _fill_smoother_rows(x, pooled, score[indices], width, rows[first:])
 
     # With so few scores the fit is computed at each of them.
     if n <= MAX_LOESS_SUPPORT_POINTS:
-        fill_rows(np.arange(n), 0)
+        fill_smoother_rows(np.arange(n), 0)
         return starts, score, rows, np.arange(n)
     ranks = np.linspace(0, n - 1, MAX_LOESS_SUPPORT_POINTS // 8).round().astype(np.intp)
     spaced = np.searchsorted(
@@ -94,7 +97,7 @@ def _fit_smoother_support_and_rows(score, mass):
     # The first points are an eighth by rank and an eighth by distance, so that neither
     # dense nor empty parts are missed.
     points = np.union1d(ranks, np.minimum(spaced, n - 1))
-    fill_rows(points, 0)
+    fill_smoother_rows(points, 0)
     row_numbers = np.arange(len(points))
     gains = np.full(len(points) - 1, np.inf)
     while len(points) < MAX_LOESS_SUPPORT_POINTS:
@@ -116,7 +119,7 @@ def _fit_smoother_support_and_rows(score, mass):
         middle = np.clip(middle, low + 1, high - 1)
         new = np.arange(n_points, n_points + len(middle))
         # Each chosen interval is halved at the score nearest to its middle.
-        fill_rows(middle, n_points)
+        fill_smoother_rows(middle, n_points)
         fraction = (score[middle] - score[low]) / (score[high] - score[low])
         low_rows = row_numbers[chosen]
         high_rows = row_numbers[chosen + 1]
@@ -132,17 +135,17 @@ def _fit_smoother_support_and_rows(score, mass):
     return starts, score[points], rows[: len(points)], row_numbers
 
 
-def _find_cell_starts(score, mass):
+def _find_cell_starts_if_many_scores(score, mass):
     """Return where the cells of pooled scores begin, or None without pooling.
 
     A cell is narrow in mass as well as in range; a score of much mass is alone in its
     cell.
     """
-    if len(score) <= MAX_SCORE_CELLS:
+    if len(score) <= MAX_LOESS_SCORE_CELLS:
         return None
-    half = MAX_SCORE_CELLS // 2
+    half = MAX_LOESS_SCORE_CELLS // 2
     position = (score - score[0]) / (score[-1] - score[0])
-    by_mass = find_mass_midpoints(mass) * half + BIN_EDGE_TOLERANCE
+    by_mass = find_mass_midpoint_fractions(mass) * half + BIN_EDGE_TOLERANCE
     number = np.vstack([by_mass, position * half]).astype(np.intp)
     number = np.minimum(number, half - 1)
     is_new = (np.diff(number) > 0).any(axis=0)
@@ -199,13 +202,13 @@ def _fill_smoother_rows(x, mass, centre, width, rows):
     """Fill in the map from the events at each `x` to the fitted value at each centre."""
     from ._score_sums import fill_parabola_rows
 
-    width = np.maximum(width, _find_nearest_distances(x[mass > 0], centre))
+    width = np.maximum(width, _find_centre_to_nearest_x_distances(x[mass > 0], centre))
     begin = np.searchsorted(x, centre - width)
     end = np.searchsorted(x, centre + width, side="right")
     fill_parabola_rows(x, mass, centre, width, begin, end, _NORM_TOLERANCE, rows)
 
 
-def _find_nearest_distances(x, centre):
+def _find_centre_to_nearest_x_distances(x, centre):
     """Return a little more than the distance of each centre to the nearest `x`."""
     after = np.searchsorted(x, centre).clip(1, max(len(x) - 1, 1))
     before = x[after - 1]

@@ -71,7 +71,7 @@ def round_to_36_bits(scores: FloatArray, least_exponent: int = -2000) -> FloatAr
     return np.ldexp(np.round(np.ldexp(scores, -last)), last)
 
 
-def find_smallest_input_rounding_beyond(
+def find_smallest_log_odds_rounding_beyond(
     bounds: FloatArray, *, inclusive: bool
 ) -> FloatArray:
     """Return the smallest log-odds that `round_to_36_bits` moves above bounds, or onto them.
@@ -100,23 +100,23 @@ def find_smallest_input_rounding_beyond(
     return np.where(is_beyond_bounds(edge), edge, np.nextafter(edge, np.inf))
 
 
-def round_second_class_proba(proba: FloatArray) -> FloatArray:
+def get_rounded_second_class_column(proba: FloatArray) -> FloatArray:
     """Return the probability of the second of two classes, without rounding noise."""
     return round_to_36_bits(np.asarray(proba)[:, 1])
 
 
-def compute_rank_score(proba: FloatArray) -> FloatArray:
+def compute_rounded_rank_log_odds(proba: FloatArray) -> FloatArray:
     """Return log-odds without rounding noise, which order the rows of two classes.
 
     No probability is raised before the logarithm, so all float64 numbers keep their
     order; a zero counts as half the smallest of them. Swapping the classes changes the
     sign.
     """
-    return round_to_36_bits(compute_exact_rank_score(proba), least_exponent=0)
+    return round_to_36_bits(compute_exact_rank_log_odds(proba), least_exponent=0)
 
 
-def compute_exact_rank_score(proba: FloatArray) -> FloatArray:
-    """Return what `compute_rank_score` rounds."""
+def compute_exact_rank_log_odds(proba: FloatArray) -> FloatArray:
+    """Return what `compute_rounded_rank_log_odds` rounds."""
     log = get_exact_log(proba)
     if log is None:
         with np.errstate(divide="ignore"):
@@ -130,4 +130,4 @@ def compute_map_input(proba: FloatArray, score: str) -> FloatArray:
         return np.asarray(proba)[:, 1]
     if score == "logit":
         return compute_log_odds(proba)
-    return compute_exact_rank_score(proba)
+    return compute_exact_rank_log_odds(proba)

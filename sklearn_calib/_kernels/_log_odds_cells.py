@@ -26,7 +26,7 @@ _SHIFT_SLOPE_PRIOR_SCALES = np.array([1.0, 0.5])
 _IDENTITY_LINE = np.array([0.0, 1.0])
 _N_REGION_RAYS = 256
 # A shift or slope beyond half of it is reported as infinite.
-_MAX_ABS_SHIFT_OR_SLOPE = 100.0
+_SHIFT_OR_SLOPE_SEARCH_LIMIT = 100.0
 
 
 class LogOddsGrid:
@@ -53,7 +53,7 @@ class LogOddsGrid:
         self.centre = 2 * np.sinh(centre_index / fineness)
         self.width = np.diff(self.edges)
 
-    def sum_rows_by_part_and_cell(
+    def sum_row_moments_by_part_and_cell(
         self, log_odds: FloatArray, outcome: AnyArray, part: IntArray, n_parts: int
     ) -> IntArray:
         """Count the rows of each part in whole numbers; shape (n_parts, 5, n_cells)."""
@@ -136,7 +136,9 @@ def compute_log_likelihood_gain(
     return event_part + (log_expit(-pair) - log_expit(-counts.log_odds)) @ counts.rows
 
 
-def compute_grid_likelihood_gains(counts: LogOddsAtoms, grid: LineGrid) -> FloatArray:
+def compute_log_likelihood_gain_by_line(
+    counts: LogOddsAtoms, grid: LineGrid
+) -> FloatArray:
     """Return the log-likelihood gain of each pair of a grid, in nats."""
     return compute_log_likelihood_gain(counts, grid.shift, grid.slope)
 
@@ -190,7 +192,7 @@ def _compute_information(basis, counts, p):
 # -- a region that holds at every look ------------------------------------------------------------
 
 
-def compute_log_evidence_mode_and_root(
+def get_log_evidence_mode_and_covariance_root(
     counts: LogOddsAtoms,
 ) -> tuple[float, FloatArray, FloatArray]:
     """Return the log of the mean likelihood over normal shifts and slopes.
@@ -226,7 +228,7 @@ def compute_log_evidence_mode_and_root(
     return log_evidence, mode, root
 
 
-def find_confidence_region(
+def find_confidence_centre_and_border(
     counts: LogOddsAtoms, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the border of {pairs: mean likelihood < their likelihood / (1 - level)}.
@@ -240,7 +242,7 @@ def find_confidence_region(
     border : ndarray of shape (256, 2)
         In turn around the centre; infinite if it is beyond 50.
     """
-    log, mode, root = compute_log_evidence_mode_and_root(counts)
+    log, mode, root = get_log_evidence_mode_and_covariance_root(counts)
     # By Ville's inequality the mean likelihood exceeds 1 / (1 - level) times that of
     # the true pair with probability at most 1 - level, at any time.
     bound = log + np.log1p(-level)
@@ -252,26 +254,26 @@ def find_confidence_region(
     angle = 2 * np.pi * np.arange(_N_REGION_RAYS) / _N_REGION_RAYS
     direction = np.column_stack([np.cos(angle), np.sin(angle)]) @ root.T
 
-    def is_inside(length):
+    def are_lengths_inside_region(length):
         pairs = mode + length[:, None] * direction
         return compute_log_likelihood_gain(counts, pairs[:, 0], pairs[:, 1]) >= bound
 
     # The region can be unbounded, for instance before the first event.
-    max_length = _MAX_ABS_SHIFT_OR_SLOPE / np.abs(direction).max(axis=1)
+    max_length = _SHIFT_OR_SLOPE_SEARCH_LIMIT / np.abs(direction).max(axis=1)
     low = np.zeros(_N_REGION_RAYS)
     high = np.minimum(1.0, max_length)
-    going = is_inside(high)
+    going = are_lengths_inside_region(high)
     while going.any():
         low[going] = high[going]
         high[going] = np.minimum(2 * high[going], max_length[going])
-        going &= (low < max_length) & is_inside(high)
+        going &= (low < max_length) & are_lengths_inside_region(high)
     for _ in range(40):
         middle = (low + high) / 2
-        within = is_inside(middle)
+        within = are_lengths_inside_region(middle)
         low = np.where(within, middle, low)
         high = np.where(within, high, middle)
     border = mode + low[:, None] * direction
-    is_far = np.abs(border) > _MAX_ABS_SHIFT_OR_SLOPE / 2
+    is_far = np.abs(border) > _SHIFT_OR_SLOPE_SEARCH_LIMIT / 2
     return mode, np.where(is_far, np.copysign(np.inf, border), border)
 
 
@@ -279,7 +281,7 @@ def is_in_confidence_region(
     counts: LogOddsAtoms, level: float, shift: float, slope: float
 ) -> bool:
     """Return whether a pair is in the region."""
-    log = compute_log_evidence_mode_and_root(counts)[0]
+    log = get_log_evidence_mode_and_covariance_root(counts)[0]
     log_likelihood = float(
         compute_log_likelihood_gain(counts, np.float64(shift), np.float64(slope))
     )
@@ -315,43 +317,47 @@ def fit_shift_and_line_with_tests(
     thirds = counts.log_odds[order][np.minimum(indices, len(order) - 1)]
     bends = cells.edges[np.abs(cells.edges[:, None] - thirds).argmin(axis=0)]
 
-    def make_basis(log_odds):
+    def make_hinge_basis(log_odds):
         columns = [np.ones_like(log_odds), log_odds]
         for bend in bends:
             columns.append(np.maximum(log_odds - bend, 0))
         return np.column_stack(columns)
 
-    row_basis = make_basis(counts.log_odds)
-    event_basis = make_basis(counts.event_log_odds)
-    pvalue_slope = _run_score_test(
+    row_basis = make_hinge_basis(counts.log_odds)
+    event_basis = make_hinge_basis(counts.event_log_odds)
+    pvalue_slope = _compute_score_test_p_value(
         counts,
         row_basis[:, :2],
         event_basis[:, :2],
         offset,
         1,
     )
-    pvalue_curvature = _run_score_test(counts, row_basis, event_basis, line, 2)
+    pvalue_curvature = _compute_score_test_p_value(
+        counts, row_basis, event_basis, line, 2
+    )
     return offset, line, pvalue_slope, pvalue_curvature
 
 
-def _run_score_test(
+def _compute_score_test_p_value(
     counts: LogOddsAtoms,
     row_basis: Any,
     event_basis: Any,
     theta: FloatArray,
-    fitted: int,
+    n_fitted_columns: int,
 ) -> float:
-    """Return the p-value of Rao's test of the columns behind the first `fitted` ones."""
+    """Return the p-value of Rao's test of the columns behind the first `n_fitted_columns` ones."""
     p = expit(theta[0] + theta[1] * counts.log_odds)
     score = event_basis.T @ counts.events - row_basis.T @ (counts.rows * p)
     information = _compute_information(row_basis, counts, p)
-    inner = information[:fitted, :fitted]
-    cross = information[:fitted, fitted:]
+    inner = information[:n_fitted_columns, :n_fitted_columns]
+    cross = information[:n_fitted_columns, n_fitted_columns:]
     # Rao's score test with nuisance parameters: score and information of the tested
     # columns, given the fitted ones.
     solved = np.linalg.lstsq(inner, cross, rcond=None)[0]
-    conditional_information = information[fitted:, fitted:] - cross.T @ solved
-    conditional_score = score[fitted:] - solved.T @ score[:fitted]
+    conditional_information = (
+        information[n_fitted_columns:, n_fitted_columns:] - cross.T @ solved
+    )
+    conditional_score = score[n_fitted_columns:] - solved.T @ score[:n_fitted_columns]
     symmetric = (conditional_information + conditional_information.T) / 2
     values, vectors = np.linalg.eigh(symmetric)
     sure = values > 1e-9 * max(float(np.abs(information).max()), 1e-300)
@@ -365,7 +371,7 @@ def _run_score_test(
 # -- when it changed ------------------------------------------------------------------------------
 
 
-def locate_onset(
+def locate_onset_block_and_interval(
     gains: FloatArray, rows: IntArray, log_prior: FloatArray, level: float
 ) -> tuple[int, int, int]:
     """Return after which block the change began, and the blocks of an interval.

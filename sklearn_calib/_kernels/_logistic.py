@@ -104,7 +104,7 @@ def fit_logistic(
         if near and before == np.inf:
             # The curvature of decided rows dominates the model and hides the directions
             # that only the other rows determine.
-            undecided = point.drop_certain_rows(weight_fraction)
+            undecided = point.drop_certain_rows_if_any(weight_fraction)
         if undecided is not None:
             wider, drop = model.find_step_and_decrement(undecided, nonnegative)
             if drop > enough:
@@ -132,7 +132,7 @@ def fit_logistic(
         else:
             # Newton's step may overshoot far from the optimum. The line search also
             # lengthens it, because saturated rows make steps too short.
-            reached = _search_line(
+            reached = _find_lower_point_on_line_if_any(
                 compute_fit_point,
                 point,
                 step,
@@ -157,7 +157,7 @@ class _FitPoint(NamedTuple):
     residual: np.ndarray
     curvature: np.ndarray
 
-    def drop_certain_rows(self, weight_fraction):
+    def drop_certain_rows_if_any(self, weight_fraction):
         """Drop the rows whose probability is that of their label to 1e-9, if there are any."""
         rows = np.abs(self.residual) > 1e-9 * weight_fraction
         if rows.all():
@@ -173,20 +173,24 @@ def compute_logistic_terms(log_odds, target, weight_fraction):
     Takes one exponential per row.
     """
     if len(log_odds) <= _BLOCK_ROWS:
-        return _compute_block_terms(log_odds, target, weight_fraction)
+        return _compute_block_loss_residual_and_curvature(
+            log_odds, target, weight_fraction
+        )
     loss = 0.0
     residual = np.empty_like(log_odds)
     curvature = np.empty_like(log_odds)
     for begin in range(0, len(log_odds), _BLOCK_ROWS):
         rows = slice(begin, begin + _BLOCK_ROWS)
-        block_loss, residual[rows], curvature[rows] = _compute_block_terms(
-            log_odds[rows], target[rows], weight_fraction[rows]
+        block_loss, residual[rows], curvature[rows] = (
+            _compute_block_loss_residual_and_curvature(
+                log_odds[rows], target[rows], weight_fraction[rows]
+            )
         )
         loss += block_loss
     return loss, residual, curvature
 
 
-def _compute_block_terms(log_odds, target, weight_fraction):
+def _compute_block_loss_residual_and_curvature(log_odds, target, weight_fraction):
     """Compute the terms in place, which halves the temporaries."""
     # Written in exp(-|z|), loss, residual and curvature are exact for log-odds of any
     # size.
@@ -228,7 +232,7 @@ class _QuadraticLossModel:
             return np.zeros_like(point.coef), 0.0
         curvature = point.curvature / top
         gram = np.multiply(self.basis, curvature, out=self.weighted) @ self.basis.T
-        lower = _factorise_gram(gram)
+        lower = _factorise_gram_if_well_conditioned(gram)
         if lower is not None:
             pull = self.basis @ point.residual
             step = dpotrs(lower, pull, lower=1)[0] / -top
@@ -240,7 +244,9 @@ class _QuadraticLossModel:
             root = lower.T @ self.triangle
             pull = dtrtrs(lower, pull, lower=1)[0]
         else:
-            self.basis, self.triangle = _orthogonalise_columns(self.columns, curvature)
+            self.basis, self.triangle = _make_orthogonal_basis_and_triangle(
+                self.columns, curvature
+            )
             self.is_turned = True
             root = self.triangle
             pull = self.basis @ point.residual
@@ -254,7 +260,7 @@ class _QuadraticLossModel:
         return step, float(top * pull @ (root @ step))
 
 
-def _factorise_gram(gram):
+def _factorise_gram_if_well_conditioned(gram):
     """Return the lower triangle of Cholesky, or None for an ill-conditioned matrix."""
     lower, failed = dpotrf(gram, lower=1)
     squares = gram.diagonal()
@@ -264,7 +270,7 @@ def _factorise_gram(gram):
     return lower
 
 
-def _orthogonalise_columns(columns, curvature):
+def _make_orthogonal_basis_and_triangle(columns, curvature):
     """Return basis B and triangle R with columns = R'B, B diag(curvature) B' = 1.
 
     Rows of B are 0 for collinear columns.
@@ -295,13 +301,15 @@ def _orthogonalise_columns(columns, curvature):
     return basis, triangle
 
 
-def _clip_nonnegative_in_place(coef, nonnegative):
-    for j in nonnegative:
+def _clip_nonnegative_in_place(coef, nonnegative_indices):
+    for j in nonnegative_indices:
         coef[j] = max(coef[j], 0.0)
     return coef
 
 
-def _search_line(evaluate_at, point, step, change, slope, nonnegative):
+def _find_lower_point_on_line_if_any(
+    evaluate_at, point, step, change, slope, nonnegative
+):
     """Return a feasible point of lower loss on the step or beyond, or None."""
     if not slope < 0:
         return None
@@ -326,12 +334,12 @@ def _search_line(evaluate_at, point, step, change, slope, nonnegative):
     return reached
 
 
-def fit_slope_and_intercept(score, y_encoded, weight, prior_rows):
+def fit_slope_and_opposite_offsets(score, y_encoded, weight, prior_rows):
     """Fit `fit_temperature_and_offsets` of two classes from their log-odds.
 
     A logistic regression; of many rows some give the start.
     """
-    pseudo_log_odds = get_pseudo_row_log_odds(score, weight)
+    pseudo_log_odds = find_two_pseudo_row_log_odds(score, weight)
     centre = np.clip(0.0, score.min(), score.max())
     score = np.append(score, pseudo_log_odds)
     features = np.stack([score - centre, np.ones_like(score)]).T
@@ -375,7 +383,7 @@ def fit_two_class_vector_scaling(log_proba, y_encoded, weight, ridge) -> Softmax
     penalty = ridge * np.array([2.0, 2.0, 1.0])
     lowest = np.array([0.0, 0.0, -np.inf])
 
-    def evaluate_objective(theta):
+    def evaluate_objective_and_row_terms(theta):
         loss, residual, curvature = compute_logistic_terms(theta @ columns, outcome, w)
         away = theta - target
         return loss + penalty @ (away * away) / 2, (residual, curvature)
@@ -387,7 +395,7 @@ def fit_two_class_vector_scaling(log_proba, y_encoded, weight, ridge) -> Softmax
         return solve_newton_step_and_decrement(hessian, gradient, lowest - theta)
 
     theta, value, decrement, n_iter = minimise_by_newton(
-        evaluate_objective, find_step_and_decrement, target, 1e-12, lowest
+        evaluate_objective_and_row_terms, find_step_and_decrement, target, 1e-12, lowest
     )
     half = theta[2] / 2
     size = float(np.abs(gradient[theta > lowest]).max())
@@ -401,7 +409,7 @@ def fit_two_class_vector_scaling(log_proba, y_encoded, weight, ridge) -> Softmax
     )
 
 
-def get_pseudo_row_log_odds(log_odds, weight):
+def find_two_pseudo_row_log_odds(log_odds, weight):
     """Return the log-odds of two pseudo rows on which the score is right.
 
     They are at 1/4 and 3/4, but within the scores.
@@ -560,11 +568,11 @@ def fit_logistic_line_and_likelihood(log_odds, outcome, weight):
     return fitted.coef, -float(fitted.loss * weight.sum())
 
 
-def compute_covariance(columns, log_odds, outcome, weight, squares=None):
+def compute_coefficient_covariance(columns, log_odds, outcome, weight, squares=None):
     """Return the covariance of the coefficients at these log-odds, by the model.
 
     By the sandwich if the sums of squared weights are given; cells have such of
-    their own. Of clusters see `_cluster_sums.compute_jackknife_errors_and_df`.
+    their own. Of clusters see `_cluster_sums.compute_jackknife_standard_errors_and_df`.
     """
     bread = compute_model_covariance(columns, weight, log_odds)
     if squares is None:
@@ -575,7 +583,7 @@ def compute_covariance(columns, log_odds, outcome, weight, squares=None):
     return bread @ (pull.T @ pull) @ bread
 
 
-def find_profile_interval(profile, estimate, top, step, drop):
+def find_profile_interval(profile, estimate, top, step, deviance_drop):
     """Return where 2 (top - profile(c)) <= drop, searched outwards from the estimate.
 
     `step` is a first guess of the distance. An end that is not found within 2^40 of
@@ -584,7 +592,7 @@ def find_profile_interval(profile, estimate, top, step, drop):
     """
     # The square root of twice the fall of the likelihood is nearly linear in c, so few
     # steps find the end.
-    root = np.sqrt(drop)
+    root = np.sqrt(deviance_drop)
 
     def measure_fall_beyond_limit(c):
         return np.sqrt(max(2 * (top - profile(c)), 0.0)) - root

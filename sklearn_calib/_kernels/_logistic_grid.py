@@ -125,7 +125,9 @@ def compute_soft_gains_and_impossible(
     return gain, impossible
 
 
-def draw_label_indicators(soft_labels: FloatArray, row_number: IntArray) -> AnyArray:
+def draw_label_flags_by_column(
+    soft_labels: FloatArray, row_number: IntArray
+) -> AnyArray:
     """Draw one label per row from its soft label, by the digits of the row's number.
 
     Parameters
@@ -150,8 +152,8 @@ def draw_label_indicators(soft_labels: FloatArray, row_number: IntArray) -> AnyA
 
 
 def draw_class(soft_labels: FloatArray, row_number: IntArray) -> IntArray:
-    """Draw a class as `draw_label_indicators`, from soft labels of shape (n, n_classes)."""
-    drawn = draw_label_indicators(soft_labels, row_number)
+    """Draw a class as `draw_label_flags_by_column`, from soft labels of shape (n, n_classes)."""
+    drawn = draw_label_flags_by_column(soft_labels, row_number)
     # Shares may sum to a little less than 1 because of rounding.
     drawn[~drawn.any(axis=1), -1] = True
     return drawn.argmax(axis=1)

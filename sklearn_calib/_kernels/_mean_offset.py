@@ -16,7 +16,7 @@ _INITIAL_MATCHING_STEPS = 20
 _MAX_MATCHING_STEPS = 2000
 # With more classes a Hessian takes too long.
 _MAX_NEWTON_CLASSES = 200
-_MEAN_TOLERANCE = 1e-14
+_RELATIVE_MEAN_TOLERANCE = 1e-14
 # An offset changes by at most so much per step, so that the search for targets out of
 # reach ends.
 _MAX_OFFSET_STEP = 10.0
@@ -29,7 +29,7 @@ class OffsetsAndMeans(NamedTuple):
     means: FloatArray
 
 
-def compute_logs(proba: FloatArray) -> FloatArray:
+def compute_log_proba_allowing_infinity(proba: FloatArray) -> FloatArray:
     """Return exact logs of logits; of plain probabilities 0 becomes -inf."""
     if has_exact_log(proba):
         return np.asarray(log_proba(proba))
@@ -37,13 +37,13 @@ def compute_logs(proba: FloatArray) -> FloatArray:
         return np.log(np.asarray(proba))
 
 
-def find_reachable_means(proba: FloatArray, weight: FloatArray) -> FloatArray:
+def find_mean_ranges_under_offsets(proba: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the open range of each class's mean, of shape (k, 2).
 
     Rows of exactly 0 and 1 cannot move.
     """
     total = weight.sum()
-    log = compute_logs(proba)
+    log = compute_log_proba_allowing_infinity(proba)
     never = np.isneginf(log)
     # A row that allows one class only keeps it under every offset, and a class of
     # probability 0 never gets any.
@@ -62,7 +62,7 @@ def fit_mean_offset(
     weight : ndarray of shape (n,)
         Above 0.
     target : ndarray of shape (k,)
-        Above 0, with sum 1; of two classes inside `find_reachable_means`.
+        Above 0, with sum 1; of two classes inside `find_mean_ranges_under_offsets`.
 
     Notes
     -----
@@ -76,7 +76,7 @@ def fit_mean_offset(
     most 2000 scalings of O(n k).
     """
     weight_fraction = weight / weight.sum()
-    log = compute_logs(proba)
+    log = compute_log_proba_allowing_infinity(proba)
     if len(target) == 2:
         log_odds = log[:, 1] - log[:, 0]
         # Certain rows do not move; the target of the others is what remains of the
@@ -94,12 +94,12 @@ def fit_mean_offset(
     return OffsetsAndMeans(offset, weight_fraction @ softmax(log + offset, axis=1))
 
 
-def _find_crossing(log_odds, weight_fraction, aim):
-    """Return the a for which the mean of expit(log_odds + a) has the log-odds `aim`."""
+def _find_crossing(log_odds, weight_fraction, target_log_odds):
+    """Return the a for which the mean of expit(log_odds + a) has the log-odds `target_log_odds`."""
     # With all log-odds at an end the offset would be exactly this, so the ends bracket
     # the solution.
-    low = aim - log_odds.max()
-    high = aim - log_odds.min()
+    low = target_log_odds - log_odds.max()
+    high = target_log_odds - log_odds.min()
     a = min(max(0.0, low), high)
     for _ in range(_MAX_BISECTIONS):
         proba = expit(log_odds + a)
@@ -109,7 +109,7 @@ def _find_crossing(log_odds, weight_fraction, aim):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # On the scale of log-odds the function is nearly linear with slope 1, and
             # neither small nor large means lose digits.
-            above = np.log(up) - np.log(down) - aim
+            above = np.log(up) - np.log(down) - target_log_odds
             step = (
                 above
                 * up
@@ -137,7 +137,9 @@ def _fit_class_offsets(log, weight_fraction, target):
         _INITIAL_MATCHING_STEPS if k <= _MAX_NEWTON_CLASSES else _MAX_MATCHING_STEPS
     ):
         mean = weight_fraction @ softmax(log + offset, axis=1)
-        if (mean == 0).any() or np.abs(mean / target - 1).max() < _MEAN_TOLERANCE:
+        if (mean == 0).any() or np.abs(
+            mean / target - 1
+        ).max() < _RELATIVE_MEAN_TOLERANCE:
             break
         # Iterative proportional fitting: each step multiplies a class by the ratio of
         # its target and its mean. It converges linearly, but from any start.
@@ -152,7 +154,7 @@ def _fit_class_offsets(log, weight_fraction, target):
 def _refine_by_newton(log, weight_fraction, target, offset):
     """Take Newton steps on all offsets but the first, never raising the objective."""
 
-    def evaluate_objective(b):
+    def evaluate_objective_and_shifted_logs(b):
         shifted = log + np.append(0.0, b)
         return weight_fraction @ logsumexp(shifted, axis=1) - target[1:] @ b, shifted
 
@@ -168,7 +170,7 @@ def _refine_by_newton(log, weight_fraction, target, offset):
         return step, -pull @ step
 
     free = minimise_by_newton(
-        evaluate_objective,
+        evaluate_objective_and_shifted_logs,
         find_step_and_decrement,
         offset[1:] - offset[0],
         1e-20 * target.min(),

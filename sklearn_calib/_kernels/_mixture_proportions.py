@@ -174,11 +174,11 @@ def compute_proportion_se_and_interval(
     weight_fraction = weight / weight.sum()
     k = len(prior)
     if k <= MAX_NEWTON_CLASSES:
-        lines, curvature, variance, unknown = _compute_profile_lines_by_hessian(
+        lines, curvature, variance, unknown = _find_lines_curvatures_variances_unknowns(
             ratio, weight_fraction, prior, source, n_source
         )
     else:
-        lines, curvature, variance, unknown = _compute_profile_lines_by_class(
+        lines, curvature, variance, unknown = _get_class_profile_lines_and_variances(
             ratio, weight_fraction, prior
         )
     se = np.where(unknown, np.inf, np.sqrt(variance))
@@ -222,7 +222,9 @@ def compute_proportion_se_and_interval(
     return se, interval
 
 
-def _compute_profile_lines_by_hessian(ratio, weight_fraction, b, source, n_source):
+def _find_lines_curvatures_variances_unknowns(
+    ratio, weight_fraction, b, source, n_source
+):
     """Return lines, curvatures, variances and unknown classes from the whole Hessian."""
     k = len(b)
     g = ratio / (ratio @ b)[:, None]
@@ -253,7 +255,7 @@ def _compute_profile_lines_by_hessian(ratio, weight_fraction, b, source, n_sourc
     )
 
 
-def _compute_profile_lines_by_class(ratio, weight_fraction, b):
+def _get_class_profile_lines_and_variances(ratio, weight_fraction, b):
     """Return the same with the other classes in fixed proportions: no k x k matrix."""
     g = (ratio / (ratio @ b)[:, None] - 1.0) / np.maximum(1.0 - b, 1e-300)
     bend = weight_fraction @ g**2

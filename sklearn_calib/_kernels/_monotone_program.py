@@ -14,20 +14,20 @@ from numpy.polynomial import chebyshev
 
 from ._spectraplex import (
     QuadraticProgram,
-    make_linear_map_matrix,
-    solve_spectraplex_program,
+    find_spectraplex_theta_gap_and_l1_norm,
+    make_quadratic_form_matrix,
 )
 
 
 class PolynomialFit(NamedTuple):
     # Coefficients of Chebyshev polynomials.
-    coef: np.ndarray
+    chebyshev_coef: np.ndarray
     # The mean squared error.
     loss: float
     # The loss exceeds the optimum by at most this.
     gap: float
     # The sum of the absolute monomial coefficients.
-    l1: float
+    monomial_l1: float
 
 
 class MonotonePolynomialBasis(NamedTuple):
@@ -100,7 +100,7 @@ def make_monotone_polynomial_basis(degree):
     for j in range(n_coef):
         poly = chebyshev.cheb2poly(np.eye(n_coef)[j])
         to_monomial[: len(poly), j] = poly
-    L = make_linear_map_matrix(rows, starts)
+    L = make_quadratic_form_matrix(rows, starts)
     return MonotonePolynomialBasis(
         tuple(blocks),
         to_coef,
@@ -112,7 +112,7 @@ def make_monotone_polynomial_basis(degree):
     )
 
 
-def compute_chebyshev_moments(x, y, weight, degree):
+def compute_chebyshev_moments_and_mean_square(x, y, weight, degree):
     """Return weighted means of T_m(x), y T_m(x) and y^2.
 
     The first are for m <= 2 degree, the second for m <= degree.
@@ -164,7 +164,7 @@ def fit_bounded_polynomials(
         None,
     )
 
-    def make_fit(d, theta, gap, size):
+    def make_polynomial_fit(d, theta, gap, size):
         # The objective of the program is half of the loss.
         loss = data[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta
         return PolynomialFit(
@@ -174,10 +174,10 @@ def fit_bounded_polynomials(
             size,
         )
 
-    theta, gap, _ = solve_spectraplex_program(free, tol, max_iter)
+    theta, gap, _ = find_spectraplex_theta_gap_and_l1_norm(free, tol, max_iter)
     size = np.abs(theta @ basis.to_monomial.T).sum(axis=1)
     fits = [
-        [make_fit(d, theta[d], gap[d], float(size[d])) for _ in l1s]
+        [make_polynomial_fit(d, theta[d], gap[d], float(size[d])) for _ in l1s]
         for d in range(len(data))
     ]
     # A bound that the free solution keeps changes nothing; only the others need a
@@ -187,9 +187,9 @@ def fit_bounded_polynomials(
         which = [d for d, _ in tight]
         bounds = np.array([float(l1s[b]) for _, b in tight])
         bounded = free._replace(Q=Q[which], h=h[which], bound=bounds)
-        solved = solve_spectraplex_program(bounded, tol, max_iter)
+        solved = find_spectraplex_theta_gap_and_l1_norm(bounded, tol, max_iter)
         for (d, b), theta, gap, size in zip(tight, *solved, strict=True):
-            fits[d][b] = make_fit(d, theta, gap, float(size))
+            fits[d][b] = make_polynomial_fit(d, theta, gap, float(size))
     return fits
 
 
@@ -198,11 +198,11 @@ _TIGHT_SOLVER_TOLERANCES = dict.fromkeys(
 )
 
 
-class LinearConstraints(NamedTuple):
-    """low <= f(x) <= high if `slope` is False, low <= f'(x) <= high if it is True."""
+class ValueAndSlopeBounds(NamedTuple):
+    """low <= f(x) <= high if `is_slope` is False, low <= f'(x) <= high if it is True."""
 
     x: np.ndarray
-    slope: np.ndarray
+    is_slope: np.ndarray
     # The bounds are equal if the number is fixed.
     low: np.ndarray
     high: np.ndarray
@@ -211,7 +211,7 @@ class LinearConstraints(NamedTuple):
         """Return the map from Chebyshev coefficients to the constrained numbers."""
         values = chebyshev.chebvander(self.x, degree)
         slopes = chebyshev.chebval(self.x, chebyshev.chebder(np.eye(degree + 1))).T
-        return np.where(self.slope[:, None], slopes, values)
+        return np.where(self.is_slope[:, None], slopes, values)
 
 
 def fit_polynomial_by_cvxpy(
@@ -244,13 +244,15 @@ def fit_polynomial_by_cvxpy(
         equation = theta == basis.from_monomial @ powers
         conditions += [equation, cp.norm1(powers) <= bound]
     inequalities = (
-        [] if constraints is None else _make_inequalities(constraints, basis, theta)
+        []
+        if constraints is None
+        else _make_inequalities_with_matrices(constraints, basis, theta)
     )
     conditions += [constraint for constraint, _, _ in inequalities]
     target = mean_y[: degree + 1]
     error = cp.sum_squares(root @ coef) - 2 * target @ coef
     problem = cp.Problem(cp.Minimize(error), conditions)
-    _solve_quietly(problem, solver, tight=constraints is not None)
+    _fill_problem_solution_quietly(problem, solver, tight=constraints is not None)
     if start.value is None or problem.status not in ("optimal", "optimal_inaccurate"):
         return None
     slopes = 0
@@ -299,7 +301,7 @@ def _bound_gap(basis, theta, gradient, w, bound, inequalities):
     return float(gradient @ theta - min(0.0, pull[0], *lowest) + price)
 
 
-def _make_inequalities(constraints, basis, theta):
+def _make_inequalities_with_matrices(constraints, basis, theta):
     """Return (condition, A, b) for A theta <= b, the rows of A of length 1."""
     rows = constraints.make_matrix(len(basis.to_coef) - 1) @ basis.to_coef
     length = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
@@ -315,7 +317,7 @@ def _project_to_positive(U):
     return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
-def _solve_quietly(problem, solver, tight):
+def _fill_problem_solution_quietly(problem, solver, tight):
     """Solve without the solvers' warnings, since the certificate covers them."""
     import cvxpy as cp
 

@@ -74,7 +74,7 @@ def _fill_first_meeting_times(sums, mass, flag, key):
 
 
 @compile_kernel
-def _fill_merge_penalties(
+def _fill_merge_penalties_from_heap(
     sums, mass, flag, before, after, key, heap, heap_index, merge_penalty
 ):
     """Remove the boundaries in turn, by increasing keys.
@@ -130,7 +130,7 @@ def compute_merge_penalties(y, w):
     _fill_first_meeting_times(sums, mass, flag, key)
     # Sorted keys are a valid heap.
     heap = np.argsort(key, kind="stable")
-    _fill_merge_penalties(
+    _fill_merge_penalties_from_heap(
         sums,
         mass,
         flag,
@@ -170,7 +170,7 @@ class PenaltyPath:
         """Return the sums of w (1 - y) and of w y over the groups with these starts."""
         return self._sums.sum_runs(starts)
 
-    def expand_to_rows(self, penalty):
+    def get_row_values(self, penalty):
         """Return the value of every row."""
         starts, values = self.find_group_starts_and_values(penalty)
         return np.repeat(values, np.diff(np.append(starts, self.n)))

@@ -104,7 +104,7 @@ class NetBenefit:
         return NetBenefitComparison(
             mean,
             covariance,
-            *self._compute_change_fractions(sums, unit, class_mass),
+            *self._compute_change_values_fractions_and_rows(sums, unit, class_mass),
             self.by_class,
         )
 
@@ -113,15 +113,19 @@ class NetBenefit:
 
         1 if only the first acts, -1 if only the second does, else 0.
         """
-        acts = self._find_acted_rows(first, block).astype(float)
-        return acts if second is None else acts - self._find_acted_rows(second, block)
+        acts = self._find_acted_rows_by_threshold(first, block).astype(float)
+        return (
+            acts
+            if second is None
+            else acts - self._find_acted_rows_by_threshold(second, block)
+        )
 
-    def _find_acted_rows(self, model, block):
+    def _find_acted_rows_by_threshold(self, model, block):
         if isinstance(model, str):
             return np.ones((len(self.mass[block]), len(self.odds)), dtype=bool)
         return self._reach[model][block, None] > np.arange(len(self.odds))
 
-    def _compute_change_fractions(self, sums, unit, class_mass):
+    def _compute_change_values_fractions_and_rows(self, sums, unit, class_mass):
         """Return values, fractions and effective row counts of the kinds of change."""
         total = 1.0
         squares = self.squares.sum()
@@ -181,11 +185,15 @@ class NetBenefitComparison(NamedTuple):
         above = high - s
         # The net benefit falls with the fraction of a kind that has a negative value.
         is_gain = self.value > 0
-        fall = self._combine_distances(np.where(is_gain, below, above))
-        rise = self._combine_distances(np.where(is_gain, above, below))
+        fall = self._combine_fraction_distances_by_threshold(
+            np.where(is_gain, below, above)
+        )
+        rise = self._combine_fraction_distances_by_threshold(
+            np.where(is_gain, above, below)
+        )
         return self.mean - fall, self.mean + rise
 
-    def _combine_distances(self, distance):
+    def _combine_fraction_distances_by_threshold(self, distance):
         """Return the root of sum_kl e_k e_l rho_kl for e = value * distance.
 
         The fractions exclude each other.
@@ -208,7 +216,7 @@ def _split_by_class(values, outcome):
     return np.stack([values * ~outcome, values * outcome])
 
 
-def draw_critical_value(covariance, level, n_draws, rng):
+def draw_max_abs_z_quantile(covariance, level, n_draws, rng):
     """Return the `level` quantile of the largest |z| over all thresholds.
 
     It is drawn by Gaussian multipliers.
@@ -258,7 +266,7 @@ def compute_regret_pieces(score, better, outcome, weight):
     return breaks, above[0], -above[1]
 
 
-def maximise_regret_over_proper_losses(threshold, regret):
+def find_max_proper_regret_and_thresholds(threshold, regret):
     """Maximise the integral of a regret over weights of thresholds.
 
     Also returns where the weight lies.

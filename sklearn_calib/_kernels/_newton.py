@@ -7,7 +7,7 @@ from scipy.optimize import nnls
 
 # Rounding of the value hides decrements below this fraction of it. Whole steps are then
 # taken without a comparison.
-_VALUE_TOLERANCE = 1e-12
+_MAX_HIDDEN_DECREMENT_FRACTION = 1e-12
 _MIN_STEP_LENGTH = 1e-10
 
 
@@ -55,7 +55,7 @@ def minimise_by_newton(
         step, decrement = direction(theta, extra)
         # Below this decrement the rounding of the value hides the gain, so Armijo's
         # rule cannot judge the step.
-        near = decrement <= max(tol, _VALUE_TOLERANCE * (1 + abs(value)))
+        near = decrement <= max(tol, _MAX_HIDDEN_DECREMENT_FRACTION * (1 + abs(value)))
         near = near and (is_trusted is None or is_trusted(theta, step))
         # Newton's method converges quadratically; a decrement that no longer falls is
         # rounding noise.

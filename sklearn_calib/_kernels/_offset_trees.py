@@ -35,12 +35,12 @@ MAX_TREE_STEP_LOG_ODDS = 1.0
 
 
 @compile_helper
-def _get_leaf_value(g, h, l2, low, high):
-    return min(max(g / (h + l2), low), high)
+def _get_leaf_value(residual_sum, curvature_sum, l2, low, high):
+    return min(max(residual_sum / (curvature_sum + l2), low), high)
 
 
 @compile_helper
-def _compute_leaf_gain(g, h, l2, value):
+def _compute_doubled_leaf_gain(g, h, l2, value):
     """Return twice the fall of the loss to second order.
 
     It is G^2 / (H + l2) if the value is the best.
@@ -65,7 +65,7 @@ def _fill_histograms(bins, rows, begin, end, g, h, weight, cells):
 
 
 @compile_helper
-def _order_known_bins(cells, unordered, l2, order):
+def _fill_bin_order_and_get_count_and_l2(cells, unordered, l2, order):
     """Order the bins of a column in which a leaf has rows, as the cuts go.
 
     How many they are, and the l2 of their splits.
@@ -96,7 +96,9 @@ def _order_known_bins(cells, unordered, l2, order):
 
 
 @compile_helper
-def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, best):
+def _fill_best_split(
+    cells, total, bounds, unordered, order, rising, min_weight, l2, best
+):
     """Find the best split: best = (gain, feature, cut, G, H, weight of the left child).
 
     The first cut + 1 bins in order go to the left.
@@ -108,14 +110,18 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
     high = bounds[1]
     # The gain of a split is what the two children lower the loss more than the parent
     # as a leaf would.
-    parent_gain = _compute_leaf_gain(g, h, l2, _get_leaf_value(g, h, l2, low, high))
+    parent_gain = _compute_doubled_leaf_gain(
+        g, h, l2, _get_leaf_value(g, h, l2, low, high)
+    )
     best[0] = 0.0
     best[1] = -1.0
     for f in range(cells.shape[0]):
         gl = 0.0
         hl = 0.0
         wl = 0.0
-        n_known, split_l2 = _order_known_bins(cells[f], unordered[f], l2, order)
+        n_known, split_l2 = _fill_bin_order_and_get_count_and_l2(
+            cells[f], unordered[f], l2, order
+        )
         for k in range(n_known - 1):
             b = order[k]
             gl += cells[f, b, 0]
@@ -132,8 +138,8 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
             if f == rising and left > right:
                 continue
             gain = (
-                _compute_leaf_gain(gl, hl, split_l2, left)
-                + _compute_leaf_gain(g - gl, h - hl, split_l2, right)
+                _compute_doubled_leaf_gain(gl, hl, split_l2, left)
+                + _compute_doubled_leaf_gain(g - gl, h - hl, split_l2, right)
                 - parent_gain
             )
             if gain > best[0]:
@@ -148,7 +154,7 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
 @compile_helper
 def _mark_left_bins(cells, unordered, order, l2, cut, heavier, left):
     """Mark the bins of the left child; categories without rows go to the heavier one."""
-    n_known, _ = _order_known_bins(cells, unordered, l2, order)
+    n_known, _ = _fill_bin_order_and_get_count_and_l2(cells, unordered, l2, order)
     last = order[cut]
     for b in range(left.shape[0]):
         left[b] = heavier if unordered else b <= last
@@ -179,18 +185,19 @@ def _partition_node_rows(bins, rows, spare, begin, end, f, left):
 
 
 @compile_kernel
-def _grow_trees(
+def _grow_trees_in_place_and_get_count(
     bins, target, weight, offset, unordered, rate, l2, min_weight, min_gain, rising,
     order, g, h, rows, spare, cells, total, bounds, best, span, node_of,
     feature, left, child, value, gains,
 ):  # fmt: skip
     """Grow all trees and add them to `offset`; return how many there are.
 
-    The first arguments are those of `boost_trees`. The others are arrays to work in:
+    The first arguments are those of `boost_trees_and_get_log_odds_and_gains`. The
+    others are arrays to work in:
     the `order` of the bins of a column; gradient `g` and curvature `h` of each row;
     `rows` in the order of the leaves, and space for a move (`spare`); for each leaf the
     histograms of all columns (`cells`), the sums of g, h and weight (`total`), the
-    `bounds` of its value, its `best` split as in `_find_split`, the begin and end of
+    `bounds` of its value, its `best` split as in `_fill_best_split`, the begin and end of
     its rows (`span`) and its node (`node_of`). `feature`, `left`, `child` and `value`
     get the nodes of each tree, `gains` the gain of each column.
     """
@@ -215,7 +222,7 @@ def _grow_trees(
         span[0, 1] = n
         node_of[0] = 0
         _fill_histograms(bins, rows, 0, n, g, h, weight, cells[0])
-        _find_split(
+        _fill_best_split(
             cells[0],
             total[0],
             bounds[0],
@@ -306,7 +313,7 @@ def _grow_trees(
             # one, which saves its rows.
             cells[large] -= cells[small]
             for i in (a, b):
-                _find_split(
+                _fill_best_split(
                     cells[i],
                     total[i],
                     bounds[i],
@@ -323,7 +330,10 @@ def _grow_trees(
             )
             # A tree without a split may still correct the overall level; if not even
             # that pays, boosting ends.
-            if not _compute_leaf_gain(total[0, 0], total[0, 1], l2, v) > min_gain:
+            if (
+                not _compute_doubled_leaf_gain(total[0, 0], total[0, 1], l2, v)
+                > min_gain
+            ):
                 return t
         for i in range(leaves):
             v = _get_leaf_value(
@@ -336,7 +346,7 @@ def _grow_trees(
 
 
 @compile_kernel
-def _add_tree_values(bins, feature, left, child, value, out):
+def _add_all_tree_values_in_place(bins, feature, left, child, value, out):
     for t in range(len(feature)):
         for i in range(len(bins)):
             node = 0
@@ -346,13 +356,13 @@ def _add_tree_values(bins, feature, left, child, value, out):
             out[i] += value[t, node]
 
 
-def boost_trees(
+def boost_trees_and_get_log_odds_and_gains(
     bins, target, weight, offset, *,
-    unordered, n_trees, learning_rate, max_leaves, min_weight, l2, min_gain, rising=-1,
+    unordered, n_trees, learning_rate, max_leaves, min_weight, l2, min_gain, rising_column=-1,
 ):  # fmt: skip
     """Boost trees for targets in [0, 1] from an offset, the log-odds of each row.
 
-    `bins` is (n, m) uint8, `min_weight` the smallest weight of a leaf, `rising` the
+    `bins` is (n, m) uint8, `min_weight` the smallest weight of a leaf, `rising_column` the
     column along which the trees may not fall; `unordered` is true for each column if
     its bins are categories. Returns the trees (feature, bins that go left as packed
     bits, child, value), the offset with them added, and the sum of the gains of each
@@ -367,10 +377,10 @@ def boost_trees(
     value = np.zeros((n_trees, nodes))
     gains = np.zeros(m)
     out = np.array(offset, dtype=np.float64)
-    grown = _grow_trees(
+    grown = _grow_trees_in_place_and_get_count(
         np.ascontiguousarray(bins), np.asarray(target, float), np.asarray(weight, float), out,
         np.asarray(unordered, np.bool_), float(learning_rate), float(l2), float(min_weight),
-        float(min_gain), int(rising), np.empty(256, np.int64),
+        float(min_gain), int(rising_column), np.empty(256, np.int64),
         np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64),
         np.empty((max_leaves, m, n_bins, 3)), np.empty((max_leaves, 3)), np.empty((max_leaves, 2)),
         np.empty((max_leaves, 6)), np.empty((max_leaves, 2), np.int64),
@@ -385,5 +395,7 @@ def sum_offset_and_tree_values(trees, bins, offset):
     feature, left, child, value = trees
     out = np.array(offset, dtype=np.float64)
     left = np.unpackbits(left, axis=2).view(np.bool_)
-    _add_tree_values(np.ascontiguousarray(bins), feature, left, child, value, out)
+    _add_all_tree_values_in_place(
+        np.ascontiguousarray(bins), feature, left, child, value, out
+    )
     return out

@@ -17,21 +17,21 @@ from ._newton import minimise_by_newton, solve_newton_step_and_decrement
 # In nats.
 _DECREMENT_TOLERANCE = 2e-13
 # The lower bound of w: a class of probability 0 costs 230 nats.
-_MIN_WIDTH = 1e-100
+_MIN_CLASS_WIDTH_LOG_ODDS = 1e-100
 # The slope starts with log-odds of at most this size, because Newton steps overshoot
 # far from 0.
 _MAX_START_LOG_ODDS = 3.0
 # d starts at this distance from its bound, where the curvature may be huge.
-_START_DISTANCE_FROM_BOUND = 0.01
+_START_GAP_ABOVE_BOUND = 0.01
 
 
-class CumulativeLogOdds(NamedTuple):
+class CumulativeLogOddsAndDrops(NamedTuple):
     """Log-odds of "above class k", and how much they fall from k - 1 to k, without cancellation."""
 
     # Of shape (n_samples, K - 1).
     log_odds: np.ndarray
     # Of shape (n_samples, K - 2).
-    gap: np.ndarray
+    drop: np.ndarray
 
 
 class OrdinalFit(NamedTuple):
@@ -54,7 +54,9 @@ def compute_cumulative_log_odds(log_proba):
     # smaller sum.
     gap = np.logaddexp(0, middle - above[:, 1:])
     gap += np.logaddexp(0, middle - below[:, :-1])
-    return CumulativeLogOdds(above - below, np.maximum(gap, _MIN_WIDTH))
+    return CumulativeLogOddsAndDrops(
+        above - below, np.maximum(gap, _MIN_CLASS_WIDTH_LOG_ODDS)
+    )
 
 
 def compute_class_proba(cumulative, slope, shifts):
@@ -62,7 +64,7 @@ def compute_class_proba(cumulative, slope, shifts):
     eta = slope * cumulative.log_odds + shifts
     low = expit(-eta)
     high = expit(eta)
-    width = slope * cumulative.gap - np.diff(shifts)
+    width = slope * cumulative.drop - np.diff(shifts)
     # The product form of expit(u) - expit(v), which does not cancel for narrow classes.
     middle = high[:, :-1] * low[:, 1:] * -np.expm1(-width)
     table = np.column_stack([low[:, 0], middle, high[:, -1]])
@@ -81,7 +83,7 @@ def fit_ordinal(cumulative, target):
     count = cumulative.log_odds.shape[1]
     spread = np.sqrt(target.sum(axis=1) @ (cumulative.log_odds**2).mean(axis=1))
     start_slope = _MAX_START_LOG_ODDS / max(spread, _MAX_START_LOG_ODDS)
-    gaps = np.full(count - 1, _START_DISTANCE_FROM_BOUND)
+    gaps = np.full(count - 1, _START_GAP_ABOVE_BOUND)
     theta = np.concatenate([[start_slope, 0.0], gaps])
     lowest = np.where(np.arange(len(theta)) == 1, -np.inf, 0.0)
     # A matrix that turns (a_0, d) into a.
@@ -106,7 +108,7 @@ def fit_ordinal(cumulative, target):
 
         Its weight may be tiny, and the decrement tinier.
         """
-        change = np.abs(step[0] * cumulative.gap + step[2:])
+        change = np.abs(step[0] * cumulative.drop + step[2:])
         change /= _compute_class_widths(cumulative, theta)
         return (change <= 0.1).all() or (target[:, 1:-1] * change).sum() <= 1e-14
 
@@ -122,7 +124,7 @@ def fit_ordinal(cumulative, target):
 
 
 def _compute_class_widths(cumulative, theta):
-    return np.maximum(theta[0] * cumulative.gap + theta[2:], _MIN_WIDTH)
+    return np.maximum(theta[0] * cumulative.drop + theta[2:], _MIN_CLASS_WIDTH_LOG_ODDS)
 
 
 def _compute_value(cumulative, target, theta, sums):

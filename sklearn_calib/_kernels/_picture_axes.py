@@ -7,16 +7,16 @@ import numpy as np
 from scipy.special import expit, logit
 
 # The inner edges of a histogram of log-odds; its end bins hold everything beyond.
-HISTOGRAM_EDGES = np.arange(-32, 33) / 2
+INNER_LOG_ODDS_EDGES = np.arange(-32, 33) / 2
 _MIN_AXIS_SPAN_LOG_ODDS = 3.0
 # The space around the points, as a fraction of the span.
 _AXIS_PAD_FRACTION = 0.04
 # From the axis to the positions of 0 and 1, as a fraction of the span.
-_ZERO_ONE_MARGIN_FRACTION = 0.09
+_MARGIN_BEFORE_ZERO_ONE_SPAN_FRACTION = 0.09
 # Behind these positions, as a fraction of the span.
-_ZERO_ONE_MARGIN_END_FRACTION = 0.04
+_MARGIN_BEHIND_ZERO_ONE_SPAN_FRACTION = 0.04
 # A smaller share of the rows next to 0 or 1 does not widen an axis.
-_MIN_WIDENING_FRACTION = 5e-3
+_MIN_AXIS_WIDENING_ROW_FRACTION = 5e-3
 # The least distance of two numbers at an axis, in characters.
 _MIN_TICK_GAP_CHARACTERS = 1.3
 # On each side, as a fraction of the range of the points.
@@ -26,20 +26,20 @@ _N_LOSS_LINES = 5
 # From end to end, as a fraction of the uncertainty.
 _MIN_PLANE_SPAN_FRACTION = 0.02
 # Pictures are drawn on log-odds if the median of the probabilities is smaller.
-MAX_RARE_EVENT_MEDIAN = 0.02
+MAX_LOG_ODDS_AXIS_MEDIAN_PROBA = 0.02
 
 
-def compute_histogram_fractions(score, weight):
+def compute_weight_fractions_by_bin(score, weight):
     """Return the fractions of the weight at 0, in each bin, and at 1; shape (66,).
 
-    The bins are those of `HISTOGRAM_EDGES`.
+    The bins are those of `INNER_LOG_ODDS_EDGES`.
     """
     # A logarithm in float32 takes half the time, and bins of half a unit do not need
     # more digits. Zeros and ones are counted separately and exactly.
     rough = score.astype(np.float32)
     with np.errstate(divide="ignore"):
         rough = np.log(rough) - np.log1p(-rough)
-    last = len(HISTOGRAM_EDGES) - 1
+    last = len(INNER_LOG_ODDS_EDGES) - 1
     index = np.clip(2 * rough + last / 2, 0, last - 1).astype(np.intp) + 1
     index[score <= 0] = 0
     index[score >= 1] = last + 1
@@ -85,9 +85,12 @@ class LogitAxis:
             # The fraction of the rows from a bin to the nearer end.
             from_low = np.cumsum(fractions[1:33])
             from_high = np.cumsum(fractions[-2:32:-1])[::-1]
-            is_large = np.append(from_low, from_high) > _MIN_WIDENING_FRACTION
+            is_large = np.append(from_low, from_high) > _MIN_AXIS_WIDENING_ROW_FRACTION
             filled = np.flatnonzero(is_large & (fractions[1:-1] > 0))
-            positions += [HISTOGRAM_EDGES[filled], HISTOGRAM_EDGES[filled + 1]]
+            positions += [
+                INNER_LOG_ODDS_EDGES[filled],
+                INNER_LOG_ODDS_EDGES[filled + 1],
+            ]
         ends = np.concatenate(positions)
         low, high = (ends.min(), ends.max()) if len(ends) else (0.0, 0.0)
         missing = max(_MIN_AXIS_SPAN_LOG_ODDS - (high - low), 0.0) / 2
@@ -112,7 +115,7 @@ class LogitAxis:
             histograms.append(curve.log_odds_histogram)
         return cls.from_values(shown, histograms)
 
-    def is_inside(self, p):
+    def is_proba_inside_limits(self, p):
         """Return whether a probability is drawn at its position, not at the axis' end."""
         is_at_position = np.clip(self(p), self.low, self.high) == self(p)
         return (
@@ -132,20 +135,24 @@ class LogitAxis:
         with np.errstate(divide="ignore", invalid="ignore"):
             position = np.clip(np.log(p) - np.log1p(-p), self.low, self.high)
         # 0 and 1 have no log-odds, so they get positions of their own outside the axis.
-        below = self.low - self.span * (_ZERO_ONE_MARGIN_FRACTION - np.minimum(p, 0))
+        below = self.low - self.span * (
+            _MARGIN_BEFORE_ZERO_ONE_SPAN_FRACTION - np.minimum(p, 0)
+        )
         above = self.high + self.span * (
-            _ZERO_ONE_MARGIN_FRACTION + np.maximum(p - 1, 0)
+            _MARGIN_BEFORE_ZERO_ONE_SPAN_FRACTION + np.maximum(p - 1, 0)
         )
         return np.where(p <= 0, below, np.where(p >= 1, above, position))
 
-    def invert_position(self, position):
+    def get_proba_at_logit_position(self, position):
         """Return the probability at a position; 0 or 1 in the gap before a margin."""
         position = np.asarray(position, dtype=np.float64)
         below = np.minimum(
-            (position - self.low) / self.span + _ZERO_ONE_MARGIN_FRACTION, 0.0
+            (position - self.low) / self.span + _MARGIN_BEFORE_ZERO_ONE_SPAN_FRACTION,
+            0.0,
         )
         above = 1 + np.maximum(
-            (position - self.high) / self.span - _ZERO_ONE_MARGIN_FRACTION, 0.0
+            (position - self.high) / self.span - _MARGIN_BEFORE_ZERO_ONE_SPAN_FRACTION,
+            0.0,
         )
         inner = expit(np.clip(position, self.low, self.high))
         return np.where(
@@ -153,18 +160,22 @@ class LogitAxis:
         )
 
     @property
-    def axis_limits(self) -> tuple[float, float]:
+    def probability_limits(self) -> tuple[float, float]:
         """Return the ends of the axis as "probabilities".
 
         They are below 0 and above 1 if there are margins.
         """
-        low = -_ZERO_ONE_MARGIN_END_FRACTION if self.zeros else float(expit(self.low))
-        return low, 1 + _ZERO_ONE_MARGIN_END_FRACTION if self.ones else float(
+        low = (
+            -_MARGIN_BEHIND_ZERO_ONE_SPAN_FRACTION
+            if self.zeros
+            else float(expit(self.low))
+        )
+        return low, 1 + _MARGIN_BEHIND_ZERO_ONE_SPAN_FRACTION if self.ones else float(
             expit(self.high)
         )
 
     @property
-    def margin_borders(self) -> list[float]:
+    def margin_border_proba(self) -> list[float]:
         """Return the probabilities behind which a margin begins."""
         return [float(expit(self.low))] * self.zeros + [
             float(expit(self.high))
@@ -172,10 +183,12 @@ class LogitAxis:
 
     def locate_fraction(self, p):
         """Return how far along the axis it lies, from 0 to 1."""
-        left, right = self(np.array(self.axis_limits))
+        left, right = self(np.array(self.probability_limits))
         return (self(p) - left) / (right - left)
 
-    def place_ticks(self, axis_characters: float) -> list[tuple[float, str]]:
+    def get_tick_probabilities_and_labels(
+        self, axis_characters: float
+    ) -> list[tuple[float, str]]:
         """Return probabilities whose labels fit, and these.
 
         0 and 1 are in their margins.
@@ -186,18 +199,18 @@ class LogitAxis:
         ends = [0.0] * self.zeros + [1.0] * self.ones
         # All powers of ten if there is space, otherwise every second, third, ... one.
         for step in range(1, 17):
-            ticks, is_complete = self._add_fitting_ticks(
+            ticks, is_complete = self._get_fitting_ticks_and_is_complete(
                 [*ends, *self._list_decades(step)], axis_characters, []
             )
             if is_complete:
                 break
         inner = [0.5, *self._iter_one_digit_proba()] if step == 1 else [0.5]
-        ticks, _ = self._add_fitting_ticks(
-            self._keep_inside_axis(inner), axis_characters, ticks
+        ticks, _ = self._get_fitting_ticks_and_is_complete(
+            self._drop_proba_outside_axis(inner), axis_characters, ticks
         )
         return [(p, text) for p, text, _ in sorted(ticks, key=lambda tick: tick[2])]
 
-    def _add_fitting_ticks(self, numbers, axis_characters, taken):
+    def _get_fitting_ticks_and_is_complete(self, numbers, axis_characters, taken):
         """Add the numbers that fit to `taken`; return whether all of them do."""
         taken = list(taken)
         is_complete = True
@@ -217,7 +230,9 @@ class LogitAxis:
     def _list_decades(self, step):
         """Return every `step`-th power of ten, and 1 less these."""
         powers = [10.0**-power for power in range(step, 17, step)]
-        return self._keep_inside_axis([*powers, *(1 - power for power in powers)])
+        return self._drop_proba_outside_axis(
+            [*powers, *(1 - power for power in powers)]
+        )
 
     @staticmethod
     def _iter_one_digit_proba():
@@ -228,7 +243,7 @@ class LogitAxis:
                     p = float(f"{digit}e-{power}")
                     yield from (p, 1 - p)
 
-    def _keep_inside_axis(self, numbers):
+    def _drop_proba_outside_axis(self, numbers):
         left = expit(self.low)
         right = expit(self.high)
         return [p for p in numbers if left <= p <= right]
@@ -243,8 +258,8 @@ def _mark_points_with_many_rows(curve):
     weight = curve.weight * inner
     total = weight.sum() or 1.0
     cumulated = np.cumsum(weight) / total
-    low = cumulated <= _MIN_WIDENING_FRACTION
-    high = cumulated - weight / total >= 1 - _MIN_WIDENING_FRACTION
+    low = cumulated <= _MIN_AXIS_WIDENING_ROW_FRACTION
+    high = cumulated - weight / total >= 1 - _MIN_AXIS_WIDENING_ROW_FRACTION
     is_rare = np.where(curve.predicted < 0.5, low, high)
     return ~inner | ((weight > 0) & ~is_rare)
 
@@ -367,14 +382,14 @@ def place_label_corners(points, sizes, gap, taken=()) -> list[tuple[float, float
             *((x - across - width, y + k * height) for k in (0.6, -1.6, 1.7, -2.7)),
         ]
         boxes = [(a, b, a + width, b + height) for a, b in offered]
-        free = [k for k, box in enumerate(boxes) if _is_box_free(box, taken)]
+        free = [k for k, box in enumerate(boxes) if _is_box_inside_and_free(box, taken)]
         chosen = free[0] if free else 0
         taken.append(boxes[chosen])
         corners.append(offered[chosen])
     return corners
 
 
-def _is_box_free(box, taken):
+def _is_box_inside_and_free(box, taken):
     """Return whether a box lies inside and does not overlap another one."""
     left, bottom, right, top = box
     if min(left, bottom) < 0 or max(right, top) > 1:

@@ -56,7 +56,7 @@ class LogisticPolynomial(NamedTuple):
         inverse = np.linalg.solve(self.root, np.eye(size))
         return inverse @ inverse.T
 
-    def predict_curve(self, log_odds):
+    def compute_curve_probabilities(self, log_odds):
         """Return the fitted probability at these log-odds."""
         return expit(np.vander(log_odds, len(self.coef), increasing=True) @ self.coef)
 
@@ -69,7 +69,7 @@ class LogisticPolynomial(NamedTuple):
         rows = np.vander(
             np.asarray(log_odds, dtype=float), len(self.coef), increasing=True
         )
-        return _compute_wald_ends(
+        return _compute_wald_probability_ends(
             rows,
             self.coef,
             self.root,
@@ -87,7 +87,7 @@ class LogisticSpline(NamedTuple):
     coef: np.ndarray
     root: np.ndarray
 
-    def predict_curve(self, log_odds):
+    def compute_curve_probabilities(self, log_odds):
         """Return the fitted probability at these log-odds."""
         return expit(self.basis(log_odds) @ self.coef)
 
@@ -96,7 +96,7 @@ class LogisticSpline(NamedTuple):
 
         It is [0, 1] if the information has no inverse.
         """
-        return _compute_wald_ends(
+        return _compute_wald_probability_ends(
             self.basis(log_odds),
             self.coef,
             self.root,
@@ -104,7 +104,7 @@ class LogisticSpline(NamedTuple):
         )
 
 
-def _compute_wald_ends(rows, coef, root, square):
+def _compute_wald_probability_ends(rows, coef, root, square):
     """Return Wald's ends of the probabilities at rows of the design.
 
     `square` is the squared distance.
@@ -116,8 +116,11 @@ def _compute_wald_ends(rows, coef, root, square):
     return expit(middle - half), expit(middle + half)
 
 
-def fit_natural_spline(log_odds, rows, events):
-    """Fit a natural spline with knots at quantiles; arguments as `fit_polynomial`."""
+def fit_logistic_spline(log_odds, rows, events):
+    """Fit a natural spline with knots at quantiles.
+
+    The arguments are those of `fit_logistic_polynomial_if_possible`.
+    """
     log_odds, index = np.unique(log_odds, return_inverse=True)
     rows = np.bincount(index, rows)
     events = np.bincount(index, events)
@@ -133,7 +136,7 @@ def fit_natural_spline(log_odds, rows, events):
     return LogisticSpline(basis, coef, root)
 
 
-def fit_polynomial(log_odds, rows, events, internal=False):
+def fit_logistic_polynomial_if_possible(log_odds, rows, events, internal=False):
     """Raise the degree while the next one fits significantly better.
 
     Its likelihood ratio has to exceed the 0.95 quantile of chi2_1.
@@ -152,9 +155,11 @@ def fit_polynomial(log_odds, rows, events, internal=False):
     # parabola.
     first = 2 if internal else min(1, distinct - 1)
     degree = first
-    now = _fit_degree(label_log_odds, outcome, weight, degree)
+    now = _fit_logistic_polynomial(label_log_odds, outcome, weight, degree)
     while degree < min(MAX_DEGREE, distinct - 1):
-        further = _fit_degree(label_log_odds, outcome, weight, degree + 1, now.coef)
+        further = _fit_logistic_polynomial(
+            label_log_odds, outcome, weight, degree + 1, now.coef
+        )
         # The selection stops at the first degree that does not improve the fit at the 5
         # % level; the distribution of the statistic below allows for this.
         if not 2 * weight.sum() * (now.loss - further.loss) > _DEGREE_STEP_THRESHOLD:
@@ -175,7 +180,7 @@ def fit_polynomial(log_odds, rows, events, internal=False):
     )
 
 
-def _fit_degree(log_odds, outcome, weight, degree, start=(0.0, 1.0)):
+def _fit_logistic_polynomial(log_odds, outcome, weight, degree, start=(0.0, 1.0)):
     start = np.append(start, np.zeros(MAX_DEGREE))[: degree + 1]
     return fit_logistic(
         np.vander(log_odds, degree + 1, increasing=True),

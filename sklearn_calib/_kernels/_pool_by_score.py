@@ -22,7 +22,7 @@ _MINUS_ZERO_BITS = np.int64(np.iinfo(np.int64).min)
 _BITS_OF_TWO = np.int64(1) << 62
 
 
-def pool_rows_by_score(score, outcome):
+def pool_rows_by_score_if_possible(score, outcome):
     """Return (distinct scores, rows, events) of float64 scores, by increasing score.
 
     `outcome` is 0 or 1. None if a score is not in [0, 2), or if nothing is compiled.
@@ -33,7 +33,9 @@ def pool_rows_by_score(score, outcome):
     if pooled is not None:
         return pooled
     keys = np.empty(len(score), np.int64)
-    ups, downs, is_outside = _fill_score_label_keys(score.view(np.int64), outcome, keys)
+    ups, downs, is_outside = _fill_keys_and_get_order_and_range_flags(
+        score.view(np.int64), outcome, keys
+    )
     if is_outside:
         return None
     if downs and ups:
@@ -80,7 +82,7 @@ def _fill_score_counts(score, outcome, bits, mass):
 
 
 @compile_kernel
-def _fill_score_label_keys(score, outcome, keys):
+def _fill_keys_and_get_order_and_range_flags(score, outcome, keys):
     """Score and label as one integer; whether scores rise, fall, or are outside."""
     ups = downs = is_outside = False
     for i in range(len(score)):

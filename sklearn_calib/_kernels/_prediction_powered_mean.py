@@ -27,7 +27,7 @@ def count_effective_clusters(weight, cluster):
     return float(weight.sum() ** 2 / (cluster_weight @ cluster_weight))
 
 
-def choose_power_tuning(label_errors, gains):
+def choose_power_tuning_factors(label_errors, gains):
     """Return the lambdas in [0, 1] of least sum (label_errors - gains @ lambda)^2."""
     return lsq_linear(gains, label_errors, (0.0, 1.0), method="bvls").x
 
@@ -37,7 +37,7 @@ def compute_error_sum_variance(errors, n_effective, fitted):
     return float(errors @ errors) * n_effective / max(n_effective - fitted, 1.0)
 
 
-def bound_unseen_square(errors, n_effective, n_rows):
+def bound_square_from_one_unseen_unit(errors, n_effective, n_rows):
     """Return the squared error of one more row, or of one more cluster.
 
     `n_rows` is None for rows. The cluster is like those that differ.
@@ -84,12 +84,12 @@ def compute_plain_and_corrected_ends(
     # noise, since a power of 0 is allowed.
     ratio = min((variances[1] + min_variance) / (variances[0] + min_variance), 1.0)
 
-    def find_exact_ends(fraction, size):
+    def find_exact_proportion_ends(fraction, size):
         low, high = compute_exact_interval(fraction * size * fewer, size * fewer, level)
         return float(low), float(high)
 
-    ends = find_exact_ends(label_fraction, rows)
-    corrected_ends = find_exact_ends(corrected_fraction, rows / ratio)
+    ends = find_exact_proportion_ends(label_fraction, rows)
+    corrected_ends = find_exact_proportion_ends(corrected_fraction, rows / ratio)
     return ends, limit_width(corrected_fraction, corrected_ends, ends[1] - ends[0])
 
 

@@ -28,7 +28,7 @@ FRACTION_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
-class FloorStatistics:
+class ProbabilityFloorStatistics:
     """What the floor depends on. Statistics of blocks of rows can be added.
 
     They record which values there are, not how often: a repeated row or a weight
@@ -41,9 +41,11 @@ class FloorStatistics:
     # The least N for which all values are multiples of 1 / N; 0 if there is none.
     denominator: int
 
-    def __add__(self, other: "FloorStatistics") -> "FloorStatistics":
+    def __add__(
+        self, other: "ProbabilityFloorStatistics"
+    ) -> "ProbabilityFloorStatistics":
         denominator = math.lcm(self.denominator, other.denominator)
-        return FloorStatistics(
+        return ProbabilityFloorStatistics(
             self.zeros or other.zeros,
             np.minimum(self.smallest, other.smallest),
             denominator if denominator <= _MAX_DENOMINATOR else 0,
@@ -72,7 +74,9 @@ class FloorStatistics:
         return _compute_floor_from_smallest(float(self.smallest[first]))
 
 
-def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorStatistics:
+def collect_floor_statistics(
+    proba: FloatArray, shares: bool = True
+) -> ProbabilityFloorStatistics:
     """Return the statistics of rows; without `shares` no multiples of 1 / N are looked for."""
     table = np.asarray(proba)
     low = table[(table > 0) & (table <= 2 * MAX_FLOOR)]
@@ -84,7 +88,7 @@ def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorSta
         # The minima of large values are not needed one by one: they only show that
         # something lies above the largest floor.
         smallest[-1] = min(smallest[-1], 1.0)
-    return FloorStatistics(
+    return ProbabilityFloorStatistics(
         bool((table == 0).any()),
         smallest,
         _find_common_denominator(table) if shares else 0,
@@ -92,7 +96,7 @@ def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorSta
 
 
 def estimate_floor(proba: FloatArray) -> float:
-    """Return what an exact zero counts as, see `FloorStatistics.floor`."""
+    """Return what an exact zero counts as, see `ProbabilityFloorStatistics.floor`."""
     table = np.asarray(proba)
     absent = get_absent_option_mask(proba)
     if absent is not None:

@@ -12,7 +12,7 @@ from scipy.special import betaincinv, chdtri, expit, logit
 # rounded.
 _ZERO_OR_ONE_TOLERANCE = 1e-9
 # From so many quantiles on, they are interpolated by a spline.
-_MIN_SPLINE_QUANTILES = 50_000
+_MIN_INTERPOLATED_QUANTILES = 50_000
 
 
 def compute_upper_bound(events, rows, tail):
@@ -37,7 +37,7 @@ def find_beta_quantiles(a, b, p):
     many quantiles come from a spline through those at some 16 nodes per unit of both
     logarithms: up to 1e-11 of the quantile. Each of the others takes some 10 µs.
     """
-    if np.size(a) < _MIN_SPLINE_QUANTILES:
+    if np.size(a) < _MIN_INTERPOLATED_QUANTILES:
         return betaincinv(a, b, p)
     # Imported here because it takes long.
     from scipy.interpolate import RectBivariateSpline

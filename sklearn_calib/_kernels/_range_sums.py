@@ -27,7 +27,7 @@ def _sum_tree_from_leaves(tree):
 
 
 @compile_kernel
-def _sum_ranges_by_tree(tree, start, end, out):
+def _add_range_sums_by_tree_in_place(tree, start, end, out):
     """Add up the nodes that cover each range from `start` to `end`."""
     n = len(tree) // 2
     m = tree.shape[1]
@@ -66,7 +66,7 @@ class RangeSums:
         """Return one array of sums for each column."""
         start, end = (np.asarray(index, np.int64) for index in (start, end))
         out = np.zeros((self._tree.shape[1], len(start)))
-        _sum_ranges_by_tree(self._tree, start, end, out)
+        _add_range_sums_by_tree_in_place(self._tree, start, end, out)
         return out
 
     def sum_runs(self, starts):
@@ -94,7 +94,7 @@ class WindowEstimator:
         self._low = expit(log_odds)
         self._high = expit(-log_odds)[::-1]
         if weight_fraction is not None:
-            self._windows = self._find_smallest_windows(
+            self._windows = self._find_window_ends_and_middles(
                 weights.sum(axis=1), weight_fraction
             )
 
@@ -103,9 +103,11 @@ class WindowEstimator:
         # Sorted queries are found faster, because they use the same parts of the
         # arrays.
         score, row = np.unique(score, return_inverse=True)
-        return self._estimate_windows(score, *self.find_nearest(score))[row]
+        return self._compute_window_event_rates(
+            score, *self.find_nearest_window_start_and_end(score)
+        )[row]
 
-    def find_nearest(self, score):
+    def find_nearest_window_start_and_end(self, score):
         """Return the first cells of these windows, and the cells past their last ones."""
         first, last, center = self._windows
         # The smallest window around a score is one of the two whose middles are next to
@@ -133,19 +135,19 @@ class WindowEstimator:
         by_rest = n - np.searchsorted(high, complement - radius, side="left")
         return start, np.where(p + radius <= 0.5, end, by_rest)
 
-    def estimate_window(self, score, low, high):
+    def estimate_rate_in_log_odds_window(self, score, low, high):
         """Return the event rate from log-odds `low` to `high`.
 
         If no probability is inside, the nearest one counts.
         """
-        return self._estimate_windows(score, *self.find_window(low, high))
+        return self._compute_window_event_rates(score, *self.find_window(low, high))
 
     def find_window(self, low, high):
         """Return where these windows start and end."""
         start = np.searchsorted(self.log_odds, low, side="left")
         return start, np.searchsorted(self.log_odds, high, side="right")
 
-    def _estimate_windows(self, score, start, end):
+    def _compute_window_event_rates(self, score, start, end):
         """Return event rates of windows; an empty one gets the nearest cells."""
         empty = end <= start
         # An empty window has no rate, so the nearest cell answers; both sides at the
@@ -168,7 +170,7 @@ class WindowEstimator:
         pseudo_label = blend_with_base_rate(expit(score), self._base)
         return (ones + self._invented * pseudo_label) / total
 
-    def _find_smallest_windows(self, mass, weight_fraction):
+    def _find_window_ends_and_middles(self, mass, weight_fraction):
         """Return the first and last scores of the windows, and the windows' middles."""
         before = np.append(0.0, np.cumsum(mass))
         total = before[-1]

@@ -27,7 +27,7 @@ def fit_group_line_coefficients(
     def sum_groups(values):
         return np.bincount(group, values, minlength=n_groups)
 
-    def evaluate_loss(line):
+    def evaluate_loss_scores_and_exponentials(line):
         t = line[group, 0] + line[group, 1] * log_odds
         small = np.exp(-np.abs(t))
         losses = np.maximum(t, 0.0) + np.log1p(small) - target * t
@@ -36,14 +36,14 @@ def fit_group_line_coefficients(
             small,
         )
 
-    def find_step_and_decrement(line, terms):
+    def find_step_and_decrement(lines, terms):
         """Solve the 2 x 2 Newton system of every group."""
         t, small = terms
         pull = weight * (target - np.where(t >= 0, 1.0, small) / (1.0 + small))
         curvature = weight * small / (1.0 + small) ** 2
         slope = (
             np.stack([sum_groups(pull), sum_groups(pull * log_odds)], axis=1)
-            - (line - centre) * penalty
+            - (lines - centre) * penalty
         )
         h00 = sum_groups(curvature) + penalty[0]
         h01 = sum_groups(curvature * log_odds)
@@ -59,7 +59,7 @@ def fit_group_line_coefficients(
         return step, (slope * step).sum()
 
     return minimise_by_newton(
-        evaluate_loss,
+        evaluate_loss_scores_and_exponentials,
         find_step_and_decrement,
         np.tile(centre, (n_groups, 1)),
         _DECREMENT_TOLERANCE,
@@ -72,7 +72,7 @@ DEFAULT_PENALTIES = (COMMON_LINE_PENALTY, 100.0, 10.0, 1.0, 0.1)
 _MIN_LOSS_GAIN = 1e-7
 
 
-class LabelColumns(NamedTuple):
+class MultilabelScores(NamedTuple):
     """All arrays of shape (n_samples, n_labels); weights are 0 if a label is unknown."""
 
     score: np.ndarray
@@ -82,7 +82,7 @@ class LabelColumns(NamedTuple):
     unit_weight: np.ndarray
 
     @property
-    def score_deviation(self):
+    def score_standard_deviation(self):
         """Return the weighted standard deviation of all scores; 1 if they are equal."""
         weight_fraction = self.weight / self.weight.sum()
         mean = (weight_fraction * self.score).sum()
@@ -93,7 +93,7 @@ class LabelColumns(NamedTuple):
         return tuple(table[:, label] for table in self)
 
 
-class ShrunkenFit(NamedTuple):
+class ShrunkenLinesFit(NamedTuple):
     # Of shape (n_labels, 2): intercepts and slopes.
     lines: np.ndarray
     penalty: float
@@ -106,18 +106,18 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
 
     Parameters
     ----------
-    labels : LabelColumns
+    labels : MultilabelScores
     centre : array-like of shape (2,)
         Intercept and slope of the labels together.
     penalties : sequence of float > 0
         A penalty wins against those before it by at least 1e-7 nats.
     """
-    scale = labels.score_deviation
+    scale = labels.score_standard_deviation
     count = labels.score.shape[1]
     to_scaled = np.array([1.0, scale])
     # The common line is itself fitted to all rows, so a row that is left out moves the
     # centre of the shrinkage too.
-    moves = _compute_left_out_moves(labels, centre * to_scaled, scale)
+    moves = _compute_centre_moves_by_left_out_row(labels, centre * to_scaled, scale)
     is_known = labels.weight > 0
     score, outcome, weight = (table[is_known] for table in labels[:3])
     label = np.nonzero(is_known)[1]
@@ -140,7 +140,7 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
             or loss_by_penalty[penalty] < loss_by_penalty[best[1]] - _MIN_LOSS_GAIN
         ):
             best = lines / to_scaled, penalty
-    return ShrunkenFit(*best, loss_by_penalty)
+    return ShrunkenLinesFit(*best, loss_by_penalty)
 
 
 def _make_design(score, scale):
@@ -151,7 +151,7 @@ def _compute_hessian(x, curvature, penalty=0.0):
     return (x * curvature[:, None]).T @ x + penalty * np.eye(2)
 
 
-def _compute_left_out_moves(labels, centre, scale):
+def _compute_centre_moves_by_left_out_row(labels, centre, scale):
     """Return how the common line moves without each row: (n_samples, 2).
 
     A row leaves with all its labels.

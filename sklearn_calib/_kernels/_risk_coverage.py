@@ -10,7 +10,7 @@ from ._proportion import compute_upper_bound
 CONFIDENCE_DIGITS = 12
 
 
-def merge_equal_confidences_descending(confidence, mass, errors):
+def make_descending_confidence_levels(confidence, mass, errors):
     """Return (confidence, mass, errors) of each level, largest first, of increasing ones.
 
     Confidences are compared at 12 digits; each is the smallest of those that are equal.
@@ -56,7 +56,7 @@ def average_risk_over_coverages(mass, errors, is_row_count):
     return float((errors + excess * steps).sum() / mass.sum())
 
 
-def find_answered_levels_and_bound(mass, errors, max_risk, delta):
+def find_n_answered_levels_and_bound(mass, errors, max_risk, delta):
     """Return (levels answered, upper bound of the error rate); 0 levels if none passes.
 
     Bisection on the number of rows answered, each step at level delta / steps.

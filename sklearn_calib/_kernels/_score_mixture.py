@@ -9,7 +9,7 @@ from .._typing import FloatArray, IntArray
 _SINGULAR_TOLERANCE = 1e-8
 
 
-class LargestMixtureDistance(NamedTuple):
+class WorstClassMixtureDistance(NamedTuple):
     """The largest distance, the class whose score shows it, and the mixture's proportions."""
 
     distance: float
@@ -44,7 +44,7 @@ class RankedScores:
         labelled: IntArray,
         unlabelled: IntArray,
         rng: np.random.Generator | None = None,
-    ) -> LargestMixtureDistance:
+    ) -> WorstClassMixtureDistance:
         """Return Kolmogorov and Smirnov's distance, the largest of all classes' scores.
 
         Between the scores of `unlabelled`, and those of `labelled` with weights that
@@ -92,6 +92,6 @@ class RankedScores:
             path = np.cumsum(gap[order])[last]
             distances.append(float(np.abs(path).max()))
         worst = int(np.argmax(distances))
-        return LargestMixtureDistance(
+        return WorstClassMixtureDistance(
             min(distances[worst], 1.0), self.columns[worst], prior
         )

@@ -41,7 +41,7 @@ def _average_over_shifts(offset, cell, residual, mass, width):
 
 
 @compile_kernel
-def compute_laplace_square(score, residual, bandwidth):
+def sum_residual_products_by_laplace_kernel(score, residual, bandwidth):
     """Return sum_ij r_i r_j exp(-|v_i - v_j| / bandwidth) for increasing scores."""
     total = 0.0
     running = 0.0
@@ -55,29 +55,29 @@ def compute_laplace_square(score, residual, bandwidth):
     return total
 
 
-def bin_linearly(score, residual, n_cells):
+def compute_linearly_binned_residuals(score, residual, n_cells):
     """Split residuals between the two cells whose centres are nearest."""
     mass = np.zeros(n_cells)
-    _bin_residuals_linearly(score, residual, n_cells, mass)
+    _add_linearly_binned_residuals_in_place(score, residual, n_cells, mass)
     return mass
 
 
 @compile_kernel
-def _bin_residuals_linearly(score, residual, n_cells, mass):
+def _add_linearly_binned_residuals_in_place(score, residual, n_cells, residual_sums):
     for i in range(len(score)):
         # Linear binning splits a row between two cells in proportion to its distance,
         # which makes a grid estimate continuous in the score.
         position = min(max(score[i] * n_cells - 0.5, 0.0), n_cells - 1.0)
         left = min(int(position), n_cells - 2)
         right = (position - left) * residual[i]
-        mass[left] += residual[i] - right
-        mass[left + 1] += right
+        residual_sums[left] += residual[i] - right
+        residual_sums[left + 1] += right
 
 
 def sum_uniform_bin_residuals(score, outcome, weight, n_bins):
     """Return mass and summed residuals of the "uniform" bins of `assign_values_to_bins`."""
     sums = np.zeros((2, n_bins))
-    _fill_uniform_bin_residuals(
+    _fill_uniform_bin_weights_and_residuals(
         score,
         outcome,
         weight,
@@ -89,7 +89,9 @@ def sum_uniform_bin_residuals(score, outcome, weight, n_bins):
 
 
 @compile_kernel
-def _fill_uniform_bin_residuals(score, outcome, weight, edges, n_bins, sums):
+def _fill_uniform_bin_weights_and_residuals(
+    score, outcome, weight, edges, n_bins, sums
+):
     for i in range(len(score)):
         index = min(int(score[i] * n_bins), n_bins - 1)
         index += score[i] > edges[index + 1]

@@ -36,7 +36,9 @@ def compute_smooth_error(score, residual):
     n = len(score)
     position = np.empty(n)
     mass = np.empty(n)
-    last, low, high = _fill_kink_positions(score, residual, position, mass)
+    last, low, high = _fill_kinks_and_get_total_and_range(
+        score, residual, position, mass
+    )
     n_buckets = n // _KINKS_PER_BUCKET + 1
     first = np.full(n_buckets, -1, np.int32)
     following = np.empty(n, np.int32)
@@ -47,7 +49,7 @@ def compute_smooth_error(score, residual):
         if max_distance > 0:
             scale = min(n_buckets * (1 - 1e-9) / max_distance, 1e300)
             listed = np.zeros((n_buckets >> _BUCKET_BLOCK_BITS) + 1, np.int32)
-            removed += _remove_mass_at_end(
+            removed += _remove_mass_and_sum_cost(
                 score,
                 position,
                 mass,
@@ -62,11 +64,11 @@ def compute_smooth_error(score, residual):
             first.fill(-1)
         else:
             mass[0] -= score[-1] - score[0]
-    return (removed + _sum_remaining_distances(position, mass, last)) / 2
+    return (removed + _sum_mass_times_distance_to_last(position, mass, last)) / 2
 
 
 @compile_kernel
-def _fill_kink_positions(score, residual, position, mass):
+def _fill_kinks_and_get_total_and_range(score, residual, position, mass):
     """Fill in positions and masses in the order of insertion.
 
     Returns C_n and the range of the positions.
@@ -84,7 +86,7 @@ def _fill_kink_positions(score, residual, position, mass):
 
 
 @compile_kernel(fastmath={"reassoc"})
-def _sum_remaining_distances(position, mass, last):
+def _sum_mass_times_distance_to_last(position, mass, last):
     cost = 0.0
     for t in range(len(position)):
         # The maximum of the last V is a weighted sum of distances from the kinks; this
@@ -94,7 +96,7 @@ def _sum_remaining_distances(position, mass, last):
 
 
 @compile_kernel
-def _remove_mass_at_end(
+def _remove_mass_and_sum_cost(
     score, position, mass, sign, scale, first, following, listed, keys, kinks
 ):
     """Remove mass at one end; return it times its distance from 0.
@@ -116,7 +118,7 @@ def _remove_mass_at_end(
             # A heap that has grown too large returns its smaller half to the lists,
             # which are cheaper.
             if bucket >= edge and size >= limit:
-                size, edge, highest = _spill_heap(
+                size, edge, highest = _spill_heap_and_find_size_and_bucket_ends(
                     size, scale, first, following, listed, keys, kinks
                 )
                 top = max(top, highest)
@@ -191,7 +193,9 @@ def _replace_heap_root(keys, kinks, size, key, kink):
 
 
 @compile_helper
-def _spill_heap(size, scale, first, following, listed, keys, kinks):
+def _spill_heap_and_find_size_and_bucket_ends(
+    size, scale, first, following, listed, keys, kinks
+):
     """Move the kinks of lower buckets from a large heap back into lists.
 
     Returns the new size, the first bucket of the heap, and the highest that was filled.
@@ -218,7 +222,7 @@ def _spill_heap(size, scale, first, following, listed, keys, kinks):
     return n_kept, edge, highest
 
 
-def find_value_function_maxima(ranks, position, gaps, sums):
+def find_value_function_maximisers(ranks, position, gaps, sums):
     """Return where each V_t is largest, by a Fenwick tree of the masses.
 
     These are the m_t in [-1, 1].
@@ -235,14 +239,14 @@ def find_value_function_maxima(ranks, position, gaps, sums):
     sizes = np.zeros(2, np.int64)
     # The number of kinks below each sum.
     below = np.searchsorted(position, sums)
-    _fill_value_function_maxima(
+    _fill_value_function_argmax(
         ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima
     )
     return maxima
 
 
 @compile_kernel
-def _fill_value_function_maxima(
+def _fill_value_function_argmax(
     ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima
 ):
     """Move both ends of the queue by each gap.
@@ -313,7 +317,7 @@ def backtrack_witness_in_place(w, gaps):
         w[t] = min(max(w[t], w[t + 1] - gaps[t]), w[t + 1] + gaps[t])
 
 
-def compute_kink_ranks_and_gaps(score, residual):
+def find_scores_gaps_sums_ranks_and_kinks(score, residual):
     """Return distinct scores, gaps, summed residuals, and ranks and positions of kinks."""
     sums = np.cumsum(residual)
     # Only the constraints between neighbours matter: lemma 2 of
@@ -333,7 +337,9 @@ def compute_witness_by_distinct_score(
     score: np.ndarray, residual: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return distinct scores and the optimal w at each, of increasing scores."""
-    score, gaps, sums, ranks, position = compute_kink_ranks_and_gaps(score, residual)
-    w = find_value_function_maxima(ranks, position, gaps, sums)
+    score, gaps, sums, ranks, position = find_scores_gaps_sums_ranks_and_kinks(
+        score, residual
+    )
+    w = find_value_function_maximisers(ranks, position, gaps, sums)
     backtrack_witness_in_place(w, gaps)
     return score, w

@@ -26,7 +26,7 @@ _HESSIAN_SAMPLE_ENTRIES = 200_000
 # Up to so many entries a full A is fitted until only rounding remains.
 _MAX_ENTRIES_FITTED_TO_ROUNDING = 10_000
 # Up to so many classes, each has its own block of the preconditioner.
-_MAX_PRECONDITIONER_BLOCKS = 200
+_MAX_BLOCK_PRECONDITIONER_CLASSES = 200
 # The curvature of the preconditioner is taken from so many rows, or from more if they
 # cost little.
 _MIN_PRECONDITIONER_ROWS = 300
@@ -124,11 +124,11 @@ def compute_softmax_loss_and_proba(z, y_encoded, w, A, b, ridge_a, ridge_b):
     """Return objective and probabilities, from one exponential per entry."""
     logits = z + (A @ z if A.ndim == 2 else A[:, None] * z) + b[:, None]
     true = logits[y_encoded, np.arange(len(w))]
-    loss = w @ (_softmax_columns_in_place(logits) - true)
+    loss = w @ (_softmax_in_place_and_get_log_sums(logits) - true)
     return loss + (ridge_a * A**2).sum() + (ridge_b * b**2).sum(), logits
 
 
-def _softmax_columns_in_place(logits):
+def _softmax_in_place_and_get_log_sums(logits):
     """Return log sum exp of each column, which becomes its probabilities.
 
     This takes one exponential for each entry.
@@ -157,7 +157,7 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
             n // max(_HESSIAN_SAMPLE_ROWS_PER_CLASS * k, _HESSIAN_SAMPLE_ENTRIES // k),
         )
 
-    def find_newton_step(proba, gradient):
+    def find_newton_step_on_row_sample(proba, gradient):
         """Return Newton's step and its decrement, with the Hessian of sampled rows."""
         nonlocal subsampling_step, before
         sampled = slice(None, None, subsampling_step)
@@ -178,7 +178,7 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
         before = decrement
         return step
 
-    return find_newton_step
+    return find_newton_step_on_row_sample
 
 
 def make_diagonal_model_solver(z, w, proba, ridge_a, ridge_b):
@@ -271,13 +271,13 @@ def _make_conjugate_gradient_step(z, w, ridge, enough):
         for start in range(0, x.shape[1], _BLOCK_COLUMNS)
     ]
 
-    def find_newton_step(proba, gradient):
+    def find_newton_step_on_row_sample(proba, gradient):
         """Solve for the step by conjugate gradients with exact Hessian products."""
         nonlocal precondition
         if precondition is None:
             inverse = (
                 _make_block_inverse
-                if len(z) <= _MAX_PRECONDITIONER_BLOCKS
+                if len(z) <= _MAX_BLOCK_PRECONDITIONER_CLASSES
                 else _make_kronecker_inverse
             )
             precondition = inverse(x, w, proba, ridge)
@@ -305,7 +305,7 @@ def _make_conjugate_gradient_step(z, w, ridge, enough):
         target = max(size * min(0.25, np.sqrt(np.abs(gradient).max())), enough)
         return _solve_conjugate_gradients(apply_hessian, precondition, gradient, target)
 
-    return find_newton_step
+    return find_newton_step_on_row_sample
 
 
 def _solve_conjugate_gradients(hessian, precondition, gradient, target):
@@ -366,8 +366,10 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
         y_encoded, weights=w, minlength=len(z)
     ) + prior_fraction * model.sum(axis=1)
 
-    def evaluate_loss(theta):
-        return _compute_joint_value(z, w, theta[0], theta[1:], score_sum, class_sums)
+    def evaluate_joint_loss_and_proba(theta):
+        return _compute_joint_loss_and_proba(
+            z, w, theta[0], theta[1:], score_sum, class_sums
+        )
 
     def find_step_and_decrement(theta, proba):
         gradient, hessian = _compute_joint_derivatives(
@@ -382,18 +384,21 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
 
     start = np.append(float(start), np.zeros(len(z)))
     a, *b = minimise_by_newton(
-        evaluate_loss, find_step_and_decrement, start, _JOINT_DECREMENT_TOLERANCE
+        evaluate_joint_loss_and_proba,
+        find_step_and_decrement,
+        start,
+        _JOINT_DECREMENT_TOLERANCE,
     ).theta
     return TemperatureOffsetsFit(float(a), b - np.mean(b))
 
 
-def _compute_joint_value(z, w, a, b, score_sum, class_sums):
+def _compute_joint_loss_and_proba(z, w, a, b, score_sum, class_sums):
     """Return the loss and the probabilities, from one exponential per entry."""
     logits = a * z
     logits += b[:, None]
-    return float(w @ _softmax_columns_in_place(logits)) - a * score_sum - float(
-        b @ class_sums
-    ), logits
+    return float(
+        w @ _softmax_in_place_and_get_log_sums(logits)
+    ) - a * score_sum - float(b @ class_sums), logits
 
 
 def _compute_joint_derivatives(z, w, proba, a, score_sum, class_sums):

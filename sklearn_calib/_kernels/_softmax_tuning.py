@@ -27,7 +27,7 @@ _MIN_LABEL_VARIANCE = 2e-3
 _PENALTY_GRID_FACTOR = 10.0
 _MAX_PENALTY_POWER = 3
 # A longer walk must gain so many nats.
-_MIN_GAIN_NATS = 3e-4
+_MIN_LONG_WALK_GAIN_NATS = 3e-4
 # Rows that choose a penalty; penalties are in units of 1 / n.
 _MAX_TUNING_ROWS = 5000
 # The fraction of the curvature that is left without a row.
@@ -128,7 +128,9 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows) -> TunedFit:
             )
         return losses[powers]
 
-    grid_powers, best = _search_grid(get_losses, tuning_rows[2], n_part)
+    grid_powers, best = _find_grid_and_refined_powers(
+        get_losses, tuning_rows[2], n_part
+    )
     ridge_a, ridge_b = make_ridges(best, n_rows)
     fit = fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, start=last)
     return TunedFit(
@@ -139,7 +141,7 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows) -> TunedFit:
     )
 
 
-def _search_grid(losses, weight, n_rows):
+def _find_grid_and_refined_powers(compute_losses, weight, n_rows):
     """Search a grid of powers axis by axis, and refine them by parabolas.
 
     A weaker penalty must gain half a standard error of the gain: what chance gains is
@@ -147,7 +149,7 @@ def _search_grid(losses, weight, n_rows):
     """
 
     def compute_gain_and_error(powers, other):
-        gains = losses(powers) - losses(other)
+        gains = compute_losses(powers) - compute_losses(other)
         mean = weight @ gains
         return mean, np.sqrt(weight @ (gains - mean) ** 2 / n_rows)
 
@@ -160,7 +162,7 @@ def _search_grid(losses, weight, n_rows):
                 # standard error, because noise favours flexible models.
                 neighbour = _change_penalty_power(grid_powers, axis, sign)
                 mean, error = compute_gain_and_error(grid_powers, neighbour)
-                min_gain = _MIN_GAIN_NATS
+                min_gain = _MIN_LONG_WALK_GAIN_NATS
                 if sign < 0:
                     min_gain = max(min_gain, 0.5 * error)
                 if mean <= min_gain:

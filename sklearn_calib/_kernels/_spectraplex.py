@@ -24,7 +24,7 @@ class QuadraticProgram(NamedTuple):
 
     rows: np.ndarray
     starts: np.ndarray
-    # The result of `make_linear_map_matrix` for the rows.
+    # The result of `make_quadratic_form_matrix` for the rows.
     L: np.ndarray
     T: np.ndarray
     Q: np.ndarray
@@ -54,7 +54,7 @@ class ProgramPoint(NamedTuple):
     e: np.ndarray
 
 
-def solve_spectraplex_program(problem, tol, max_iter):
+def find_spectraplex_theta_gap_and_l1_norm(problem, tol, max_iter):
     """Return theta, its gap and sum |p - n|.
 
     If rounding ends the iterations, the best of them counts.
@@ -74,7 +74,9 @@ def solve_spectraplex_program(problem, tol, max_iter):
         # one over the feasible set, is the Frank-Wolfe gap.
         z = (problem.Q @ theta[..., None])[..., 0] - problem.h
         S = _apply_adjoint(problem.L, z + point.w)
-        smallest = np.minimum(0.0, _find_smallest_eigenvalue(S, problem.starts))
+        smallest = np.minimum(
+            0.0, _find_smallest_eigenvalue_by_matrix(S, problem.starts)
+        )
         gap = (z * theta).sum(axis=1) - smallest
         mismatch = np.zeros_like(theta)
         difference = point.p - point.n
@@ -146,15 +148,15 @@ def _find_step_length_and_direction(problem, point, mismatch):
     limited = problem.bound is not None
     R, fine = _invert_and_find_positive_definite(point.S, starts)
     matrix = _make_system(problem, point, R)
-    pivots, regular = _factor_matrices_in_place(matrix)
+    pivots, regular = _factor_lu_in_place_and_get_pivots(matrix)
     count = R.shape[1] + (2 * point.p.shape[1] + 1 if limited else 0)
-    mu = _sum_complementarity(point, limited) / count
+    mu = _sum_complementarity_by_program(point, limited) / count
     aims = point._replace(X=-point.X, p=-point.p, n=-point.n, s=-point.s)
     direction = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
     ahead = _move_point(
         point, direction, _find_step_length(point, direction, starts, limited)
     )
-    ahead_mu = _sum_complementarity(ahead, limited) / count
+    ahead_mu = _sum_complementarity_by_program(ahead, limited) / count
     # Mehrotra's centring: the better the predictor does, the less the corrector has to
     # centre.
     center = np.maximum((ahead_mu / mu) ** 3, 1e-8) * mu
@@ -194,7 +196,7 @@ def _make_system(problem, point, R):
     matrix[:, m, :m] = -(toward[:, None] @ Q)[:, 0]
     matrix[:, m, m] = np.trace(XR, axis1=1, axis2=2)
     if bound is not None:
-        ratio_p, ratio_n = _compute_primal_slack_ratios(point)
+        ratio_p, ratio_n = _compute_primal_to_slack_ratio_pair(point)
         difference = (ratio_p - ratio_n) @ T.T
         ratio_sum = ratio_p + ratio_n
         last = size - 1
@@ -210,7 +212,7 @@ def _make_system(problem, point, R):
     return matrix
 
 
-def _compute_primal_slack_ratios(point):
+def _compute_primal_to_slack_ratio_pair(point):
     e = point.e[:, None]
     return point.p / (e - point.v), point.n / (e + point.v)
 
@@ -242,7 +244,7 @@ def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
     dy = right[:, m]
     dS = _apply_adjoint(L, (Q @ right[:, :m, None])[..., 0] + dw)
     dS[:, range(size), range(size)] -= dy[:, None]
-    ratio_p, ratio_n = _compute_primal_slack_ratios(point)
+    ratio_p, ratio_n = _compute_primal_to_slack_ratio_pair(point)
     return ProgramPoint(
         aims.X - _make_symmetric(point.X @ (dS @ R)),
         aims.p - ratio_p * (de[:, None] - dv),
@@ -252,7 +254,7 @@ def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
     )  # fmt: skip
 
 
-def _sum_complementarity(point, limited):
+def _sum_complementarity_by_program(point, limited):
     """Return the sum of the products of primal and dual variables."""
     total = (point.X * point.S).sum(axis=(1, 2))
     if limited:
@@ -298,7 +300,7 @@ def _make_symmetric(A):
     return (A + A.transpose(0, 2, 1)) / 2
 
 
-def _find_smallest_eigenvalue(S, starts):
+def _find_smallest_eigenvalue_by_matrix(S, starts):
     """Return the smallest eigenvalue of each matrix."""
     lowest = []
     for low, high in pairwise(starts):
@@ -308,7 +310,7 @@ def _find_smallest_eigenvalue(S, starts):
     return np.min(lowest, axis=0)
 
 
-def make_linear_map_matrix(rows, starts):
+def make_quadratic_form_matrix(rows, starts):
     """Return L as a matrix, for L(X)_r = row_r' X row_r."""
     maps = rows[:, :, None] * rows[:, None]
     for low, high in pairwise(starts):
@@ -364,30 +366,30 @@ def _invert_and_find_positive_definite(S, starts):
     """Return the inverses, and which of the matrices are positive definite."""
     R = np.zeros_like(S)
     fine = np.zeros(len(S), dtype=bool)
-    _invert_each(S, starts, *np.zeros((2, *S.shape[1:])), R, fine)
+    _add_each_inverse_in_place(S, starts, *np.zeros((2, *S.shape[1:])), R, fine)
     return R, fine
 
 
 @compile_kernel
-def _invert_each(S, starts, L, G, R, fine):
+def _add_each_inverse_in_place(S, starts, L, root_inverse, inverse_sums, is_invertible):
     """Invert each matrix block by block, from its Cholesky factor."""
     for c in range(len(S)):
-        fine[c] = _factor_cholesky(S[c], starts, L)
-        for b in range(len(starts) - 1 if fine[c] else 0):
+        is_invertible[c] = _factor_cholesky(S[c], starts, L)
+        for b in range(len(starts) - 1 if is_invertible[c] else 0):
             low = starts[b]
             high = starts[b + 1]
             # G is the inverse of L.
             for j in range(low, high):
-                G[j, j] = 1 / L[j, j]
+                root_inverse[j, j] = 1 / L[j, j]
                 for i in range(j + 1, high):
                     total = 0.0
                     for k in range(j, i):
-                        total -= L[i, k] * G[k, j]
-                    G[i, j] = total / L[i, i]
+                        total -= L[i, k] * root_inverse[k, j]
+                    root_inverse[i, j] = total / L[i, i]
             for i in range(low, high):
                 for j in range(low, high):
                     for k in range(max(i, j), high):
-                        R[c, i, j] += G[k, i] * G[k, j]
+                        inverse_sums[c, i, j] += root_inverse[k, i] * root_inverse[k, j]
 
 
 @compile_kernel
@@ -405,7 +407,7 @@ def _shorten_steps(X, dX, starts, L, candidate, steps):
             steps[c] *= 0.85
 
 
-def _factor_matrices_in_place(A):
+def _factor_lu_in_place_and_get_pivots(A):
     """Factor LU in place with row exchanges; return these, and the regular matrices."""
     pivots = np.zeros(A.shape[:2], dtype=np.int64)
     regular = np.ones(len(A), dtype=bool)

@@ -28,7 +28,7 @@ _MAX_COMPILED_COEFFICIENTS = 40
 _MAX_NEWTON_STEPS = 100
 _PRIOR_GRID_SIZE = 101
 # Points that are nearer, relative to the range, are one.
-_POINT_TOLERANCE = 1e-12
+_SAME_POINT_RANGE_FRACTION = 1e-12
 # A weaker penalty has to lower the loss by more than this.
 _MIN_LOSS_GAIN = 1e-7
 
@@ -132,7 +132,7 @@ def make_natural_basis(knots) -> SplineCurve:
     return SplineCurve(knots, values, slopes)
 
 
-def make_cells(score, y_encoded, weight):
+def make_spline_cells(score, y_encoded, weight):
     """Return the cells of the distinct scores.
 
     Of weights that are whole numbers a row weighs 1; of others what the rows of its
@@ -182,7 +182,9 @@ def add_prior_points(cells, prior):
     grid = (grid - np.linspace(-high, -low, _PRIOR_GRID_SIZE)[::-1]) / 2
     mass = prior / _PRIOR_GRID_SIZE * np.stack([expit(-grid), expit(grid)])
     order = np.argsort(x := np.append(cells.x, grid), kind="stable")
-    starts = np.append(True, np.diff(x[order]) > _POINT_TOLERANCE * (high - low))
+    starts = np.append(
+        True, np.diff(x[order]) > _SAME_POINT_RANGE_FRACTION * (high - low)
+    )
     index = np.empty(len(x), dtype=np.intp)
     index[order] = np.cumsum(starts) - 1
     size = index.max() + 1
@@ -220,7 +222,7 @@ def choose_knots(x, mass, count):
 
 
 def fit_spline(
-    cells, knots, *, pull=1.0, penalties=None, coarse_cells=None
+    cells, knots, *, identity_ridge=1.0, penalties=None, coarse_cells=None
 ) -> SplineFit:
     """Return the penalised fit by the best of several penalties.
 
@@ -228,7 +230,7 @@ def fit_spline(
     ----------
     cells : SplineCells
     knots : ndarray of shape (n_knots,), at least 2
-    pull : float or ndarray of shape (2,)
+    identity_ridge : float or ndarray of shape (2,)
         Factor of half the squared distance of the straight part from the identity, or
         one for the intercept and one for the slope.
     penalties : sequence of float, default=None
@@ -254,24 +256,26 @@ def fit_spline(
     basis = make_natural_basis(knots)
     theta = np.zeros(len(knots))
     theta[1] = 1.0
-    task = _SplineTask(basis, cells if coarse_cells is None else coarse_cells, pull)
+    task = _CellSplineFitter(
+        basis, cells if coarse_cells is None else coarse_cells, identity_ridge
+    )
     best = task.fit_best_penalty(
         penalties, theta, 1e-12 if len(penalties) > 1 else 1e-14
     )
     if coarse_cells is None:
         return best
     if coarse_cells is not cells:
-        task = _SplineTask(basis, cells, pull)
+        task = _CellSplineFitter(basis, cells, identity_ridge)
     return task.fit_best_penalty([best.penalty], theta, 1e-14)
 
 
-class _SplineTask:
+class _CellSplineFitter:
     """Fits of the same cells by several penalties."""
 
-    def __init__(self, basis, cells, pull):
+    def __init__(self, basis, cells, identity_ridge):
         self.basis = basis
         self.cells = cells
-        self.pull = pull
+        self.pull = identity_ridge
         self.design = np.ascontiguousarray(basis(cells.x).T)
         self.mass = cells.mass.sum(axis=0)
         self.ones = cells.mass[1].copy()
@@ -293,7 +297,7 @@ class _SplineTask:
             # The first two coefficients are the line, which is drawn to the identity;
             # the others are the curvature.
             ridge[:2] = self.pull
-            theta[:free], loss, tables = self.find_minimum(
+            theta[:free], loss, tables = self.find_minimum_loss_and_cell_tables(
                 ridge, theta[:free], precision
             )
             cells = self.cells
@@ -310,7 +314,7 @@ class _SplineTask:
                 best = SplineFit(curve, float(penalty), edf, left_out_loss, loss)
         return best
 
-    def find_minimum(self, ridge, start, precision):
+    def find_minimum_loss_and_cell_tables(self, ridge, start, precision):
         """Minimise by Newton's method with halving.
 
         Returns the coefficients, the loss and the tables of the cells.
@@ -328,7 +332,7 @@ class _SplineTask:
         square = np.empty((free, free))
         tables, trial = self.tables
         theta = start.copy()
-        loss, objective = path.compute_losses_and_fill_tables(
+        loss, objective = path.fill_tables_and_get_loss_and_ridge_loss(
             design, mass, ones, ridge, theta, tables
         )
         for _ in range(_MAX_NEWTON_STEPS):
@@ -347,7 +351,7 @@ class _SplineTask:
                 break
             length = 1.0
             candidate = theta + step
-            losses = path.compute_losses_and_fill_tables(
+            losses = path.fill_tables_and_get_loss_and_ridge_loss(
                 design, mass, ones, ridge, candidate, trial
             )
             while (
@@ -356,7 +360,7 @@ class _SplineTask:
             ):
                 length *= 0.5
                 candidate = theta + length * step
-                losses = path.compute_losses_and_fill_tables(
+                losses = path.fill_tables_and_get_loss_and_ridge_loss(
                     design, mass, ones, ridge, candidate, trial
                 )
             if length < 1e-12:

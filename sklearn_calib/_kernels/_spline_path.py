@@ -25,7 +25,7 @@ def _compute_softplus(eta):
 
 
 @compile_kernel(fastmath=_FASTMATH_FLAGS)
-def compute_losses_and_fill_tables(design, mass, ones, ridge, theta, tables):
+def fill_tables_and_get_loss_and_ridge_loss(design, mass, ones, ridge, theta, tables):
     """Return the loss at theta without and with the penalty; fill the tables."""
     n_cells = design.shape[1]
     eta = tables[0]

@@ -32,12 +32,12 @@ _MIN_LONG_ROW_CLASSES = 32
 # away from that of all rows.
 _MAX_START_ROWS = 20_000
 # The tolerance of means of probabilities.
-_PROBABILITY_TOLERANCE = 1e-12
+_MEAN_PROBABILITY_TOLERANCE = 1e-12
 # Up to this relative step, one Halley step is exact to 1e-8 of the loss.
-_MAX_RELATIVE_STEP = 2e-3
+_MAX_RELATIVE_FINAL_STEP = 2e-3
 
 
-class TemperatureFit(NamedTuple):
+class InverseTemperatureFit(NamedTuple):
     beta: float
     # The mean log loss at beta, in nats. The loss of a row is cut at LARGEST_LOG_LOSS.
     loss: float
@@ -91,7 +91,7 @@ def fit_temperature(
     spread = float(logits.max()) - float(logits.min()) or 1.0
     # The third powers of logits of extreme size overflow; in other units they do not,
     # and beta is scaled back at the end.
-    unit, [(logits, *_)] = _rescale_logits_for_powers(
+    unit, [(logits, *_)] = _find_logit_unit_and_rescaled_rows(
         [(logits, y_encoded, weight)], spread
     )
     box = get_inverse_temperature_bounds(spread, unit)
@@ -102,7 +102,7 @@ def fit_temperature(
         # check at such tolerances.
         tol = 1e-3 if logits.size < _MIN_SUBSAMPLED_ENTRIES else 5e-3
 
-    def fit_row_temperature(rows, beta, tol):
+    def fit_temperature_to_rows(rows, beta, tol):
         """Solve the problem of some rows from the start beta."""
         problem = np.ascontiguousarray(logits[rows]), y_encoded[rows], weight[rows]
         total = float(problem[2].sum())
@@ -122,17 +122,20 @@ def fit_temperature(
             step = max(step, len(logits) // _MAX_START_ROWS)
         # A subsample locates beta within its own noise, at an eighth of the price of a
         # pass.
-        rough = fit_row_temperature(slice(None, None, step), beta, 1e-2)
+        rough = fit_temperature_to_rows(slice(None, None, step), beta, 1e-2)
         beta = rough.beta if rough.status == "inside" else beta
-    fit = fit_row_temperature(slice(None), beta, tol)
-    if label_smoothing == 0 and fit.beta * spread / unit > get_max_uncapped_logit_gap(
-        logits.shape[1]
+    fit = fit_temperature_to_rows(slice(None), beta, tol)
+    if (
+        label_smoothing == 0
+        and fit.beta * spread / unit > get_max_logit_gap_below_loss_cap(logits.shape[1])
     ):
-        fit = _cap_row_losses(fit, [(logits, y_encoded, weight)], weight.sum())
+        fit = _get_fit_with_capped_row_losses(
+            fit, [(logits, y_encoded, weight)], weight.sum()
+        )
     return fit._replace(beta=fit.beta / unit)
 
 
-def _rescale_logits_for_powers(parts, spread):
+def _find_logit_unit_and_rescaled_rows(parts, spread):
     """Return a unit whose third powers of logits are floats, and the logits in it."""
     if 1e-50 < spread < 1e50:
         return 1.0, parts
@@ -142,7 +145,7 @@ def _rescale_logits_for_powers(parts, spread):
     ]
 
 
-def _cap_row_losses(fit, problems, total):
+def _get_fit_with_capped_row_losses(fit, problems, total):
     """Return the fit with the loss of each row limited to LARGEST_LOG_LOSS."""
     excess = (
         sum(compute_loss_beyond_cap(*problem, fit.beta)[0] for problem in problems)
@@ -165,7 +168,7 @@ def fit_temperature_with_absent_classes(logits, y_encoded, weight, label_smoothi
         ranges = problem_logits.max(axis=1) - problem_logits.min(axis=1)
         spread = max(spread, float(ranges.max()))
     spread = spread or 1.0
-    unit, problems = _rescale_logits_for_powers(problems, spread)
+    unit, problems = _find_logit_unit_and_rescaled_rows(problems, spread)
 
     def sum_problems(beta):
         problem_sums = [np.zeros(6)]
@@ -181,7 +184,7 @@ def fit_temperature_with_absent_classes(logits, y_encoded, weight, label_smoothi
         sum_problems, total, max_options, label_smoothing, unit, box, 1e-3
     )
     if label_smoothing == 0:
-        fit = _cap_row_losses(fit, problems, total)
+        fit = _get_fit_with_capped_row_losses(fit, problems, total)
     return fit._replace(beta=fit.beta / unit)
 
 
@@ -205,7 +208,7 @@ def get_inverse_temperature_bounds(spread, unit=1.0):
     return low, high
 
 
-def get_max_uncapped_logit_gap(n_classes):
+def get_max_logit_gap_below_loss_cap(n_classes):
     """Return the gap of scaled logits below which no row loses LARGEST_LOG_LOSS."""
     return LARGEST_LOG_LOSS - np.log(n_classes)
 
@@ -226,7 +229,7 @@ def compute_loss_beyond_cap(logits, y_encoded, weight, beta):
         gap = beta * (
             top.astype(np.float64) - block_logits[np.arange(len(block_logits)), label]
         )
-        rows = np.flatnonzero(gap > get_max_uncapped_logit_gap(logits.shape[1]))
+        rows = np.flatnonzero(gap > get_max_logit_gap_below_loss_cap(logits.shape[1]))
         if len(rows):
             d = block_logits[rows].astype(np.float64) - top[rows, None]
             log_sum = logsumexp(beta * d, axis=1)
@@ -256,7 +259,7 @@ def solve_temperature(
     better one.
     """
     step_from = step_from or (
-        lambda beta, *derivatives: compute_halley_step(*derivatives)
+        lambda beta, *derivatives: compute_halley_step_or_inf(*derivatives)
     )
     lowest, highest = box
     loss, first, second, third, at_infinity, at_zero = sums(beta)
@@ -270,7 +273,9 @@ def solve_temperature(
             ("uninformative", lowest) if at_zero >= 0 else ("separable", highest)
         )
         loss = sums(beta)[0] - beta * eps * at_zero
-        return TemperatureFit(float(beta), max(float(loss / total), 0.0), status, 2)
+        return InverseTemperatureFit(
+            float(beta), max(float(loss / total), 0.0), status, 2
+        )
     low = lowest
     # At the optimum the loss is at most log(n_classes), which bounds beta times the
     # slope at infinity.
@@ -298,10 +303,10 @@ def solve_temperature(
     # The sums are those of the last pass; a Taylor expansion moves the loss to the
     # final beta without another pass.
     loss += step * (first + step * (second / 2 + step * third / 6))
-    return TemperatureFit(float(beta), float(loss / total), "inside", n_passes)
+    return InverseTemperatureFit(float(beta), float(loss / total), "inside", n_passes)
 
 
-def compute_halley_step(first, second, third):
+def compute_halley_step_or_inf(first, second, third):
     if second <= 0:
         # The loss is flat to rounding. An infinite step makes the caller bisect.
         return np.inf
@@ -321,9 +326,9 @@ def choose_sums_function(size):
         "0",
     ):
         return _compute_sums
-    from ._temperature_compiled import compute_temperature_sums
+    from ._temperature_compiled import compute_six_temperature_loss_sums
 
-    return compute_temperature_sums
+    return compute_six_temperature_loss_sums
 
 
 def _compute_sums(logits, y_encoded, weight, beta):
@@ -358,12 +363,12 @@ def _compute_sums(logits, y_encoded, weight, beta):
     return sums
 
 
-def compute_temperature_cv_loss(logits, y_encoded, weight, fold, start=None):
+def compute_temperature_cv_loss_if_inside(logits, y_encoded, weight, fold, start=None):
     """Return the mean held-out log loss over folds, or None if a fit is not inside.
 
     The sums of every fold are taken at the optimum of all rows, in one pass; the
     optimum without a fold is a Halley step away. If that step is short, below
-    `_MAX_RELATIVE_STEP` of beta, its error is of the order of its third power, and the
+    `_MAX_RELATIVE_FINAL_STEP` of beta, its error is of the order of its third power, and the
     fold's loss is read off its Taylor polynomial; else the fit without the fold is run,
     from there. Equal to separate fits within 1e-8 either way.
     """
@@ -384,8 +389,8 @@ def compute_temperature_cv_loss(logits, y_encoded, weight, fold, start=None):
         _, first, second, third, at_infinity, at_zero = total - fold_sums
         if at_zero >= 0 or at_infinity <= 0:
             return None
-        step = compute_halley_step(first, second, third)
-        if abs(step) < _MAX_RELATIVE_STEP * fit.beta:
+        step = compute_halley_step_or_inf(first, second, third)
+        if abs(step) < _MAX_RELATIVE_FINAL_STEP * fit.beta:
             loss += fold_sums[0] + step * (
                 fold_sums[1] + step * (fold_sums[2] / 2 + step * fold_sums[3] / 6)
             )
@@ -414,7 +419,7 @@ def compute_temperature_cv_loss(logits, y_encoded, weight, fold, start=None):
     return float(loss / weight.sum())
 
 
-def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
+def fit_temperature_to_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
     """Return the beta at which the mean of max softmax(beta * logits) is the accuracy.
 
     The mean confidence rises with beta, from 1 / k to 1: one root, by Brent's method in
@@ -432,7 +437,7 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
     accuracy = (1 - label_smoothing) * accuracy + label_smoothing / k
     n_passes = 0
 
-    def measure_overconfidence(log_beta):
+    def measure_confidence_excess(log_beta):
         """Return by how much the mean confidence exceeds the accuracy."""
         nonlocal n_passes
         n_passes += 1
@@ -446,22 +451,26 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
         return confidence - accuracy
 
     low, high = np.log(get_inverse_temperature_bounds(float(-logits.min()) or 1.0))
-    low_excess = measure_overconfidence(low)
-    high_excess = measure_overconfidence(high)
+    low_excess = measure_confidence_excess(low)
+    high_excess = measure_confidence_excess(high)
     if (
-        low_excess >= -_PROBABILITY_TOLERANCE
-        or high_excess - low_excess < _PROBABILITY_TOLERANCE
+        low_excess >= -_MEAN_PROBABILITY_TOLERANCE
+        or high_excess - low_excess < _MEAN_PROBABILITY_TOLERANCE
     ):
         status = "uninformative"
         beta = np.exp(low)
-    elif high_excess <= _PROBABILITY_TOLERANCE:
+    elif high_excess <= _MEAN_PROBABILITY_TOLERANCE:
         status = "separable"
         beta = np.exp(high)
     else:
         status = "inside"
-        beta = np.exp(brentq(measure_overconfidence, low, high, xtol=1e-10, rtol=1e-12))
+        beta = np.exp(
+            brentq(measure_confidence_excess, low, high, xtol=1e-10, rtol=1e-12)
+        )
     loss = (
         choose_sums_function(logits.size)(logits, y_encoded, weight, beta)[0]
         / weight.sum()
     )
-    return TemperatureFit(float(beta), max(float(loss), 0.0), status, n_passes + 1)
+    return InverseTemperatureFit(
+        float(beta), max(float(loss), 0.0), status, n_passes + 1
+    )

@@ -63,7 +63,7 @@ def exponentiate_nonpositive(x):
     return p * np.int64(bits).view(np.float64)
 
 
-def compute_temperature_sums(logits, y_encoded, weight, beta):
+def compute_six_temperature_loss_sums(logits, y_encoded, weight, beta):
     """Return (L, L', L'', L''', D, M) at beta; see `_temperature` for their meaning."""
     logits = np.ascontiguousarray(logits)
     y_encoded = np.ascontiguousarray(y_encoded)

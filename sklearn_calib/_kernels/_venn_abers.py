@@ -70,7 +70,7 @@ def _find_best_left(stack, size, W, Y, b_x, b_y):
 
 
 @compile_helper
-def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
+def _find_tangent_slope_and_left_end(left, n_left, right, n_right, W, Y, label, guess):
     """Return the slope of the common lower tangent, and its end on the left stack.
 
     Best replies in turn: after the first two, the left end only moves left and the
@@ -98,7 +98,7 @@ def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
     return slope, new_a
 
 
-def compute_venn_abers_table(W, Y):
+def compute_venn_abers_at_gaps_and_scores(W, Y):
     """Return isotonic values after adding one point, for every position it can have.
 
     `W` and `Y` hold, for the first 0, 1, ..., m distinct scores in increasing order, the
@@ -108,12 +108,12 @@ def compute_venn_abers_table(W, Y):
     """
     table = np.empty((2 * len(W) - 1, 2))
     # Half the memory of int64; there are fewer than 2^31 scores.
-    _fill_table(W, Y, *np.zeros((4, len(W)), np.int32), table)
+    _fill_venn_abers_table(W, Y, *np.zeros((4, len(W)), np.int32), table)
     return table
 
 
 @compile_kernel
-def _fill_table(W, Y, right, overwritten, size_before, left, table):
+def _fill_venn_abers_table(W, Y, right, overwritten, size_before, left, table):
     """Fill the table; the other arrays are space to work in."""
     # The hulls of all suffixes are one stack; its changes are stored, so that they can
     # be undone.
@@ -151,9 +151,9 @@ def _fill_table(W, Y, right, overwritten, size_before, left, table):
             # The push of P_i is undone, which leaves the hull of the suffix from i + 1.
             right[n_right - 1] = overwritten[i]
             n_right = size_before[i]
-        table[query, 0], guess0 = _find_tangent(
+        table[query, 0], guess0 = _find_tangent_slope_and_left_end(
             left, n_left, right, n_right, W, Y, 0.0, guess0
         )
-        table[query, 1], guess1 = _find_tangent(
+        table[query, 1], guess1 = _find_tangent_slope_and_left_end(
             left, n_left, right, n_right, W, Y, 1.0, guess1
         )

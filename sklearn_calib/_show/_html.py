@@ -101,14 +101,14 @@ def render_html_table(table: Table) -> str:
     )
 
 
-def _render_html_rows(group, names):
+def _render_html_rows(group, n_name_columns):
     """Write rows that share their first name."""
     text = ""
     for first, *rest in group:
         cells = ""
         for place, cell in enumerate(rest, 1):
-            kind = ' class="text"' if place < names else ""
-            cells += f"<td{kind}>{_render_html_cell(cell)}</td>"
+            kind = ' class="text"' if place < n_name_columns else ""
+            cells += f"<td{kind}>{_render_html_cell_content(cell)}</td>"
         scope = (
             f'scope="rowgroup" rowspan="{len(group)}"'
             if len(group) > 1
@@ -125,12 +125,12 @@ def _render_column_header(name, is_text_section):
 
     An empty corner is a plain cell, which is not read out.
     """
-    text = _allow_breaks(escape_html(name))
+    text = _allow_breaks_after_underscores(escape_html(name))
     kind = ' class="text"' if is_text_section else ""
     return f'<th scope="col"{kind}>{text}</th>' if text else "<td></td>"
 
 
-def _render_html_cell(cell):
+def _render_html_cell_content(cell):
     text = _allow_long_name_breaks(escape_html(get_cell_text(cell))).replace(
         " %", "&nbsp;%"
     )
@@ -142,7 +142,7 @@ def _render_html_cell(cell):
     return f"<strong>{text}</strong>"
 
 
-def _allow_breaks(text):
+def _allow_breaks_after_underscores(text):
     """Allow a line break after each underscore of a name."""
     return text.replace("_", "_<wbr>")
 
@@ -150,5 +150,5 @@ def _allow_breaks(text):
 def _allow_long_name_breaks(text):
     """Write a cell; long names of measures may break."""
     if len(text) > MAX_UNBROKEN_LETTERS and text.isidentifier():
-        return _allow_breaks(text)
+        return _allow_breaks_after_underscores(text)
     return text

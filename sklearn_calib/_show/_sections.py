@@ -61,7 +61,7 @@ class Writer(NamedTuple):
     render_paragraph: Callable[[str], Any] = str
     render_heading: Callable[[str], Any] = str
 
-    def iter_blocks(self, sections: Iterable[Section]) -> Iterator[list[Any]]:
+    def iter_line_blocks(self, sections: Iterable[Section]) -> Iterator[list[Any]]:
         """Iterate over blocks of lines that belong together."""
         for section in filter(lambda section: section.is_for(self.name), sections):
             blocks = [
@@ -83,7 +83,7 @@ class Writer(NamedTuple):
                     for code in section.code.splitlines()
                 ]
             ]
-            blocks = [*filter(None, blocks), *self.iter_blocks(section.parts)]
+            blocks = [*filter(None, blocks), *self.iter_line_blocks(section.parts)]
             if blocks and (section.title or section.name):
                 blocks[0].insert(
                     0,

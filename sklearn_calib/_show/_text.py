@@ -19,7 +19,7 @@ _MAX_LINE_CHARACTERS = 100
 def render_text(sections: Iterable[Section]) -> str:
     """Write sections with an empty line between them."""
     writer = Writer("text", render_text_table, render_paragraph=_wrap_paragraph)
-    return "\n\n".join(map("\n".join, writer.iter_blocks(sections)))
+    return "\n\n".join(map("\n".join, writer.iter_line_blocks(sections)))
 
 
 def _wrap_paragraph(text, width=_MAX_LINE_CHARACTERS):
@@ -103,12 +103,12 @@ def iter_terminal_renderables(
     bold = partial(Text, style="bold")
     short = min(width, _MAX_LINE_CHARACTERS)
 
-    def render_paragraph(text):
+    def wrap_terminal_paragraph(text):
         return Text(_wrap_paragraph(text, short))
 
     tables = partial(_render_table_by_first_name, width=width)
-    writer = Writer("terminal", tables, Text, render_paragraph, bold)
-    for number, block in enumerate(writer.iter_blocks(sections)):
+    writer = Writer("terminal", tables, Text, wrap_terminal_paragraph, bold)
+    for number, block in enumerate(writer.iter_line_blocks(sections)):
         if number:
             yield ""
         yield from block
@@ -134,7 +134,7 @@ def _render_terminal_table(table: Table, width: int) -> "list[RenderableType]":
     from rich.table import Table as Boxes
     from rich.text import Text
 
-    def compute_width(column):
+    def compute_padded_width(column):
         lines = (line for text in column for line in text.plain.splitlines())
         return 3 + max(map(cell_len, lines), default=0)
 
@@ -142,13 +142,13 @@ def _render_terminal_table(table: Table, width: int) -> "list[RenderableType]":
         [Text(make_printable(head, None)), *map(_render_terminal_cell, cells)]
         for head, *cells in zip(table.header, *table.rows, strict=True)
     ]
-    if sum(map(compute_width, columns)) >= width:  # headings in several lines
+    if sum(map(compute_padded_width, columns)) >= width:  # headings in several lines
         for head, *cells in columns:
             words = max(map(cell_len, head.plain.split()), default=1)
             head.plain = fill(
-                head.plain, max(words, compute_width(cells or [head]) - 3)
+                head.plain, max(words, compute_padded_width(cells or [head]) - 3)
             )
-    if sum(map(compute_width, columns)) >= width:
+    if sum(map(compute_padded_width, columns)) >= width:
         columns = [
             column
             for n, column in enumerate(columns)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._show import quote_text
-from .._sklearn_compat import get_array_namespace, to_numpy
+from .._sklearn_compat import get_array_namespace_if_foreign, to_numpy
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 
@@ -55,7 +55,7 @@ def read_array(values: object, what: str) -> AnyArray:
                 row=row,
             )
     try:
-        xp = get_array_namespace(values)
+        xp = get_array_namespace_if_foreign(values)
         raw = np.asarray(values) if xp is None else to_numpy(values, xp)
     except Exception as error:
         # Each array library raises its own exceptions.
@@ -213,7 +213,7 @@ def convert_list_to_object_array(values: object) -> object:
     return values
 
 
-def to_numpy_dates(values: AnyArray) -> AnyArray:
+def convert_dates_to_numpy_if_any(values: AnyArray) -> AnyArray:
     """Convert dates, times and durations to those of numpy in microseconds.
 
     Keep other values.

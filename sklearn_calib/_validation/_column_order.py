@@ -57,7 +57,7 @@ def _is_default_index(index):
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
-def find_columns(table: Any, *wanted: Any) -> IntArray | None:
+def find_columns_if_names_match(table: Any, *alternatives: Any) -> IntArray | None:
     """Return where in a table each wanted column is; None unless all names are the wanted ones.
 
     Parameters
@@ -75,18 +75,19 @@ def find_columns(table: Any, *wanted: Any) -> IntArray | None:
     Examples
     --------
     >>> import pandas as pd
-    >>> from sklearn_calib._validation import find_columns
-    >>> find_columns(pd.DataFrame([[0.9, 0.1]], columns=["yes", "no"]), ["no", "yes"])
+    >>> from sklearn_calib._validation import find_columns_if_names_match
+    >>> scores = pd.DataFrame([[0.9, 0.1]], columns=["yes", "no"])
+    >>> find_columns_if_names_match(scores, ["no", "yes"])
     array([1, 0])
     """
     named = isinstance(table, list) and all(isinstance(text, str) for text in table)
     names = table if named else get_column_names(table)
     if names is None or len(names) < 2:
         return None
-    for labels in wanted:
+    for labels in alternatives:
         texts = [] if labels is None else [*map(str, labels)]
         # Exact texts come first: columns named "1" and "1.0" may be different.
-        for read in (str, _normalise_label_text):
+        for read in (str, _unify_number_and_bool_text):
             places = {read(name): place for place, name in enumerate(names)}
             keys = [*map(read, texts)]
             if len(names) == len(keys) and {*keys} == {*places}:
@@ -94,7 +95,7 @@ def find_columns(table: Any, *wanted: Any) -> IntArray | None:
     return None
 
 
-def _normalise_label_text(text):
+def _unify_number_and_bool_text(text):
     """Return the text of a whole number without a point, 1 for true and 0 for false."""
     return EQUAL_LABEL_TEXTS.get(text, text.removesuffix(".0"))
 
@@ -108,8 +109,8 @@ def reorder_columns(proba: FloatArray, table: Any, *wanted: Any) -> FloatArray:
     table : object
         The scores as they were given.
     *wanted : iterable or None
-        As `find_columns` takes them: the classes, and other names that the columns may
-        have.
+        As `find_columns_if_names_match` takes them: the classes, and other names that
+        the columns may have.
 
     Returns
     -------
@@ -118,7 +119,7 @@ def reorder_columns(proba: FloatArray, table: Any, *wanted: Any) -> FloatArray:
     """
     if isinstance(table, np.ndarray):
         return proba
-    places = find_columns(table, *wanted)
+    places = find_columns_if_names_match(table, *wanted)
     if places is None or (places[:-1] < places[1:]).all():
         return proba
     return proba[:, places]
@@ -206,7 +207,9 @@ def is_single_column(scores: Any) -> bool:
     return len(np.shape(scores)) == 1 or np.shape(scores)[1:] == (1,)
 
 
-def check_single_column_class(scores: Any, classes: AnyArray, argument: str) -> None:
+def raise_if_single_column_class_unclear(
+    scores: Any, classes: AnyArray, argument: str
+) -> None:
     """Raise ValueError if it is unknown which of two classes a single column belongs to.
 
     Only 0 and 1, False and True, -1 and 1 have an order that everybody means.
@@ -255,7 +258,7 @@ def find_positive_index(
     return places[0]
 
 
-def assign_single_column_to_class(
+def get_proba_with_single_column_at_class(
     proba: FloatArray, scores: Any, positive: int
 ) -> FloatArray:
     """Return checked rows in which a single column of `scores` is that of the class `positive`."""
@@ -284,7 +287,7 @@ def place_columns(proba: Any, places: IntArray, n_classes: int) -> Any:
     return take_columns(proba, source)
 
 
-def find_likely_order(
+def find_likely_class_by_column(
     proba: FloatArray, codes: IntArray, weight: FloatArray | None = None
 ) -> IntArray | None:
     """Return the class of each column if it cannot be the given one.
@@ -311,7 +314,9 @@ def find_likely_order(
     if farther < MIN_PERMUTED_ACCURACY_GAIN:
         return None
     ranks = [
-        count_ranked_pairs(scores[:, column[column_class]], row_codes == column_class)
+        count_correctly_ranked_pairs(
+            scores[:, column[column_class]], row_codes == column_class
+        )
         for column_class in moved[np.isin(moved, row_codes)]
     ]
     return np.argsort(column) if are_ranked_well(ranks, k) else None
@@ -344,7 +349,7 @@ def describe_doubtful_order(
         or table.shape[1] != len(names)
     ):
         return None
-    places = find_likely_order(table, codes, weight)
+    places = find_likely_class_by_column(table, codes, weight)
     if places is None:
         return None
     right = table.argmax(axis=1)
@@ -379,7 +384,7 @@ def _assign_column_to_each_class(table):
     return linear_sum_assignment(table + 1e-6 * np.eye(k), maximize=True)[1]
 
 
-class RankCounts(NamedTuple):
+class OrderedPairAndRowCounts(NamedTuple):
     """Pairs of a row of a class and one of another in this order, and the numbers of both."""
 
     pairs: float
@@ -404,16 +409,18 @@ class RankCounts(NamedTuple):
         )
 
 
-def count_ranked_pairs(score: AnyArray, hit: AnyArray) -> RankCounts:
+def count_correctly_ranked_pairs(
+    score: AnyArray, hit: AnyArray
+) -> OrderedPairAndRowCounts:
     """Count the pairs that a score ranks correctly; `hit` marks the rows of the class."""
     ones = float(hit.sum())
     others = float((~hit).sum())
-    return RankCounts(
+    return OrderedPairAndRowCounts(
         stats.rankdata(score)[hit].sum() - ones * (ones + 1) / 2, ones, others
     )
 
 
-def are_ranked_well(ranks: Sequence[RankCounts], k: int) -> bool:
+def are_ranked_well(ranks: Sequence[OrderedPairAndRowCounts], k: int) -> bool:
     """Return whether all classes are ranked well, and together better than chance allows."""
     if not all(
         pair_ranks.others and pair_ranks.auc >= _MIN_PERMUTED_AUC

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._simplex_array import iter_row_blocks
-from .._sklearn_compat import get_array_namespace, get_widest_float, to_numpy
+from .._sklearn_compat import get_array_namespace_if_foreign, get_widest_float, to_numpy
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 from ._rounded import (
@@ -196,7 +196,7 @@ def read_device_scores(
     """Return scores that stay on their device; None for what is read as a numpy array."""
     if isinstance(scores, DeviceScores):
         return scores
-    xp = get_array_namespace(scores)
+    xp = get_array_namespace_if_foreign(scores)
     if xp is None:
         return None
     return DeviceScores(scores, kind, xp, check, tolerance)

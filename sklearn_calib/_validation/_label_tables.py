@@ -9,7 +9,7 @@ from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import add_error_context, invalid_input
 from ._arrays import read_array, read_numbers
 from ._column_order import (
-    find_columns,
+    find_columns_if_names_match,
     get_column_names,
     get_raw_column_names,
     reorder_columns,
@@ -32,12 +32,14 @@ class LabelScores(NamedTuple):
     # per label.
     is_list: bool
 
-    def match_labels(self, scores: Any, *label_names: Any) -> "LabelScores":
+    def order_pairs_like_score_columns(
+        self, scores: Any, *label_names: Any
+    ) -> "LabelScores":
         """Return them in the order of the names that the columns of `scores` have.
 
         Of several lists of names, or None, the first one that they have counts.
         """
-        places = find_columns(scores, *label_names)
+        places = find_columns_if_names_match(scores, *label_names)
         if places is None:
             return self
         return self._replace(pairs=[self.pairs[place] for place in places])
@@ -69,10 +71,10 @@ def read_label_scores(
         The number of labels expected, if known.
     """
     with add_error_context(input_name):
-        return _read_valid_label_scores(scores, n_labels)
+        return _read_and_check_label_scores(scores, n_labels)
 
 
-def _read_valid_label_scores(scores, n_labels):
+def _read_and_check_label_scores(scores, n_labels):
     """Read scores of many labels: a table, or a list of tables with two columns."""
     listed = isinstance(scores, list | tuple) and any(
         np.ndim(label_scores) == 2 for label_scores in scores
@@ -180,7 +182,9 @@ def read_label_names_proba_and_table(
     names = get_label_names(y_true, shape[1])
     if labels is not None:
         names = list(read_array(labels, "names of labels"))
-    pairs = scores.match_labels(y_proba, names, get_column_names(y_true)).pairs
+    pairs = scores.order_pairs_like_score_columns(
+        y_proba, names, get_column_names(y_true)
+    ).pairs
     return names, pairs, reorder_columns(table, y_true, names)
 
 

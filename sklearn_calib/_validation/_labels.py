@@ -95,7 +95,7 @@ def read_labels(
                 hint="Name each class once",
             )
     with add_error_context(input_name):
-        return wanted, _find_positions(distinct, wanted, codes)[codes]
+        return wanted, _encode_labels_by_wanted_classes(distinct, wanted, codes)[codes]
 
 
 def is_label_table(y: Any) -> bool:
@@ -119,7 +119,9 @@ def has_unsorted_classes(classes: AnyArray | None) -> TypeGuard[AnyArray]:
         return False
 
 
-def get_category_order(y: Any, classes: ArrayLike | None) -> list[Any] | None:
+def get_present_ordered_categories(
+    y: Any, classes: ArrayLike | None
+) -> list[Any] | None:
     """Return the classes in the order of an ordered Categorical; None for other labels."""
     dtype: Any = getattr(y, "dtype", None)
     # The type of ordered labels is called Enum in polars.
@@ -193,7 +195,7 @@ _LABEL_ENCODING_HINT = (
 )
 
 
-def _find_positions(labels, wanted, codes):
+def _encode_labels_by_wanted_classes(labels, wanted, codes):
     """Find the position of each label among the wanted classes."""
     # A dict compares labels as Python does, so 1 and 1.0 are the same label.
     column_of = dict(

@@ -48,7 +48,7 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
     `get_float16_sum_tolerance` holds; or they are bfloat16 numbers, and no sum is off by more
     than 1e-2.
     """
-    explanation = _explain_rounding_and_bound(table, worst, eps)
+    explanation = _find_rounding_and_sum_bound(table, worst, eps)
     if explanation is None:
         return False
     how, bound = explanation
@@ -61,7 +61,7 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
     return True
 
 
-def _explain_rounding_and_bound(table, worst, eps):
+def _find_rounding_and_sum_bound(table, worst, eps):
     """Return what rounded the rows, and the error of a sum that it allows; or None."""
     for decimals in ROUNDED_DECIMALS:
         bound = table.shape[1] / 2 * 10.0**-decimals
@@ -89,7 +89,7 @@ def _has_decimals(table: AnyArray, decimals: int, eps: float) -> bool:
     )
 
 
-def suggest_division(table: FloatArray, worst: float, eps: float) -> str:
+def suggest_division_by_row_sum(table: FloatArray, worst: float, eps: float) -> str:
     """Return the hint for rows that do not sum to 1; their entries show the rounding."""
     divide = "divide rows by their sums first, with "
     for decimals in _REPORTED_DECIMALS:

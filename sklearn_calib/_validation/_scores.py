@@ -21,7 +21,7 @@ from ._device import MAX_ABS_LOGIT, read_device_scores
 from ._rounded import (
     LOGITS_HINT,
     get_sum_tolerance,
-    suggest_division,
+    suggest_division_by_row_sum,
     warn_rounded_rows,
 )
 
@@ -163,7 +163,11 @@ def read_proba(
         n_classes = validate_count(n_classes, "n_classes")
     if tolerance is not None:
         _check_tolerance(tolerance, kind)
-    sound = _read_few_valid_rows(scores, kind) if tolerance is absent is None else None
+    sound = (
+        _read_proba_if_few_valid_rows(scores, kind)
+        if tolerance is absent is None
+        else None
+    )
     if sound is not None and n_classes in (None, sound.shape[1]):
         return sound
     if absent is not None:
@@ -196,7 +200,7 @@ def read_proba(
         )
 
 
-def _read_few_valid_rows(scores, kind):
+def _read_proba_if_few_valid_rows(scores, kind):
     """Return the result for a few valid rows of floats at once.
 
     None for all other input.
@@ -297,7 +301,7 @@ def add_first_class_column(proba: FloatArray) -> FloatArray:
     return pair
 
 
-def canonical_logits(
+def read_logits_by_class(
     scores: ArrayLike, *, input_name: str = "y_proba", first: int = 0
 ) -> FloatArray:
     """Read logits as an array with one column per class, without taking the softmax.
@@ -426,7 +430,7 @@ def _check_and_normalise_proba(
         raise invalid_input(
             expected="rows that sum to 1",
             got=f"a sum of {total[worst]:.6g}",
-            hint=suggest_division(table, error[worst], eps),
+            hint=suggest_division_by_row_sum(table, error[worst], eps),
             row=first + worst,
         )
     if error[worst] > MAX_KEPT_ROW_SUM_ERROR:

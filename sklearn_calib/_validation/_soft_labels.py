@@ -50,7 +50,7 @@ class SoftLabelRows(NamedTuple):
         """Return the label of each row."""
         return self.classes[self.codes]
 
-    def expand_to_weighted_rows(
+    def expand_to_weighted_rows_and_classes(
         self, scores: FloatArray
     ) -> tuple[FloatArray, AnyArray, FloatArray, AnyArray]:
         """Return scores, labels and weights of these rows, and the classes."""
@@ -106,7 +106,7 @@ def validate_soft_labels(
     ([0, 0, 1, 2], [0, 1, 1, 0], [1.0, 3.0, 1.0, 2.0])
     """
     with add_error_context(input_name):
-        shares, unit = _read_shares_and_unit(y)
+        shares, unit = _read_shares_and_rounding_unit(y)
     n, k = shares.shape
     if n_rows is not None:
         check_same_length(shares, range(n_rows))
@@ -239,7 +239,7 @@ def check_vote_kinds(kinds: frozenset[str]) -> None:
         )
 
 
-def _read_shares_and_unit(y):
+def _read_shares_and_rounding_unit(y):
     """Read soft labels as rows that sum to 1, and the unit in their last place."""
     raw = read_numbers(y, "soft labels")
     unit = float(np.finfo(raw.dtype if raw.dtype.kind == "f" else np.float64).eps)

@@ -63,7 +63,7 @@ def canonical_weight(
     array([1., 2.])
     """
     weight = read_raw_weight(sample_weight, n_samples, keeps_unit=keeps_unit)
-    return weight if keeps_unit else _scale_to_safe_range(weight)
+    return weight if keeps_unit else _scale_and_raise_weights_to_safe_range(weight)
 
 
 def read_weight_and_unit(
@@ -78,7 +78,7 @@ def read_weight_and_unit(
     largest = raw_weight.max()
     if _is_zero_or_constant(raw_weight, largest) and not are_counts(raw_weight):
         return (raw_weight > 0).astype(float), float(largest)
-    weight = _scale_to_safe_range(raw_weight)
+    weight = _scale_and_raise_weights_to_safe_range(raw_weight)
     return weight, float(largest / weight.max())
 
 
@@ -107,7 +107,7 @@ def read_raw_weight(
             hint="Check the rows that the weights belong to",
         )
     weight = weight.astype(float)
-    check_weights(weight, keeps_unit=keeps_unit)
+    check_weights(weight, checks_size_limits=keeps_unit)
     if not weight.any():
         raise invalid_input(
             "sample_weight",
@@ -118,7 +118,7 @@ def read_raw_weight(
     return np.rint(weight) if are_counts(weight) else weight
 
 
-def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
+def check_weights(weight: FloatArray, *, checks_size_limits: bool) -> None:
     """Raise ValueError for negative, missing or infinite weights, and sizes without a safe sum."""
     if (
         len(weight)
@@ -130,7 +130,7 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
     bad = ~np.isfinite(weight) | (weight < 0)
     expected = " >= 0 and finite"
     hint = "Drop those rows or give them weight 0"
-    if keeps_unit and not bad.any():
+    if checks_size_limits and not bad.any():
         bad = (weight > MAX_WEIGHT_SUM) | ((weight < MIN_WEIGHT_SUM) & (weight > 0))
         expected = f" of 0 or from {MIN_WEIGHT_SUM:g} to {MAX_WEIGHT_SUM:g}"
         hint = (
@@ -147,7 +147,7 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
         )
 
 
-def _scale_to_safe_range(weight):
+def _scale_and_raise_weights_to_safe_range(weight):
     """Scale weights by a power of two and raise the smallest, so that sums stay finite."""
     # The exponent satisfies 2^(exponent - 1) <= the largest weight < 2^exponent.
     exponent = int(np.frexp(weight.max())[1])

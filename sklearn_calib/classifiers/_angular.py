@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from .._atomic import replace_by_fitted_copy
+from .._atomic import replace_state_after_fitting_copy
 from .._random import make_random_state
 from .._sklearn_compat import POSITIVE_REAL
 from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Self
@@ -19,7 +19,7 @@ from ..linear import (
     estimate_angle_from_fit,
     make_angular_recalibrator,
     make_unsupported_weights_error,
-    refine_fits_and_update_model,
+    refine_fits_and_update_own_model,
 )
 from ._base import BaseCalibratedClassifier, CalibratedPair
 
@@ -176,7 +176,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
         -------
         self : object
         """
-        with replace_by_fitted_copy(self) as new:
+        with replace_state_after_fitting_copy(self) as new:
             context = new._make_context(X, y, None, fit_params)
             # The theory of the angle is for equally weighted rows.
             if any(name.endswith("sample_weight") for name in context.estimator_params):
@@ -203,7 +203,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
             )
             fits = check_angle_assumptions(fits, model, new.assume_centered)
             # The formulas of the angle hold at the exact minimum of the objective.
-            [fit] = refine_fits_and_update_model(fits, model, is_own_link)
+            [fit] = refine_fits_and_update_own_model(fits, model, is_own_link)
             # The inner product of equation 11, without the sign of equation 12.
             angle = estimate_angle_from_fit(fit, new.covariance)
             link = {

@@ -17,7 +17,7 @@ from .._clone import clone_from_copied_params
 from .._typing import AnyArray, Features, FloatArray, IntArray, Self
 from .._validation import align_columns
 from ..recalibrators import resolve_recalibrator
-from ._classifier_scores import compute_aligned_scores
+from ._classifier_scores import compute_aligned_canonical_scores
 from ._fit_context import FitContext
 
 #: The ``_parameter_constraints`` of an estimator that gives scores.
@@ -104,7 +104,7 @@ class BaseCalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         """Yield each recalibrator with the scores that it takes."""
         n_classes = len(self.classes_)
         for estimator, recalibrator, columns in self.calibrated_pairs_:
-            scores = compute_aligned_scores(
+            scores = compute_aligned_canonical_scores(
                 estimator,
                 columns,
                 n_classes,

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._argument_checks import is_scalar_equal, validate_bool
-from .._atomic import replace_by_fitted_copy
+from .._atomic import replace_state_after_fitting_copy
 from .._callbacks import make_task_contexts, report_fit, report_task, with_callbacks
 from .._typing import CV, ArrayLike, Estimator, Features, RecalibratorLike, Self
 from .._validation import (
@@ -23,7 +23,10 @@ from .._validation import (
     read_proba,
 )
 from ..exceptions import invalid_input
-from ..linear import compute_leave_one_out_scores, refine_fits_and_update_model
+from ..linear import (
+    compute_leave_one_out_score_columns,
+    refine_fits_and_update_own_model,
+)
 from ..recalibrators import group_near_duplicates_and_warn
 from ._base import (
     ESTIMATOR_CONSTRAINTS,
@@ -249,7 +252,7 @@ class CalibratedModel(BaseCalibratedClassifier):
         self : object
         """
         # A copy is fitted, whose attributes self takes over at the end.
-        with replace_by_fitted_copy(self) as new:
+        with replace_state_after_fitting_copy(self) as new:
             kind = FitContext
             if validate_bool(soft_labels, "soft_labels"):
                 kind = SoftLabelContext
@@ -264,7 +267,9 @@ class CalibratedModel(BaseCalibratedClassifier):
             ensemble = not is_frozen if new.ensemble == "auto" else new.ensemble
             if is_scalar_equal(new.cv, "alo"):
                 new._check_leave_one_out_options(context)
-                fits = new._fit_without_folds(context, "fit", _fit_by_leave_one_out)
+                fits = new._fit_without_folds(
+                    context, "fit", _fit_pair_by_leave_one_out
+                )
             elif is_frozen and not ensemble:
                 fits = new._fit_without_folds(context, "calibrate", _fit_to_frozen)
             else:
@@ -368,9 +373,15 @@ class CalibratedModel(BaseCalibratedClassifier):
         # training scores.
         if is_free and isinstance(self.cv, Integral | None):
             groups = group_near_duplicates_and_warn(context.X, int(self.cv or 5))
-            context = context if groups is None else context.with_groups(groups)
+            context = (
+                context
+                if groups is None
+                else context.with_groups_for_all_splits(groups)
+            )
         folds = context.make_folds(self.cv)
-        ensemble = ensemble and self._can_fit_recalibrator_per_fold(context, folds)
+        ensemble = ensemble and self._can_fit_per_fold_or_raise_if_forced(
+            context, folds
+        )
         # One task of the progress bar per fit; without an ensemble, the last one fits to
         # all rows.
         n_tasks = len(folds) if ensemble else len(folds) + 1
@@ -396,7 +407,7 @@ class CalibratedModel(BaseCalibratedClassifier):
                     _fit_pair_to_held_out_scores(context, estimator, columns, held_out)
                 ]
 
-    def _can_fit_recalibrator_per_fold(self, context, folds):
+    def _can_fit_per_fold_or_raise_if_forced(self, context, folds):
         """Return whether the test part of each fold is enough for a recalibrator of its own."""
         # Rows of soft labels are copies of an item, so items are counted.
         items = context.all_rows if context.items is None else context.items
@@ -440,13 +451,13 @@ class CalibratedModel(BaseCalibratedClassifier):
             )
 
 
-def _fit_fold_and_score_test_rows(context, train, test, ensemble, task, model):
-    """Return the fitted pair of a fold (None unless `ensemble`) and its held-out scores."""
+def _fit_fold_and_score_test_rows(context, train, test, keeps_pair, task, model):
+    """Return the fitted pair of a fold (None unless `keeps_pair`) and its held-out scores."""
     estimator = clone_or_raise(context.estimator)
     with report_task(task, model, estimator, context.X, context.y_encoded):
         estimator, columns = context.fit_estimator(train, estimator)
         held_out = context.score_test_rows(estimator, columns, train, test)
-        if not ensemble:
+        if not keeps_pair:
             return None, held_out
         return _fit_pair_to_held_out_scores(context, estimator, columns, held_out)
 
@@ -459,15 +470,15 @@ def _fit_to_frozen(context):
     return _fit_pair_to_held_out_scores(context, context.estimator, columns, held_out)
 
 
-def _fit_by_leave_one_out(context):
+def _fit_pair_by_leave_one_out(context):
     """Return the estimator of all rows with a recalibrator of scores by fits without each row.
 
     A model that stopped early is carried on to its minimum, unless it is frozen.
     """
     estimator, columns = context.fit_estimator(context.all_rows)
     model, fits, is_ours = context.read_model_and_linear_fits(estimator, columns)
-    logits = compute_leave_one_out_scores(
-        refine_fits_and_update_model(fits, model, is_ours)
+    logits = compute_leave_one_out_score_columns(
+        refine_fits_and_update_own_model(fits, model, is_ours)
     )
     scores = read_proba(logits, kind="logits", n_classes=len(model.classes_))
     # All classes are learned here, but the estimator may have another order.

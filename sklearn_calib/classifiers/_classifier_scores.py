@@ -24,7 +24,7 @@ def count_rows(X: Features) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def compute_classifier_scores(
+def compute_canonical_classifier_scores(
     estimator: Estimator, X: Features, response_method: str
 ) -> FloatArray:
     """Return canonical scores of a fitted classifier, a column for each of its own classes.
@@ -49,7 +49,7 @@ def compute_classifier_scores(
     if logits is not None:
         _check_not_one_vs_one_scores(estimator, logits, n_classes)
         return read_proba(logits, kind="logits", n_classes=n_classes)
-    check_method(estimator, response_method)
+    check_gives_scores_without_logits(estimator, response_method)
     proba = _normalise_rounded_rows(estimator.predict_proba(X))
     return read_proba(proba, n_classes=n_classes)
 
@@ -85,35 +85,37 @@ def _normalise_rounded_rows(proba):
     return proba
 
 
-def compute_aligned_scores(
+def compute_aligned_canonical_scores(
     estimator: Estimator,
     columns: IntArray,
     n_classes: int,
     X: Features,
     response_method: str,
 ) -> FloatArray:
-    """Return `compute_classifier_scores` in `n_classes` columns, the estimator's at `columns`.
+    """Return canonical scores in `n_classes` columns, the estimator's at `columns`.
 
     A class that the estimator has not seen gets probability 0.
     """
-    scores = compute_classifier_scores(estimator, X, response_method)
+    scores = compute_canonical_classifier_scores(estimator, X, response_method)
     # The usual case keeps the array with its exact logarithms.
     if columns.tolist() == list(range(n_classes)):
         return scores
     return place_columns(scores, columns, n_classes)
 
 
-def is_boosted(estimator: Estimator, package: str | None = None) -> bool:
+def is_xgboost_or_lightgbm(estimator: Estimator, package: str | None = None) -> bool:
     """Return whether an estimator, or the end of a pipeline, is of XGBoost or LightGBM."""
     if isinstance(estimator, FrozenEstimator):
-        return is_boosted(estimator.estimator, package)
+        return is_xgboost_or_lightgbm(estimator.estimator, package)
     if isinstance(estimator, Pipeline):
-        return is_boosted(estimator[-1], package)
+        return is_xgboost_or_lightgbm(estimator[-1], package)
     roots = {cls.__module__.partition(".")[0] for cls in type(estimator).__mro__}
     return bool(roots & ({package} if package else {"xgboost", "lightgbm"}))
 
 
-def check_method(estimator: Estimator, response_method: str) -> None:
+def check_gives_scores_without_logits(
+    estimator: Estimator, response_method: str
+) -> None:
     """Raise TypeError if an estimator gives neither logits nor the wanted probabilities."""
     if response_method == "decision_function" or not hasattr(
         estimator, "predict_proba"

@@ -26,7 +26,7 @@ _ROW_PARAMETERS_BY_SET = {
 }
 
 
-class LabelEncoding(NamedTuple):
+class FitLabelEncoding(NamedTuple):
     """Hold how the labels of a fit were written: all classes, those it has, and if as numbers."""
 
     classes: AnyArray
@@ -37,7 +37,7 @@ class LabelEncoding(NamedTuple):
 
 
 def encode_eval_labels(
-    estimator: Estimator, params: dict[str, Any], labelling: LabelEncoding
+    estimator: Estimator, params: dict[str, Any], labelling: FitLabelEncoding
 ) -> dict[str, Any]:
     """Return the parameters of a fit with the evaluation labels encoded as its own.
 
@@ -55,11 +55,11 @@ def encode_eval_labels(
             params[name] is not None
             and _strip_step_prefix(name) == _EVAL_PAIRS_PARAMETER
         ):
-            _encode_pairs_in_params(estimator, params, name, labelling)
+            _encode_eval_pairs_in_place(estimator, params, name, labelling)
         elif (
             params[name] is not None and _strip_step_prefix(name) in _FEATURES_BY_LABELS
         ):
-            _encode_separate_arrays_in_params(estimator, params, name, labelling)
+            _encode_separate_eval_arrays_in_place(estimator, params, name, labelling)
     return params
 
 
@@ -67,7 +67,7 @@ def _strip_step_prefix(name):
     return name.rpartition("__")[2]
 
 
-def _encode_pairs_in_params(estimator, params, name, labelling):
+def _encode_eval_pairs_in_place(estimator, params, name, labelling):
     """Encode the labels of a parameter that holds pairs of features and labels."""
     sets = params[name]
     # (X, y) is one set; [(X, y), ...] are several.
@@ -102,7 +102,7 @@ def _encode_pairs_in_params(estimator, params, name, labelling):
     params[name] = done if isinstance(params[name], list | tuple) else done[0]
 
 
-def _encode_separate_arrays_in_params(estimator, params, name, labelling):
+def _encode_separate_eval_arrays_in_place(estimator, params, name, labelling):
     """Encode the labels of a parameter whose features are another parameter."""
     own_name = _strip_step_prefix(name)
     of_features = name.removesuffix(own_name) + _FEATURES_BY_LABELS[own_name]
@@ -165,14 +165,16 @@ def _encode_eval_set_and_drop_rows(estimator, pair, params, name, number, labell
         for other in _ROW_PARAMETERS_BY_SET[own_name]:
             key = name.removesuffix(own_name) + other
             if params.get(key) is not None:
-                params[key] = _keep_set_rows(params[key], number, kept)
+                params[key] = _replace_eval_set_with_kept_rows(
+                    params[key], number, kept
+                )
     # LightGBM 4.7 takes `eval_y` as codes.
     if labelling.is_encoded or own_name == "eval_y":
         return X, np.searchsorted(labelling.present_codes, codes)
     return X, labelling.classes[codes]
 
 
-def _keep_set_rows(arrays, set_number, kept):
+def _replace_eval_set_with_kept_rows(arrays, set_number, kept):
     """Return the arrays that belong to the sets, that of one set reduced to some rows."""
     if set_number is None or not isinstance(arrays, list | tuple | dict):
         return np.asarray(arrays)[kept]

@@ -20,7 +20,7 @@ from .._simplex_array import stack_proba_rows
 from .._sklearn_compat import (
     check_method_params,
     convert_to_namespace,
-    get_array_namespace,
+    get_array_namespace_if_foreign,
     routing_enabled,
     safe_indexing,
     safe_split,
@@ -30,7 +30,7 @@ from .._validation import (
     canonical_weight,
     check_and_get_common_index,
     check_two_or_more_classes,
-    get_category_order,
+    get_present_ordered_categories,
     order_scale_columns,
     read_labels,
     validate_soft_labels,
@@ -40,7 +40,7 @@ from ..exceptions import invalid_input
 from ..linear import LinearFit, read_linear
 from ..recalibrators import (
     check_cv_pairs,
-    check_fold_count,
+    check_folds_fit_largest_class,
     encode_groups,
     fit_validated,
     resolve_recalibrator,
@@ -49,11 +49,11 @@ from ..recalibrators import (
 )
 from ._classifier_scores import (
     check_not_prefit,
-    compute_aligned_scores,
+    compute_aligned_canonical_scores,
     count_rows,
-    is_boosted,
+    is_xgboost_or_lightgbm,
 )
-from ._eval_sets import LabelEncoding, encode_eval_labels
+from ._eval_sets import FitLabelEncoding, encode_eval_labels
 from ._user_estimators import (
     add_classes_to_frozen,
     check_early_stopping_has_eval_set,
@@ -114,7 +114,7 @@ class FitContext:
     ) -> Self:
         """Validate the arguments of ``model.fit``, and set ``model.classes_``."""
         check_model(model)
-        estimator = get_estimator_with_frozen_classes(
+        estimator = get_estimator_and_add_classes_if_frozen(
             model, lambda: read_labels(y, input_name="y")[0]
         )
         is_frozen = isinstance(estimator, FrozenEstimator)
@@ -135,14 +135,16 @@ class FitContext:
                 ),
                 hint="Check that both come from the same selection",
             )
-        params = route_metadata(model, sample_weight, fit_params, n_rows)
+        params = route_metadata_to_context_fields(
+            model, sample_weight, fit_params, n_rows
+        )
         # The groups among the splitter's parameters are also for a recalibrator that
         # takes them.
         if not routing_enabled():
             params["recalibrator_params"] |= params["split_params"]
         model.classes_ = classes
         recalibrator = resolve_recalibrator(model.recalibrator)
-        is_ordered = get_category_order(y, classes) is not None
+        is_ordered = get_present_ordered_categories(y, classes) is not None
         # An ordinal method without an order: text labels sorted by the alphabet raise
         # an error here, before the fits.
         if not is_ordered and getattr(recalibrator, "order", ...) is None:
@@ -185,7 +187,7 @@ class FitContext:
             encode_groups(values, len(self.y_encoded))
         return params
 
-    def with_groups(self, groups: IntArray) -> Self:
+    def with_groups_for_all_splits(self, groups: IntArray) -> Self:
         """Return a copy with groups that neither its folds nor the recalibrator's split."""
         params = self.recalibrator_params
         if not routing_enabled() and self.label_kind != "many":
@@ -205,7 +207,7 @@ class FitContext:
     def _make_splitter(self, cv):
         """Return a splitter; if groups are given, an int means folds that split none of them."""
         if isinstance(cv, Integral):
-            check_fold_count(cv, self.y_encoded)
+            check_folds_fit_largest_class(cv, self.y_encoded)
         elif cv is not None:
             # An iterator would be exhausted by the check of its pairs.
             cv = list(cv) if isinstance(cv, Iterator) else cv
@@ -234,13 +236,13 @@ class FitContext:
 
     def stack_folds(self, folds: Sequence[HeldOutScores]) -> HeldOutScores:
         """Return what several folds give, one below the other."""
-        scores = self._stack_scores([fold.scores for fold in folds])
+        scores = self._concatenate_score_rows([fold.scores for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])
         return HeldOutScores(
             scores, rows, np.concatenate([fold.y_encoded for fold in folds])
         )
 
-    def _stack_scores(self, blocks):
+    def _concatenate_score_rows(self, blocks):
         return stack_proba_rows(blocks)
 
     # -- the classifier -----------------------------------------------------------------------
@@ -259,20 +261,22 @@ class FitContext:
         # Early stopping without an evaluation set is an error of the learner that only
         # appears after minutes.
         check_early_stopping_has_eval_set(estimator, params)
-        return estimator, self._fit_and_get_columns(fit, estimator, X, y, params)
+        return estimator, self._fit_in_place_and_get_columns(
+            fit, estimator, X, y, params
+        )
 
-    def _fit_and_get_columns(self, fit, estimator, X, y, params):
+    def _fit_in_place_and_get_columns(self, fit, estimator, X, y, params):
         """Fit an estimator to encoded labels; return its columns."""
         # XGBoost needs 0 .. K-1 without gaps, scikit-learn's own classifiers reject
         # bytes, and tensors only hold numbers.
-        kinds_to_encode = "S" if get_array_namespace(X) is None else "SUO"
+        kinds_to_encode = "S" if get_array_namespace_if_foreign(X) is None else "SUO"
         is_encoded = not isinstance(estimator, FrozenEstimator) and (
-            is_boosted(estimator, "xgboost")
+            is_xgboost_or_lightgbm(estimator, "xgboost")
             or self.classes.dtype.kind in kinds_to_encode
         )
         present, local = np.unique(y, return_inverse=True)
         if params:
-            labelling = LabelEncoding(self.classes, present, is_encoded)
+            labelling = FitLabelEncoding(self.classes, present, is_encoded)
             params = encode_eval_labels(estimator, params, labelling)
         fit(
             X,
@@ -302,7 +306,7 @@ class FitContext:
         n_classes = len(self.classes)
         if count_rows(X) == 0:
             return np.empty((0, n_classes))
-        return compute_aligned_scores(
+        return compute_aligned_canonical_scores(
             estimator,
             columns,
             n_classes,
@@ -311,12 +315,16 @@ class FitContext:
         )
 
     def score_test_rows(
-        self, estimator: Estimator, columns: AnyArray, train: IntArray, test: IntArray
+        self,
+        fitted_estimator: Estimator,
+        columns: AnyArray,
+        train: IntArray,
+        test: IntArray,
     ) -> HeldOutScores:
         """Return the scores of the test rows of a fold."""
         rows, y = self.get_learned_test_rows_and_labels(columns, test)
-        X = self.select_features(estimator, train, rows)
-        return HeldOutScores(self.compute_scores(estimator, columns, X), rows, y)
+        X = self.select_features(fitted_estimator, train, rows)
+        return HeldOutScores(self.compute_scores(fitted_estimator, columns, X), rows, y)
 
     # -- the recalibrator ---------------------------------------------------------------------
 
@@ -354,13 +362,20 @@ class FitContext:
         """Warn if a fitted recalibrator harms the rows it was fitted to."""
         scores, rows, y_encoded = held_out
 
-        def fit_part(part):
+        def fit_recalibrator_on_held_out_part(part):
             return self.fit_recalibrator(
                 HeldOutScores(scores[part], rows[part], y_encoded[part])
             )
 
         weight = self.weight[rows]
-        warn_if_harmful(recalibrator, fit_part, scores, y_encoded, weight, self.classes)
+        warn_if_harmful(
+            recalibrator,
+            fit_recalibrator_on_held_out_part,
+            scores,
+            y_encoded,
+            weight,
+            self.classes,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -473,7 +488,7 @@ def check_model(model: Any) -> None:
     validate_params(model)
 
 
-def get_estimator_with_frozen_classes(
+def get_estimator_and_add_classes_if_frozen(
     model: Any, get_classes: Callable[[], AnyArray]
 ) -> Estimator:
     """Return the estimator to be cloned, or the frozen one with its classes."""
@@ -494,7 +509,7 @@ def get_estimator_with_frozen_classes(
     return estimator
 
 
-def route_metadata(
+def route_metadata_to_context_fields(
     model: Any, sample_weight: Any, fit_params: dict[str, Any], n_rows: int
 ) -> dict[str, Any]:
     """Return the parameters of the fits and of the splitter, and the recalibrator's weights."""

@@ -37,13 +37,13 @@ from ..recalibrators import (
     resolve_recalibrator,
     warn_if_labels_harmed,
 )
-from ._classifier_scores import check_method
+from ._classifier_scores import check_gives_scores_without_logits
 from ._fit_context import (
     FitContext,
     HeldOutScores,
     check_model,
-    get_estimator_with_frozen_classes,
-    route_metadata,
+    get_estimator_and_add_classes_if_frozen,
+    route_metadata_to_context_fields,
 )
 
 
@@ -71,7 +71,7 @@ class MultilabelContext(FitContext):
         check_model(model)
         n_samples, n_labels = np.shape(y)
         table = read_label_table(y, n_samples, n_labels, input_name="y")
-        estimator = get_estimator_with_frozen_classes(
+        estimator = get_estimator_and_add_classes_if_frozen(
             model, lambda: np.arange(n_labels)
         )
         check_and_get_common_index(X, y, sample_weight, fit_params.get("groups"))
@@ -84,7 +84,9 @@ class MultilabelContext(FitContext):
             estimator=estimator,
             recalibrator=_resolve_multilabel_recalibrator(model.recalibrator),
             response_method=model.response_method,
-            **route_metadata(model, sample_weight, fit_params, n_samples),
+            **route_metadata_to_context_fields(
+                model, sample_weight, fit_params, n_samples
+            ),
         )
 
     @property
@@ -106,7 +108,7 @@ class MultilabelContext(FitContext):
         check_cv_pairs(folds)
         return folds
 
-    def _fit_and_get_columns(self, fit, estimator, X, y, params):
+    def _fit_in_place_and_get_columns(self, fit, estimator, X, y, params):
         """Fit a model to a table of labels; return which labels it has seen both kinds of."""
         try:
             # Integers, unless unknown labels need NaN: scikit-learn does not accept
@@ -133,7 +135,7 @@ class MultilabelContext(FitContext):
             estimator, len(self.classes), X, self.response_method
         ).pairs
 
-    def _stack_scores(self, blocks):
+    def _concatenate_score_rows(self, blocks):
         return [stack_proba_rows(parts) for parts in zip(*blocks, strict=True)]
 
     def fit_recalibrator(self, held_out: HeldOutScores) -> Estimator:
@@ -144,11 +146,17 @@ class MultilabelContext(FitContext):
     def warn_if_harmful(self, recalibrator: Estimator, held_out: HeldOutScores) -> None:
         pairs, rows, table = held_out
 
-        def fit_part(part):
+        def fit_recalibrator_on_held_out_part(part):
             some = [pair[part] for pair in pairs]
             return self.fit_recalibrator(HeldOutScores(some, rows[part], table[part]))
 
-        warn_if_labels_harmed(recalibrator, fit_part, pairs, table, self.weight[rows])
+        warn_if_labels_harmed(
+            recalibrator,
+            fit_recalibrator_on_held_out_part,
+            pairs,
+            table,
+            self.weight[rows],
+        )
 
 
 def _resolve_multilabel_recalibrator(recalibrator: RecalibratorLike) -> Estimator:
@@ -177,7 +185,7 @@ def compute_multilabel_scores(
             got=f"{len(pairs)}",
             hint="Pass y of the same labels",
         )
-    check_method(estimator, response_method)
+    check_gives_scores_without_logits(estimator, response_method)
     proba = estimator.predict_proba(X)
     # MultiOutputClassifier and forests return one array per label, in the order of the
     # classes of each.
@@ -221,18 +229,22 @@ def _put_zero_columns_first(pairs, estimator):
     ]
 
 
-def predict_label_proba(model: Any, X: Features) -> FloatArray | list[FloatArray]:
+def predict_label_proba(
+    calibrated_model: Any, X: Features
+) -> FloatArray | list[FloatArray]:
     """Return the mean over the pairs of a fitted model, in the form of its classifier."""
     members = []
-    for estimator, recalibrator, _ in model.calibrated_pairs_:
-        count = len(model.classes_)
-        scores = compute_multilabel_scores(estimator, count, X, model.response_method)
+    for estimator, recalibrator, _ in calibrated_model.calibrated_pairs_:
+        count = len(calibrated_model.classes_)
+        scores = compute_multilabel_scores(
+            estimator, count, X, calibrated_model.response_method
+        )
         members.append(recalibrator.predict_proba(scores.pairs))
     means = [sum(parts) / len(members) for parts in zip(*members, strict=True)]
     return scores.match_form(means)
 
 
-def _raise_if_not_multilabel_estimator(error, estimator):
+def _raise_if_not_multilabel_estimator(fit_error, estimator):
     """Raise an error that names a remedy if an estimator takes one label per row only."""
     tags = get_tags(estimator)
     if tags.target_tags.multi_output or tags.classifier_tags.multi_label:
@@ -240,11 +252,11 @@ def _raise_if_not_multilabel_estimator(error, estimator):
     try:
         raise invalid_input(
             expected="an estimator that takes many labels per row, for y of several columns",
-            got=f"{type(estimator).__name__}, whose fit raises: {str(error).rstrip('.')}",
+            got=f"{type(estimator).__name__}, whose fit raises: {str(fit_error).rstrip('.')}",
             hint=(
                 "Wrap it in sklearn.multioutput.MultiOutputClassifier; if the columns "
                 "are one-hot labels, pass y.argmax(axis=1)"
             ),
         )
     except ValueError as explained:
-        raise explained from error
+        raise explained from fit_error

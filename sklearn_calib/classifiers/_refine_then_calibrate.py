@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
-from .._atomic import replace_by_fitted_copy
+from .._atomic import replace_state_after_fitting_copy
 from .._callbacks import make_task_contexts, report_fit, report_task, with_callbacks
 from .._random import make_random_state
 from .._simplex_array import stack_proba_rows
@@ -277,7 +277,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
         -------
         self : object
         """
-        with replace_by_fitted_copy(self) as new:
+        with replace_state_after_fitting_copy(self) as new:
             context = new._make_context(X, y, sample_weight, fit_params)
             if new.error_score != "raise" and not np.isnan(new.error_score):
                 raise invalid_input(
@@ -295,7 +295,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
             else:
                 splits = context.make_folds(new.cv)
             new.n_splits_ = len(splits)
-            wanted = _read_stage_numbers(new.stages)
+            wanted = _read_unique_stage_numbers_if_given(new.stages)
             n_fits = len(candidates) * len(splits)
             with report_fit(new, n_fits + 1, context.X, context.y_encoded) as progress:
                 tasks = make_task_contexts(progress, n_fits + 1, "fit")
@@ -310,12 +310,12 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
                         for (params, split), task in runs
                     ),
                 )
-                table, winner, failures = new._search_candidates(
+                table, winner, failures = new._get_search_rows_best_and_failures(
                     context, candidates, fits, wanted
                 )
                 new._report_results(table, winner, failures, n_fits)
                 with report_task(tasks[-1], new, None, context.X, context.y_encoded):
-                    new._finish_fit(context, winner)
+                    new._recalibrate_and_refit_winner(context, winner)
             return self
 
     @property
@@ -384,7 +384,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
             )
         return candidates
 
-    def _search_candidates(self, context, candidates, fits, wanted):
+    def _get_search_rows_best_and_failures(self, context, candidates, fits, wanted):
         """Return the rows of cv_results_, the best candidate, and the errors of failing fits."""
         rows = []
         best = None
@@ -508,7 +508,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
             int(winner.curve.stage[winner.stage_index]) if staged else None
         )
 
-    def _finish_fit(self, context, winner):
+    def _recalibrate_and_refit_winner(self, context, winner):
         """Recalibrate the chosen model, and refit it."""
         stage = self.best_stage_
         staging = winner.staging
@@ -555,7 +555,7 @@ class _BestCandidate(NamedTuple):
     staging: Any
 
 
-def _read_stage_numbers(stages):
+def _read_unique_stage_numbers_if_given(stages):
     """Return the stages that are given by their numbers, or None."""
     if stages is None or isinstance(stages, str):
         return None

@@ -31,12 +31,12 @@ class SearchFold(NamedTuple):
     columns: Any
     # The test rows of classes that the model has seen, and their features.
     rows: Any
-    X: Any
+    X_test: Any
     seconds: float
     error: str | None = None
 
     def compute_test_scores(self, context: "FitContext") -> FloatArray:
-        return context.compute_scores(self.estimator, self.columns, self.X)
+        return context.compute_scores(self.estimator, self.columns, self.X_test)
 
     def truncate_estimator(self, staging: "Staging | None", stage: int) -> "SearchFold":
         if staging is None:
@@ -153,7 +153,7 @@ def iter_stage_scores_and_own_proba(
         )
         return
     streams = [
-        _iter_fold_stage_scores(context, fold, staging, wanted)
+        _iter_stage_scores_and_proba_or_none(context, fold, staging, wanted)
         for fold in folds
         if len(fold.rows)
     ]
@@ -206,18 +206,18 @@ def _compute_fold_scores_and_own_proba(context, fold):
     )
 
 
-def _iter_fold_stage_scores(context, fold, staging, wanted):
+def _iter_stage_scores_and_proba_or_none(context, fold, staging, wanted):
     """Iterate over the scores and own probabilities of the test rows at each stage.
 
     Yields None for stages that are not wanted.
     """
 
-    def read_scores(kind, scores):
+    def read_proba_in_all_class_columns(kind, scores):
         proba = read_proba(scores, kind=kind, n_classes=len(fold.columns))
         return place_columns(proba, fold.columns, len(context.classes))
 
-    staged_scores = staging.staged_scores(fold.estimator, fold.X)
-    staged_proba = staging.staged_proba(fold.estimator, fold.X)
+    staged_scores = staging.staged_scores(fold.estimator, fold.X_test)
+    staged_proba = staging.staged_proba(fold.estimator, fold.X_test)
     pairs = zip(
         staged_scores,
         repeat(None) if staged_proba is None else staged_proba,
@@ -234,8 +234,13 @@ def _iter_fold_stage_scores(context, fold, staging, wanted):
             kind = "proba"
             scores = np.ones((len(fold.rows), 1))
             proba = None
-        canonical = read_scores(kind, scores)
-        yield canonical, canonical if proba is None else read_scores("proba", proba)
+        canonical = read_proba_in_all_class_columns(kind, scores)
+        yield (
+            canonical,
+            canonical
+            if proba is None
+            else read_proba_in_all_class_columns("proba", proba),
+        )
 
 
 def make_results_table(table: list[Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._clone import clone_comparing_by_value
 from .._typing import AnyArray, Estimator, Features, FloatArray, Self
 from ..exceptions import invalid_input
-from ._classifier_scores import is_boosted
+from ._classifier_scores import is_xgboost_or_lightgbm
 
 
 class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
@@ -242,7 +242,7 @@ def check_early_stopping_has_eval_set(
 ) -> None:
     """Raise ValueError if XGBoost or LightGBM is to stop early without rows to be judged on."""
     learner = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    if not is_boosted(learner) or isinstance(learner, FrozenEstimator):
+    if not is_xgboost_or_lightgbm(learner) or isinstance(learner, FrozenEstimator):
         return
     settings = learner.get_params()
     names = ("early_stopping_rounds", "early_stopping_round")

@@ -24,7 +24,7 @@ from ._regret import RegretCurve as RegretCurve, regret_curve
 from ._risk_coverage import RiskCoverageCurve as RiskCoverageCurve, risk_coverage_curve
 from ._selective import SelectiveClassifier
 
-_REGISTERED_MEASURES = _register(globals().values())
+_REGISTERED_MEASURE_NAMES = _register(globals().values())
 
 __all__ = [
     "CostSensitiveClassifier",
@@ -35,7 +35,7 @@ __all__ = [
     "expected_metrics",
     "regret_curve",
     "risk_coverage_curve",
-    *_REGISTERED_MEASURES,
+    *_REGISTERED_MEASURE_NAMES,
 ]
 
 

@@ -59,7 +59,7 @@ class DecidingClassifier(BaseMetaClassifier):
     def _is_frozen(self):
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _check_estimator_and_encode_labels(self, y):
+    def _check_and_read_classes_and_codes(self, y):
         """Check the estimator before anything is fitted, and encode the labels."""
         if not hasattr(self.estimator, "predict_proba"):
             inner = type(getattr(self.estimator, "estimator", self.estimator)).__name__
@@ -238,7 +238,7 @@ default=None
         self : object
         """
         check_and_get_common_index(X, y, sample_weight)
-        classes, codes = self._check_estimator_and_encode_labels(y)
+        classes, codes = self._check_and_read_classes_and_codes(y)
         if sample_weight is not None:
             canonical_weight(sample_weight, len(codes))
         actions = canonical_actions(self.actions, classes)

@@ -12,7 +12,7 @@ from .._argument_checks import (
     to_float_or_nan,
     validate_count,
 )
-from .._kernels._net_benefit import NetBenefit, draw_critical_value
+from .._kernels._net_benefit import NetBenefit, draw_max_abs_z_quantile
 from .._random import make_generator
 from .._show import RenderableMixin, Section, Table
 from .._typing import (
@@ -309,7 +309,7 @@ def decision_curve(
     (3, 18)
     """
     n_resamples = validate_count(n_resamples, "n_resamples")
-    table = _check_arguments(thresholds, level, prevalence)
+    table = _check_options_and_read_thresholds(thresholds, level, prevalence)
     if not np.isfinite(to_float_or_nan(harms)):
         raise invalid_input(
             expected="harms as one number",
@@ -425,7 +425,7 @@ def decision_difference(
     True
     """
     n_resamples = validate_count(n_resamples, "n_resamples")
-    table = _check_arguments(thresholds, level, prevalence)
+    table = _check_options_and_read_thresholds(thresholds, level, prevalence)
     harm_by_model = np.asarray([to_float_or_nan(harm) for harm in np.ravel(harms)])
     if harm_by_model.shape != (2,) or not np.isfinite(harm_by_model).all():
         raise invalid_input(
@@ -468,7 +468,7 @@ def decision_difference(
     )
 
 
-def _check_arguments(thresholds, level, prevalence):
+def _check_options_and_read_thresholds(thresholds, level, prevalence):
     """Check the options of both functions, and return the thresholds."""
     check_level(level)
     if prevalence is not None:
@@ -500,7 +500,7 @@ def _compare_benefits(
     benefit = benefit._replace(mean=benefit.mean - harm)
     # The band holds for all thresholds at once: the critical value is the quantile of
     # the largest standardised deviation of a normal vector with this covariance.
-    critical = draw_critical_value(benefit.covariance, level, n_resamples, rng)
+    critical = draw_max_abs_z_quantile(benefit.covariance, level, n_resamples, rng)
     intervals = [
         *benefit.find_interval(ndtri((1 + level) / 2)),
         *benefit.find_interval(critical, exact=True),

@@ -12,11 +12,11 @@ from .._show import RenderableMixin, Section, Table
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
 from .._validation import (
-    assign_single_column_to_class,
     check_and_get_common_index,
     check_same_length,
-    check_single_column_class,
     find_positive_index,
+    get_proba_with_single_column_at_class,
+    raise_if_single_column_class_unclear,
     read_labels,
     read_proba,
     read_weight_and_unit,
@@ -222,8 +222,8 @@ def expected_metrics(
     proba = reorder_columns(proba, y_proba, classes)
     positive = _find_positive_column(classes, pos_label)
     if labels is pos_label is None:
-        check_single_column_class(y_proba, classes, "pos_label")
-    proba = np.asarray(assign_single_column_to_class(proba, y_proba, positive))
+        raise_if_single_column_class_unclear(y_proba, classes, "pos_label")
+    proba = np.asarray(get_proba_with_single_column_at_class(proba, y_proba, positive))
     weight = np.ones(len(proba))
     unit = 1.0
     if sample_weight is not None:
@@ -250,12 +250,14 @@ def expected_metrics(
         is_acted = predicted == positive
         # Precision, recall and AUC are ratios, whose moments are those of their linear
         # part.
-        moments |= _compute_event_metric_moments(score, score, is_acted, weight_share)
+        moments |= _get_mean_and_sd_by_event_metric(
+            score, score, is_acted, weight_share
+        )
         if codes is not None:
             # With labels in the place of probabilities the same formulas give the
             # realised values.
             is_event = (codes == positive).astype(float)
-            events = _compute_event_metric_moments(
+            events = _get_mean_and_sd_by_event_metric(
                 score, is_event, is_acted, weight_share
             )
             realised |= {name: value for name, (value, _) in events.items()}
@@ -343,7 +345,7 @@ def _compute_label_values_by_metric(proba, predicted, costs, classes):
     }
 
 
-def _compute_event_metric_moments(score, p, is_acted, weight_share):
+def _get_mean_and_sd_by_event_metric(score, p, is_acted, weight_share):
     """Compute the metrics of the positive class of two, whose probabilities are p."""
     return {
         "precision": kernels.compute_expected_precision_and_sd(

@@ -8,7 +8,7 @@ from .._count_weights import are_counts
 from .._kernels._expected_metrics import choose_best_actions, get_chosen_costs
 from .._kernels._net_benefit import (
     compute_regret_pieces,
-    maximise_regret_over_proper_losses,
+    find_max_proper_regret_and_thresholds,
 )
 from .._kernels._risk_coverage import average_risk_over_coverages
 from .._sklearn_compat import fit_isotonic_shares
@@ -22,7 +22,7 @@ from ..metrics import (
     measure,
 )
 from ._costs import canonical_costs
-from ._risk_coverage import pool_top_class_errors_by_confidence
+from ._risk_coverage import pool_confidence_mass_and_top_class_errors
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -112,7 +112,7 @@ def area_under_risk_coverage(
     >>> round(area_under_risk_coverage([1, 1, 0], [0.9, 0.8, 0.6]), 4)  # only the last is wrong
     0.1111
     """
-    _, mass, errors = pool_top_class_errors_by_confidence(predictions)
+    _, mass, errors = pool_confidence_mass_and_top_class_errors(predictions)
     return average_risk_over_coverages(mass, errors, are_counts(predictions.weight))
 
 
@@ -182,4 +182,4 @@ def calibration_decision_loss(
     # is at an end of a piece.
     ends = np.append(breaks[:-1], breaks[1:])
     regret = np.tile(intercept, 2) + np.tile(slope, 2) * ends
-    return maximise_regret_over_proper_losses(ends, regret)[0]
+    return find_max_proper_regret_and_thresholds(ends, regret)[0]

@@ -8,9 +8,9 @@ from .._argument_checks import check_level, import_optional, validate_count
 from .._kernels._net_benefit import (
     NetBenefit,
     compute_regret_pieces,
-    draw_critical_value,
+    draw_max_abs_z_quantile,
+    find_max_proper_regret_and_thresholds,
     integrate_linear_pieces,
-    maximise_regret_over_proper_losses,
 )
 from .._random import make_generator
 from .._typing import (
@@ -127,7 +127,7 @@ class RegretCurve:
         `decision_loss_interval`. As a measure of the predictions alone it is
         `calibration_decision_loss`, which has the definition.
         """
-        return maximise_regret_over_proper_losses(self.threshold, self.regret)[0]
+        return find_max_proper_regret_and_thresholds(self.threshold, self.regret)[0]
 
     @property
     def worst_threshold(self) -> float:
@@ -283,7 +283,7 @@ def regret_curve(
     )
     # The interval of the maximum follows from the band: if the whole curve lies in the
     # band, its maximum lies between the maxima of the edges.
-    edges = _simulate_regret_band_edges(
+    edges = _simulate_low_and_high_band_curve(
         problem, better_problem, level, n_resamples, make_generator(random_state)
     )
     unknown_interval = 0.0, 0.0
@@ -299,7 +299,7 @@ def regret_curve(
     )
     maxima = [max(edge.max(), 0.0) for _, edge in edges]
     maximum = _extend_interval(curve.maximum, *maxima)
-    losses = [maximise_regret_over_proper_losses(*edge)[0] for edge in edges]
+    losses = [find_max_proper_regret_and_thresholds(*edge)[0] for edge in edges]
     decision_loss = _extend_interval(curve.decision_loss, *losses)
     return replace(
         curve, maximum_interval=maximum, decision_loss_interval=decision_loss
@@ -314,7 +314,7 @@ def _extend_interval(value, low, high):
     return float(min(value, low)), float(max(value, high))
 
 
-def _simulate_regret_band_edges(problem, better_problem, level, n_resamples, rng):
+def _simulate_low_and_high_band_curve(problem, better_problem, level, n_resamples, rng):
     """Return the lower and the upper edge of the band for the regret.
 
     Each is a pair of arrays, thresholds and edge; the band holds for all thresholds
@@ -335,7 +335,7 @@ def _simulate_regret_band_edges(problem, better_problem, level, n_resamples, rng
         [problem.score, better_problem.score], problem.hit, problem.weight, table
     )
     difference = kernel.compare_models(1, 0)
-    critical = draw_critical_value(difference.covariance, level, n_resamples, rng)
+    critical = draw_max_abs_z_quantile(difference.covariance, level, n_resamples, rng)
     # The net benefit is in units of true positives; the regret counts a miss as 1 - t.
     low, high = difference.find_interval(critical, exact=True)
     return (table, (1 - table) * low), (table, (1 - table) * high)

@@ -10,7 +10,7 @@ from .._count_weights import are_counts
 from .._kernels._proportion import compute_exact_interval
 from .._kernels._risk_coverage import (
     average_risk_over_coverages,
-    merge_equal_confidences_descending,
+    make_descending_confidence_levels,
 )
 from .._typing import ArrayLike, DataFrame, FloatArray
 from ..metrics import BinaryProblem, Predictions, validate_predictions
@@ -157,13 +157,13 @@ def risk_coverage_curve(
         y_true, y_proba, sample_weight, labels, pos_label
     )
     # Rows of equal confidence are answered together, so there is one point per level.
-    threshold, mass, errors = pool_top_class_errors_by_confidence(predictions)
+    threshold, mass, errors = pool_confidence_mass_and_top_class_errors(predictions)
     cumulated_mass = np.cumsum(mass)
     cumulated_errors = np.cumsum(errors)
     # Kish's number of rows: the interval is that of so many rows of equal weight.
     squares = mass
     if not (predictions.weight == 1).all():
-        _, squares, _ = pool_top_class_errors_by_confidence(
+        _, squares, _ = pool_confidence_mass_and_top_class_errors(
             predictions, predictions.weight**2
         )
     rows = cumulated_mass**2 / np.cumsum(squares)
@@ -185,18 +185,18 @@ def risk_coverage_curve(
     )
 
 
-def pool_top_class_errors_by_confidence(
+def pool_confidence_mass_and_top_class_errors(
     predictions: Predictions, weight: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pool rows by the largest probability, with other weights if they are passed."""
     problem = predictions.problems("confidence")[0]
     weight = problem.weight if weight is None else weight
-    return sum_errors_by_confidence(
+    return pool_confidence_mass_and_errors(
         replace(problem, hit=1 - problem.hit, weight=weight)
     )
 
 
-def sum_errors_by_confidence(
+def pool_confidence_mass_and_errors(
     problem: BinaryProblem,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pool rows, whose event is an error, by confidence.
@@ -204,4 +204,4 @@ def sum_errors_by_confidence(
     Return the confidence of each level, the highest first, its mass and its errors.
     """
     cells = problem.cells
-    return merge_equal_confidences_descending(cells.score, cells.mass, cells.hits)
+    return make_descending_confidence_levels(cells.score, cells.mass, cells.hits)

@@ -13,7 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_between, is_number, is_scalar_equal
 from .._kernels._proportion import compute_exact_interval, compute_upper_bound
-from .._kernels._risk_coverage import CONFIDENCE_DIGITS, find_answered_levels_and_bound
+from .._kernels._risk_coverage import (
+    CONFIDENCE_DIGITS,
+    find_n_answered_levels_and_bound,
+)
 from .._random import make_random_state
 from .._show import make_printable
 from .._sklearn_compat import check_method_params, safe_split
@@ -29,7 +32,7 @@ from ..exceptions import invalid_input
 from ..metrics import BinaryProblem
 from ._cost_sensitive import DecidingClassifier
 from ._costs import make_type_preserving_array
-from ._risk_coverage import sum_errors_by_confidence
+from ._risk_coverage import pool_confidence_mass_and_errors
 
 
 class Cutoff(NamedTuple):
@@ -239,7 +242,7 @@ class SelectiveClassifier(DecidingClassifier):
         """
         self._check_arguments()
         check_and_get_common_index(X, y, groups, fit_params.get("sample_weight"))
-        classes, codes = self._check_estimator_and_encode_labels(y)
+        classes, codes = self._check_and_read_classes_and_codes(y)
         for label in classes.tolist():
             if is_scalar_equal(self.abstain_label, label):
                 raise invalid_input(
@@ -247,7 +250,9 @@ class SelectiveClassifier(DecidingClassifier):
                     got=repr(self.abstain_label),
                     hint="Leave it out, or choose another word",
                 )
-        group_names = None if groups is None else _read_row_groups(groups, len(codes))
+        group_names = (
+            None if groups is None else _read_row_group_names(groups, len(codes))
+        )
         weight = canonical_weight(fit_params.get("sample_weight"), len(codes))
         estimator = self.estimator
         rows = slice(None)
@@ -337,10 +342,10 @@ class SelectiveClassifier(DecidingClassifier):
     def _predict_positions_and_answered(self, X, groups):
         """Return the position of the largest probability of each row and whether it is answered."""
         proba = np.asarray(self.predict_proba(X))
-        threshold = self._look_up_thresholds(groups, len(proba))
+        threshold = self._look_up_row_or_common_threshold(groups, len(proba))
         return proba.argmax(axis=1), _reaches_threshold(proba.max(axis=1), threshold)
 
-    def _look_up_thresholds(self, groups, n_samples):
+    def _look_up_row_or_common_threshold(self, groups, n_samples):
         """Return the threshold of each row, or the one of all rows."""
         threshold_by_group = getattr(self, "thresholds_", None)
         if threshold_by_group is None:
@@ -357,7 +362,7 @@ class SelectiveClassifier(DecidingClassifier):
                 got="none",
                 hint="Pass groups",
             )
-        row_groups = _read_row_groups(groups, n_samples)
+        row_groups = _read_row_group_names(groups, n_samples)
         names = list(dict.fromkeys(row_groups.tolist()))
         unseen = [name for name in names if name not in threshold_by_group]
         if unseen:
@@ -434,7 +439,7 @@ class SelectiveClassifier(DecidingClassifier):
             threshold = cutoffs[name].threshold
             answered[rows] = _reaches_threshold(confidence[rows], threshold)
         counted_weight = weight if self.coverage is not None else np.ones(len(codes))
-        estimates = _estimate_coverage_and_risk(
+        estimates = _get_coverage_risk_and_coverage_interval(
             answered, error, counted_weight, self.delta
         )
         self.coverage_, self.risk_, self.coverage_interval_ = estimates
@@ -461,14 +466,14 @@ class SelectiveClassifier(DecidingClassifier):
         rows = BinaryProblem(confidence, error, np.ones(len(error)))
         # Rows of equal confidence are accepted together, otherwise the order of the
         # rows would decide.
-        level, mass, errors = sum_errors_by_confidence(rows)
+        level, mass, errors = pool_confidence_mass_and_errors(rows)
         if self.coverage is None:
             risk = 0.05 if self.max_risk is None else self.max_risk
             # The search of Geifman and El-Yaniv (2017): bisection over the coverage,
             # each step with a bound at a part of delta.
-            count, bound = find_answered_levels_and_bound(mass, errors, risk, delta)
+            count, bound = find_n_answered_levels_and_bound(mass, errors, risk, delta)
         else:
-            _, weighted_mass, _ = sum_errors_by_confidence(
+            _, weighted_mass, _ = pool_confidence_mass_and_errors(
                 replace(rows, weight=counted_weight)
             )
             cumulated_coverage = np.cumsum(weighted_mass) / weighted_mass.sum()
@@ -484,7 +489,7 @@ class SelectiveClassifier(DecidingClassifier):
         if count == len(level):
             threshold = 0.0
         answered = _reaches_threshold(confidence, threshold)
-        coverage, risk, interval = _estimate_coverage_and_risk(
+        coverage, risk, interval = _get_coverage_risk_and_coverage_interval(
             answered, error, counted_weight, delta
         )
         return Cutoff(threshold, coverage, risk, bound, interval)
@@ -515,7 +520,7 @@ def _reaches_threshold(confidence, threshold):
     return rounded >= np.round(threshold, CONFIDENCE_DIGITS)
 
 
-def _estimate_coverage_and_risk(answered, error, counted_weight, delta):
+def _get_coverage_risk_and_coverage_interval(answered, error, counted_weight, delta):
     """Compute the share of answered rows, their error rate, and an interval for new rows.
 
     `counted_weight` is the weight with which rows count; see Notes of the class.
@@ -529,7 +534,7 @@ def _estimate_coverage_and_risk(answered, error, counted_weight, delta):
     return mass / total, risk, (float(low), float(high))
 
 
-def _read_row_groups(groups, n_samples):
+def _read_row_group_names(groups, n_samples):
     """Return the group of each row, none of which is missing."""
     names = np.asarray(groups)
     if names.shape != (n_samples,):

@@ -16,7 +16,7 @@ from ..recalibrators import (
     all_recalibrators,
     resolve_recalibrator,
 )
-from ._in_sample import recalibrate_new_rows
+from ._in_sample import fit_and_recalibrate_new_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -85,7 +85,9 @@ def smooth_cell_frequencies(
     proba = np.column_stack([1 - problem.score, problem.score])
     points = np.column_stack([1 - cells.score, cells.score])
     labels = problem.hit.astype(np.intp)
-    mapped = recalibrate_new_rows(method, proba, labels, problem.weight, points)[:, 1]
+    mapped = fit_and_recalibrate_new_rows(
+        method, proba, labels, problem.weight, points
+    )[:, 1]
     return np.clip(mapped, 0.0, 1.0)
 
 

@@ -12,17 +12,17 @@ from .._kernels._temperature import fit_temperature
 from .._simplex_array import log_proba
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, RecalibratorLike
 from .._validation import (
-    assign_single_column_to_class,
     canonical_proba,
     canonical_weight,
     check_and_get_common_index,
     check_same_length,
+    get_proba_with_single_column_at_class,
     read_proba,
     reorder_columns,
 )
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
-from ._decompose import _is_plain_temperature, _predict_recalibrated_proba
+from ._decompose import _is_temperature_without_laplace, _predict_recalibrated_proba
 from ._in_sample import raise_zeros_to_floor
 
 SELECTION_RULES = ("minimum", "one_standard_error")
@@ -163,7 +163,7 @@ def refinement_curve(
     True
     """
     rule = get_loss(loss)
-    is_temperature = _is_plain_temperature(recalibrator) and cv is None
+    is_temperature = _is_temperature_without_laplace(recalibrator) and cv is None
     predictions = None
     start = None
     rows = slice(None)
@@ -194,7 +194,7 @@ def refinement_curve(
             check_same_length(all_rows.codes, proba)
             check_and_get_common_index(y_true, stage_proba, sample_weight)
             proba = reorder_columns(proba, stage_proba, predictions.classes)
-            proba = assign_single_column_to_class(
+            proba = get_proba_with_single_column_at_class(
                 proba, stage_proba, predictions.positive
             )
             # Rows of weight 0 were checked with the others, and count no further.
@@ -204,7 +204,7 @@ def refinement_curve(
         losses = rule.compute_row_losses(predictions.proba, predictions.codes)
         risk = float(weight @ losses)
         if is_temperature:
-            criterion, refinement, losses, start = _compute_temperature_stage_losses(
+            criterion, refinement, losses, start = _compute_stage_losses_and_next_start(
                 predictions,
                 rule,
                 start,
@@ -236,7 +236,7 @@ def _check_stages(staged_proba, stages) -> None:
         )
 
 
-def _compute_temperature_stage_losses(predictions, loss, start, rows):
+def _compute_stage_losses_and_next_start(predictions, loss, start, rows):
     """Compute criterion, refinement, losses of some rows, and the start of the next stage."""
     z = log_proba(raise_zeros_to_floor(predictions).proba)
     codes = predictions.codes

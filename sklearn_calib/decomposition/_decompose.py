@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._argument_checks import check_between, is_scalar_equal, validate_bool
-from .._kernels._temperature import compute_temperature_cv_loss, fit_temperature
+from .._kernels._temperature import (
+    compute_temperature_cv_loss_if_inside,
+    fit_temperature,
+)
 from .._simplex_array import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
-from .._validation import canonical_logits, canonical_proba, read_proba
+from .._validation import canonical_proba, read_logits_by_class, read_proba
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
@@ -205,7 +208,7 @@ def decompose_predictions(
     # Rows keep their losses, from which the standard errors follow.
     risk = rule.compute_row_losses(predictions.proba, predictions.codes)
     fit = None
-    if _is_plain_temperature(recalibrator):
+    if _is_temperature_without_laplace(recalibrator):
         predictions = raise_zeros_to_floor(predictions)
         z = log_proba(predictions.proba)
         fit = fit_temperature(z, predictions.codes, predictions.weight)
@@ -345,11 +348,13 @@ def refinement_error(
             expected="start above 0",
             hint="Pass an inverse temperature, or None",
         )
-    is_single_fit = _uses_one_temperature_fit(rule, recalibrator, cv, label_smoothing)
+    is_single_fit = _is_one_temperature_fit_or_raise(
+        rule, recalibrator, cv, label_smoothing
+    )
     validate: Callable[..., FloatArray] = partial(read_proba, kind=kind)
     # The fit only needs differences of logits, so the softmax is not computed.
     if is_single_fit and kind == "logits":
-        validate = canonical_logits
+        validate = read_logits_by_class
     predictions = validate_predictions(
         y_true,
         y_proba,
@@ -382,9 +387,9 @@ def _compute_refinement(
     The risk after the best recalibration, equation 3 of Berta, Holzmueller, Jordan, Bach
     (2025).
     """
-    if _uses_one_temperature_fit(rule, recalibrator, cv, smooth):
+    if _is_one_temperature_fit_or_raise(rule, recalibrator, cv, smooth):
         return fit_temperature_in_sample(predictions, smooth, start).loss
-    is_temperature = _is_plain_temperature(recalibrator)
+    is_temperature = _is_temperature_without_laplace(recalibrator)
     rule.check_classes(len(predictions.classes))
     # Two cases have fast forms whose parts resamples share: a temperature (with another
     # loss than the one that it minimises), and isotonic calibration of two classes.
@@ -396,11 +401,11 @@ def _compute_refinement(
     if is_temperature:
         predictions = raise_zeros_to_floor(predictions)
     if is_temperature and rule.is_likelihood:
-        fold = _assign_folds(predictions, cv)
+        fold = _assign_folds_if_partition(predictions, cv)
         value = None
         if fold is not None:
             # One compiled pass for all folds.
-            value = compute_temperature_cv_loss(
+            value = compute_temperature_cv_loss_if_inside(
                 log_proba(predictions.proba),
                 predictions.codes,
                 predictions.weight,
@@ -414,9 +419,9 @@ def _compute_refinement(
     return float(predictions.weight @ refined / predictions.weight.sum())
 
 
-def _uses_one_temperature_fit(loss, recalibrator, cv, label_smoothing):
+def _is_one_temperature_fit_or_raise(loss, recalibrator, cv, label_smoothing):
     """Return whether one temperature fit gives the value; if not, reject label smoothing."""
-    is_single_fit = _is_plain_temperature(recalibrator) and cv is None
+    is_single_fit = _is_temperature_without_laplace(recalibrator) and cv is None
     is_single_fit = is_single_fit and loss.is_likelihood
     if validate_bool(label_smoothing, "label_smoothing") and not is_single_fit:
         raise invalid_input(
@@ -473,7 +478,7 @@ def proper_calibration_error(
     return decompose_predictions(predictions, loss, recalibrator, cv).calibration
 
 
-def _is_plain_temperature(recalibrator):
+def _is_temperature_without_laplace(recalibrator):
     if type(recalibrator) is TemperatureScaling:
         return not recalibrator.laplace
     return is_scalar_equal(recalibrator, "temperature")
@@ -481,12 +486,12 @@ def _is_plain_temperature(recalibrator):
 
 def _predict_recalibrated_proba(predictions, recalibrator, cv, fit=None):
     """Recalibrate in sample or out of fold; `fit` is the temperature of all rows."""
-    if _is_plain_temperature(recalibrator):
+    if _is_temperature_without_laplace(recalibrator):
         predictions = raise_zeros_to_floor(predictions)
     proba = predictions.proba
     codes = predictions.codes
     weight = predictions.weight
-    if _is_plain_temperature(recalibrator) and cv is None:
+    if _is_temperature_without_laplace(recalibrator) and cv is None:
         # The exact limit, also if every label is an arg max: `TemperatureScaling` itself
         # returns a finite temperature then.
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
@@ -504,7 +509,7 @@ def _predict_recalibrated_proba(predictions, recalibrator, cv, fit=None):
         )
 
 
-def _assign_folds(predictions, cv):
+def _assign_folds_if_partition(predictions, cv):
     """Return the number of each row's test fold, or None if the folds are not a partition."""
     fold = np.full(len(predictions.codes), -1)
     for number, (_, test) in enumerate(make_folds(predictions.codes, cv)):

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ..metrics import Predictions
 
 MIN_ROWS_FOR_FEATURES = 50
-MIN_ROWS_PER_CLASS = 5
+MIN_ROWS_PER_CLASS_FOR_FEATURES = 5
 _N_FOLDS = 5
 # A feature moves the true log-odds by at most this much.
 MAX_FEATURE_LOG_ODDS_SHIFT = 12.0
@@ -74,8 +74,10 @@ def decompose_by_features(
     if not has_enough_rows_for_features(predictions):
         raise _too_few_rows_error(predictions)
     folds = make_test_once_folds(predictions, _N_FOLDS if cv is None else cv)
-    fold, recalibrated, (mapped, corrected), gains = _cross_fit_feature_corrections(
-        predictions, columns, rule, recalibrator, folds
+    fold, recalibrated, (mapped, corrected), gains = (
+        _cross_fit_losses_and_feature_gains(
+            predictions, columns, rule, recalibrator, folds
+        )
     )
     w = predictions.weight / predictions.weight.sum()
     counts = np.bincount(predictions.codes, w, len(predictions.classes))
@@ -110,17 +112,17 @@ def decompose_by_features(
         grouping=grouping,
         gain_of_features=gain,
         irreducible=laws["refinement"].estimate - grouping,
-        feature_gains=_sort_gain_fractions(gains),
-        minimum_detectable=compute_detectable_gain(rule, recalibrated, w),
+        feature_gains=_get_sorted_gain_fraction_by_column(gains),
+        minimum_detectable=compute_detectable_feature_gain(rule, recalibrated, w),
         n_rows=len(predictions.codes),
         _sampling_errors=laws,
     )
 
 
-def _estimate_fold_sampling_error(losses, fold, w, fading=False):
+def _estimate_fold_sampling_error(row_losses_by_fold, fold, w, fading=False):
     """Estimate the law of a mean of rows, each of which is judged by the maps of its own fold.
 
-    `losses` has shape (n_folds, n_samples): those of all rows by the maps of each fold.
+    `row_losses_by_fold` has shape (n_folds, n_samples): those of all rows by the maps of each fold.
 
     Each of two folds trains the maps that judge the other. If nothing is to be gained,
     the mean varies only by this dependence, which enters twice: the variance is up to
@@ -133,12 +135,16 @@ def _estimate_fold_sampling_error(losses, fold, w, fading=False):
     `fading` reduces it there.
     """
     # Rounding must not look like a gain.
-    losses = np.where(np.abs(losses) < LOSS_TOLERANCE, 0.0, losses)
-    held_out = losses[fold, np.arange(len(fold))]
+    row_losses_by_fold = np.where(
+        np.abs(row_losses_by_fold) < LOSS_TOLERANCE, 0.0, row_losses_by_fold
+    )
+    held_out = row_losses_by_fold[fold, np.arange(len(fold))]
     law = estimate_mean_sampling_error(held_out, w, w**2)
     # How much the maps of other folds differ on the same row: rows train each other's
     # maps.
-    spread = ((losses - held_out) ** 2).sum(axis=0) / (len(losses) - 1)
+    spread = ((row_losses_by_fold - held_out) ** 2).sum(axis=0) / (
+        len(row_losses_by_fold) - 1
+    )
     dependence = min(DEPENDENCE_VARIANCE_FACTOR * float(w**2 @ spread), law.variance)
     # Far from 0 the error is that of independent rows to first order.
     if fading and law.estimate:
@@ -150,7 +156,7 @@ def _estimate_fold_sampling_error(losses, fold, w, fading=False):
 def has_enough_rows_for_features(predictions: "Predictions") -> bool:
     """Return whether there are enough rows to measure gains."""
     counts = np.bincount(predictions.codes)
-    n_classes = (counts >= MIN_ROWS_PER_CLASS).sum()
+    n_classes = (counts >= MIN_ROWS_PER_CLASS_FOR_FEATURES).sum()
     return counts.sum() >= MIN_ROWS_FOR_FEATURES and n_classes >= 2
 
 
@@ -160,7 +166,7 @@ def _too_few_rows_error(predictions):
     counts = np.bincount(predictions.codes)
     expected = (
         f"at least {MIN_ROWS_FOR_FEATURES} rows of positive weight, "
-        f"{MIN_ROWS_PER_CLASS} of each of two "
+        f"{MIN_ROWS_PER_CLASS_FOR_FEATURES} of each of two "
     )
     return invalid_input(
         expected=f"{expected}classes, for features",
@@ -225,7 +231,7 @@ def make_test_once_folds(
     return folds
 
 
-def _cross_fit_feature_corrections(
+def _cross_fit_losses_and_feature_gains(
     predictions, columns, rule, recalibrator, folds
 ) -> tuple[AnyArray, FloatArray, list[FloatArray], dict[Any, float]]:
     """Recalibrate each row, then correct it by its features, with fits to other rows.
@@ -280,7 +286,7 @@ def _cross_fit_feature_corrections(
     return fold, recalibrated, losses, gains
 
 
-def _sort_gain_fractions(gains):
+def _get_sorted_gain_fraction_by_column(gains):
     """Divide the gains by their sum, and sort them, the largest first."""
     total = sum(gains.values())
     fractions = {
@@ -289,7 +295,9 @@ def _sort_gain_fractions(gains):
     return dict(sorted(fractions.items(), key=lambda pair: -pair[1]))
 
 
-def compute_detectable_gain(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
+def compute_detectable_feature_gain(
+    rule: Any, proba: FloatArray, w: AnyArray
+) -> float | None:
     """Compute the gain by one feature that would have been found with probability 0.8.
 
     The truth is moved, up or down with equal chances, along the log-odds of the class

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._kernels._log_odds import compute_rank_score
+from .._kernels._log_odds import compute_rounded_rank_log_odds
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
-from .._kernels._temperature import TemperatureFit, fit_temperature
+from .._kernels._temperature import InverseTemperatureFit, fit_temperature
 from .._simplex_array import has_exact_log, log_proba
 from .._sklearn_compat import fit_isotonic_shares
 from .._typing import Estimator, FloatArray, IntArray
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..metrics import Predictions, ProperLoss
 
 # There are at least this many resamples, so compiled code pays for smaller data.
-_ASSUMED_N_RESAMPLE_FITS = 10
+_MIN_EXPECTED_RESAMPLE_FITS = 10
 
 
 def raise_zeros_to_floor(predictions: "Predictions") -> "Predictions":
@@ -46,7 +46,7 @@ def _clip_zeros(proba):
 
 def fit_temperature_in_sample(
     predictions: "Predictions", smooth: bool = False, start: float | None = None
-) -> TemperatureFit:
+) -> InverseTemperatureFit:
     """Fit the temperature to all rows, with smoothed labels if `smooth`."""
     smoothing = 0.0
     if smooth:
@@ -57,7 +57,7 @@ def fit_temperature_in_sample(
         predictions.weight,
         smoothing,
         start,
-        n_fits=_ASSUMED_N_RESAMPLE_FITS if predictions.is_resample else 1,
+        n_fits=_MIN_EXPECTED_RESAMPLE_FITS if predictions.is_resample else 1,
     )
 
 
@@ -76,7 +76,7 @@ def compute_loss_after_temperature(
 
 def compute_isotonic_loss(predictions: "Predictions", loss: "ProperLoss") -> float:
     """Compute the mean loss of isotonic calibration in sample, for two classes."""
-    n, score_index = predictions.derive_from_proba(_index_distinct_scores)
+    n, score_index = predictions.derive_from_proba(_count_and_index_distinct_scores)
     mass = np.bincount(score_index, predictions.weight, n)
     events = np.bincount(score_index, predictions.weight * predictions.codes, n)
     # Resamples may lack some scores.
@@ -90,13 +90,15 @@ def compute_isotonic_loss(predictions: "Predictions", loss: "ProperLoss") -> flo
     return float(total / mass.sum())
 
 
-def _index_distinct_scores(proba):
+def _count_and_index_distinct_scores(proba):
     """Count the distinct scores, and return the position of each row's score among them."""
-    scores, score_index = np.unique(compute_rank_score(proba), return_inverse=True)
+    scores, score_index = np.unique(
+        compute_rounded_rank_log_odds(proba), return_inverse=True
+    )
     return len(scores), score_index
 
 
-def recalibrate_new_rows(
+def fit_and_recalibrate_new_rows(
     method: Estimator,
     proba: FloatArray,
     codes: IntArray,

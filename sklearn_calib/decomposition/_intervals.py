@@ -75,8 +75,8 @@ class SamplingError:
                 slope = min(slope, self.variance / distance)
             constant = self.variance - slope * distance - 3 * self.origin_variance
             constant = max(self.origin_variance, constant)
-            low = self.origin - _solve_interval_end(-x, z**2, constant, slope)
-            high = self.origin + _solve_interval_end(x, z**2, constant, slope)
+            low = self.origin - _solve_upper_interval_end(-x, z**2, constant, slope)
+            high = self.origin + _solve_upper_interval_end(x, z**2, constant, slope)
         low, high = np.clip([low, high], self.lowest, self.highest).tolist()
         return low, high
 
@@ -89,7 +89,7 @@ def _invert_hall(x, g):
     return 3 / g * (cube_root - 1)
 
 
-def _solve_interval_end(x, z2, constant, slope):
+def _solve_upper_interval_end(x, z2, constant, slope):
     """Return the largest q around x with (x - q)^2 <= z2 (constant + slope |q|)."""
     # The side of 0 on which q lies.
     side = 1 if x >= 0 or x**2 <= z2 * constant else -1
@@ -160,8 +160,8 @@ def compute_temperature_sampling_errors(
     rows as they are and with the class frequencies, `uncertainty` the law of the
     latter.
     """
-    fitted, score, slope, information, cross, spread = _compute_temperature_derivatives(
-        predictions, beta, loss
+    fitted, score, slope, information, cross, spread = (
+        _compute_row_losses_and_beta_derivatives(predictions, beta, loss)
     )
     total = w @ information
     mean_cross = w @ cross
@@ -199,7 +199,7 @@ def compute_temperature_sampling_errors(
     }
 
 
-def _compute_temperature_derivatives(predictions, beta, loss):
+def _compute_row_losses_and_beta_derivatives(predictions, beta, loss):
     """Compute the quantities of each row at `beta` that the laws need.
 
     They are its loss, the slope of its log loss and of its loss in beta; and for a label

@@ -30,7 +30,7 @@ from ..metrics import (
     validate_predictions,
 )
 from ..recalibrators import Identity, make_folds, resolve_recalibrator
-from ._in_sample import recalibrate_new_rows
+from ._in_sample import fit_and_recalibrate_new_rows
 from ._intervals import estimate_mean_sampling_error
 
 if TYPE_CHECKING:
@@ -84,13 +84,13 @@ class _VariationalInput(NamedTuple):
     # The recalibrator, unless the caller passes one.
     recalibrator: str
 
-    def compute_residual(self, rows: AnyArray | slice) -> FloatArray:
+    def compute_compared_class_residuals(self, rows: AnyArray | slice) -> FloatArray:
         """Compute labels less predictions, for some rows in the compared classes."""
         truth = np.eye(self.proba.shape[1])[self.codes[rows]]
         return (truth - self.proba[rows])[:, self.compared_classes]
 
 
-def _make_binary_input(problem):
+def _make_binary_variational_input(problem):
     proba = np.column_stack([1 - problem.score, problem.score])
     return _VariationalInput(
         proba,
@@ -103,7 +103,7 @@ def _make_binary_input(problem):
     )
 
 
-def _make_vector_input(predictions):
+def _make_vector_variational_input(predictions):
     """Return the problem of whole vectors of probabilities."""
     weight = predictions.weight
     if predictions.items is None:
@@ -113,7 +113,7 @@ def _make_vector_input(predictions):
         np.asarray(predictions.proba),
         predictions.codes,
         weight,
-        predictions.derive_from_proba(_number_distinct_rows),
+        predictions.derive_from_proba(_number_distinct_sorted_rows),
         slice(None),
         slice(None),
         "default",
@@ -142,7 +142,7 @@ def _compute_terms(problem, rows, recalibrated, norm, direction):
     score = problem.proba[rows][:, problem.compared_classes]
     gap = recalibrated[:, problem.compared_classes] - score
     gap[np.abs(gap) < PROBA_TOLERANCE] = 0.0
-    residual = problem.compute_residual(rows)
+    residual = problem.compute_compared_class_residuals(rows)
     t = np.einsum("ij,ij->i", compute_dual_unit_vectors(gap, norm), residual)
     if direction is not None:
         top_gap = gap[np.arange(len(gap)), score.argmax(axis=1)]
@@ -161,7 +161,9 @@ def _predict_test_rows(recalibrator, problem, train, test):
     weight = problem.weight[train]
     method = problem.recalibrator if recalibrator is None else recalibrator
     unfitted = resolve_recalibrator(method)
-    return recalibrate_new_rows(unfitted, proba, codes, weight, problem.proba[test])
+    return fit_and_recalibrate_new_rows(
+        unfitted, proba, codes, weight, problem.proba[test]
+    )
 
 
 def _estimate_error(problem, norm, recalibrator, cv, direction):
@@ -173,8 +175,8 @@ def _estimate_error(problem, norm, recalibrator, cv, direction):
     if not pairs:
         rows = slice(None)
         recalibrated = problem.proba.copy()
-        recalibrated[:, problem.compared_classes] += weight @ problem.compute_residual(
-            rows
+        recalibrated[:, problem.compared_classes] += (
+            weight @ problem.compute_compared_class_residuals(rows)
         )
         terms = _compute_terms(problem, rows, recalibrated, norm, direction)
         return float(weight @ terms)
@@ -236,7 +238,7 @@ def _make_folds(problem, cv):
     return pairs
 
 
-def _number_distinct_rows(proba):
+def _number_distinct_sorted_rows(proba):
     """Compute a number for each distinct row that does not depend on the order of the classes."""
     draws = np.random.default_rng(0).random(proba.shape[1])
     mixed = np.einsum("ij,j->i", np.sort(proba, axis=1), draws)
@@ -268,7 +270,7 @@ def _compute_canonical_error(
 ) -> float:
     """Compute the error of whole vectors."""
     norm = _check_options_and_read_norm(norm, recalibrator, direction)
-    problem = _make_vector_input(predictions)
+    problem = _make_vector_variational_input(predictions)
     return _estimate_error(problem, norm, recalibrator, cv, direction)
 
 
@@ -363,7 +365,7 @@ def variational_calibration_error(
     """
     norm = _check_options_and_read_norm(norm, recalibrator, direction)
     return _estimate_error(
-        _make_binary_input(problem), norm, recalibrator, cv, direction
+        _make_binary_variational_input(problem), norm, recalibrator, cv, direction
     )
 
 
@@ -447,7 +449,7 @@ def variational_calibration_interval(
         cv=cv,
         direction=direction,
     )
-    t, weight = _compute_terms_by_earlier_folds(
+    t, weight = _compute_earlier_fold_terms_and_weights(
         predictions,
         multiclass,
         norm,
@@ -474,7 +476,7 @@ def variational_calibration_interval(
     return VariationalInterval(value, low, high, max(bound, 0.0), error, float(level))
 
 
-def _compute_terms_by_earlier_folds(
+def _compute_earlier_fold_terms_and_weights(
     predictions, multiclass, norm, recalibrator, cv, direction
 ):
     """Compute terms by fits to earlier folds, and their weights.
@@ -483,13 +485,14 @@ def _compute_terms_by_earlier_folds(
     terms are averaged, so they share the folds and their order.
     """
     if multiclass == "canonical":
-        problems = [_make_vector_input(predictions)]
+        problems = [_make_vector_variational_input(predictions)]
     else:
         problems = [
-            _make_binary_input(problem) for problem in predictions.problems(multiclass)
+            _make_binary_variational_input(problem)
+            for problem in predictions.problems(multiclass)
         ]
     if multiclass == "classwise":
-        prediction_number = _number_distinct_rows(np.asarray(predictions.proba))
+        prediction_number = _number_distinct_sorted_rows(np.asarray(predictions.proba))
         problems = [
             problem._replace(prediction_number=prediction_number)
             for problem in problems
@@ -503,7 +506,7 @@ def _compute_terms_by_earlier_folds(
             # A splitter may stratify by the labels: those of all classes.
             if not isinstance(cv, int | np.integer):
                 fold_source = fold_source._replace(codes=predictions.codes)
-        terms_by_fold = _iter_terms_by_earlier_folds(
+        terms_by_fold = _iter_terms_and_weights_by_earlier_folds(
             problem, _make_folds(fold_source, cv), recalibrator, norm, direction
         )
         terms, weights = zip(*terms_by_fold, strict=True)
@@ -514,7 +517,9 @@ def _compute_terms_by_earlier_folds(
     return np.concatenate(all_terms), np.concatenate(all_weights)
 
 
-def _iter_terms_by_earlier_folds(problem, pairs, recalibrator, norm, direction):
+def _iter_terms_and_weights_by_earlier_folds(
+    problem, pairs, recalibrator, norm, direction
+):
     """Iterate over the terms and weights of each fold except the first."""
     n = len(problem.codes)
     # With one prediction for all rows, the folds are every fifth row.

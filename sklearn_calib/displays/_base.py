@@ -318,7 +318,7 @@ def name_models(
     return models if isinstance(models, dict) else {name or default: models}
 
 
-def predict_models(
+def predict_proba_by_model_and_labels(
     display: type[Display],
     models: Estimator | dict[str, Estimator],
     name: str | None,
@@ -344,16 +344,18 @@ def predict_models(
     return probabilities, labels
 
 
-def predict_model(
+def predict_proba_and_column_labels(
     display: type[Display], estimator: Estimator, X: Features, y: ArrayLike, labels: Any
 ) -> tuple[Any, Any]:
     """Return the probabilities of a fitted classifier, and the labels of their columns."""
     models = {"model": estimator}
-    probabilities, labels = predict_models(display, models, None, X, y, labels)
+    probabilities, labels = predict_proba_by_model_and_labels(
+        display, models, None, X, y, labels
+    )
     return probabilities["model"], labels
 
 
-def draw_unit_square(ax: Axes, **labels: Any) -> None:
+def draw_unit_square_and_diagonal(ax: Axes, **labels: Any) -> None:
     """Draw axes from 0 to 1 with the diagonal of perfect calibration."""
     ax.plot(
         [0, 1],
@@ -451,7 +453,9 @@ def name_rows(ax: Axes, names: Iterable[object]) -> None:
     ax.set_ylim(len(texts) - 0.5, -0.5)
 
 
-def blend_text_with_background(ax: Axes, fraction: float) -> tuple[float, ...]:
+def blend_text_with_background(
+    ax: Axes, background_fraction: float
+) -> tuple[float, ...]:
     """Return a colour between that of text, 0, and that of the background, 1.
 
     Parameters
@@ -471,7 +475,10 @@ def blend_text_with_background(ax: Axes, fraction: float) -> tuple[float, ...]:
     background = next(color for color in backgrounds if color[3] > 0)
     text_color = to_rgb(rcParams["text.color"])
     pairs = zip(text_color, background[:3], strict=True)
-    return tuple((1 - fraction) * text + fraction * back for text, back in pairs)
+    return tuple(
+        (1 - background_fraction) * text + background_fraction * back
+        for text, back in pairs
+    )
 
 
 def set_log_odds_scale(
@@ -499,13 +506,15 @@ def set_log_odds_scale(
         axis = axis.merge_axes(LogitAxis(ends[0], ends[1], x_low < 0, x_high > 1))
     box: Any = ax.get_window_extent()
     length = box.width if which == "x" else min(box.width, box.height)
-    ticks = axis.place_ticks(_TICK_CHARACTERS_PER_INCH * length / ax.figure.dpi)
+    ticks = axis.get_tick_probabilities_and_labels(
+        _TICK_CHARACTERS_PER_INCH * length / ax.figure.dpi
+    )
     for name in ("x", "y") if which == "both" else ("x",):
         matplotlib_axis = getattr(ax, f"{name}axis")
         getattr(ax, f"set_{name}scale")(
-            "function", functions=(axis, axis.invert_position)
+            "function", functions=(axis, axis.get_proba_at_logit_position)
         )
-        getattr(ax, f"set_{name}lim")(axis.axis_limits)
+        getattr(ax, f"set_{name}lim")(axis.probability_limits)
         matplotlib_axis.set_ticks(
             [p for p, _ in ticks], labels=[text for _, text in ticks]
         )

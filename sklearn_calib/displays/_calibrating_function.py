@@ -24,7 +24,7 @@ from ._base import (
     PlottedData,
     add_legend,
     blend_text_with_background,
-    draw_unit_square,
+    draw_unit_square_and_diagonal,
 )
 
 
@@ -242,7 +242,7 @@ class CalibratingFunctionDisplay(Display):
         """Draw each map over the observed frequencies and the truth, if these are known."""
         for ax, (name, values) in zip(axes, self.functions.items(), strict=True):
             style = {"linewidth": 1.6} | self.styles_[name]
-            draw_unit_square(
+            draw_unit_square_and_diagonal(
                 ax, title=style["label"], xlabel="score", ylabel="calibrated"
             )
             if self.truth is not None:

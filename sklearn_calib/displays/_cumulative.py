@@ -15,13 +15,13 @@ from ._base import (
     PlottedData,
     add_legend,
     blend_text_with_background,
-    predict_model,
+    predict_proba_and_column_labels,
 )
 
 _AXIS_KINDS = ("rows", "score")
 _N_UPPER_TICKS = 6
 # The width of the triangle, as a fraction of the rows.
-_TRIANGLE_WIDTH = 0.03
+_TRIANGLE_WIDTH_ROW_SHARE = 0.03
 
 
 @dataclass(eq=False, repr=False)
@@ -164,7 +164,7 @@ class CumulativeDifferenceDisplay(Display):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        y_proba, labels = predict_model(cls, estimator, X, y, labels)
+        y_proba, labels = predict_proba_and_column_labels(cls, estimator, X, y, labels)
         return cls.from_predictions(
             y,
             y_proba,
@@ -248,7 +248,7 @@ class CumulativeDifferenceDisplay(Display):
             0, color=blend_text_with_background(ax, 0.35), lw=1, ls="--", zorder=1.5
         )
         ax.fill(
-            [0, _TRIANGLE_WIDTH, 0],
+            [0, _TRIANGLE_WIDTH_ROW_SHARE, 0],
             [height, 0, -height],
             color=blend_text_with_background(ax, 0.7),
             lw=0,

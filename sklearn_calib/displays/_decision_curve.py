@@ -23,7 +23,7 @@ from ._base import (
     draw_bands,
     name_models,
     omit_repeated_label,
-    predict_models,
+    predict_proba_by_model_and_labels,
 )
 from ._regret import draw_regret
 
@@ -162,7 +162,9 @@ class DecisionCurveDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        y_proba, labels = predict_models(cls, estimator, name, X, y, labels)
+        y_proba, labels = predict_proba_by_model_and_labels(
+            cls, estimator, name, X, y, labels
+        )
         return cls.from_predictions(
             y,
             y_proba,

@@ -29,7 +29,7 @@ from ._base import (
     get_next_color,
     name_models,
     name_rows,
-    predict_models,
+    predict_proba_by_model_and_labels,
 )
 
 _DISPLAY_KINDS = ("bars", "plane")
@@ -190,7 +190,9 @@ class DecompositionDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        y_proba, labels = predict_models(cls, estimator, name, X, y, labels)
+        y_proba, labels = predict_proba_by_model_and_labels(
+            cls, estimator, name, X, y, labels
+        )
         return cls.from_predictions(
             y,
             y_proba,
@@ -216,7 +218,7 @@ class DecompositionDisplay(ModelsDisplay):
             models' places; in the plane discriminations against miscalibrations.
         """
         if self.kind == "plane":
-            return [[self._compute_plane_points()]]
+            return [[self._compute_calibration_and_discrimination()]]
         positions = np.arange(len(self.parts))
         refinement, calibration = self._get_refinement_and_calibration()
         return [[(refinement, positions), (refinement + calibration, positions)]]
@@ -225,7 +227,7 @@ class DecompositionDisplay(ModelsDisplay):
         parts = self.parts.values()
         return np.array([(part.refinement, part.calibration) for part in parts]).T
 
-    def _compute_plane_points(self):
+    def _compute_calibration_and_discrimination(self):
         refinement, calibration = self._get_refinement_and_calibration()
         parts = self.parts.values()
         return calibration, np.array([part.uncertainty for part in parts]) - refinement
@@ -293,7 +295,7 @@ class DecompositionDisplay(ModelsDisplay):
     def _draw_plane(self, ax):
         """Draw each model as a named point, and lines of equal loss."""
         parts = list(self.parts.values())
-        x, y = self._compute_plane_points()
+        x, y = self._compute_calibration_and_discrimination()
         plane = LossPlane.from_points(x, y, parts[0].uncertainty)
         ax.set(xlim=plane.x_limits, ylim=plane.y_limits)
         ax.axvline(0, color=blend_text_with_background(ax, 0.5), lw=0.8, zorder=1)

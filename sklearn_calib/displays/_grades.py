@@ -15,7 +15,7 @@ from ._base import (
     PlottedData,
     add_legend,
     blend_text_with_background,
-    predict_model,
+    predict_proba_and_column_labels,
 )
 
 _COLOR_BY_LIGHT = {"green": "#4c9f70", "amber": "#e0a030", "red": "#c8413b"}
@@ -150,7 +150,7 @@ class GradeDisplay(Display):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        y_proba, labels = predict_model(cls, estimator, X, y, labels)
+        y_proba, labels = predict_proba_and_column_labels(cls, estimator, X, y, labels)
         return cls.from_predictions(
             y,
             y_proba,
@@ -174,12 +174,12 @@ class GradeDisplay(Display):
         -------
         panels : list of list of tuple of ndarray
         """
-        positions, rows = self._list_positions_and_filled_grades()
+        positions, rows = self._get_positions_and_filled_grades()
         names = "observed", "predicted"
         rates = (np.array([getattr(row, name) for row in rows]) for name in names)
         return [[(positions, rate) for rate in rates]]
 
-    def _list_positions_and_filled_grades(self):
+    def _get_positions_and_filled_grades(self):
         """Return the grades that have rows, with their positions."""
         # Grades without rows keep their place on the axis.
         all_rows = self.found.rows
@@ -197,7 +197,7 @@ class GradeDisplay(Display):
     }
 
     def _draw(self, ax):
-        positions, rows = self._list_positions_and_filled_grades()
+        positions, rows = self._get_positions_and_filled_grades()
         colors = [_COLOR_BY_LIGHT[row.light] for row in rows]
         bar_style = {"color": colors} | self.styles_["observed"]
         bar_label = bar_style.pop("label")

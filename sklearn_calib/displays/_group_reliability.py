@@ -28,8 +28,8 @@ from ._base import (
     PlottedData,
     add_legend,
     blend_text_with_background,
-    draw_unit_square,
-    predict_model,
+    draw_unit_square_and_diagonal,
+    predict_proba_and_column_labels,
 )
 from ._reliability import draw_curve
 
@@ -231,7 +231,7 @@ default="isotonic"
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        y_proba, labels = predict_model(cls, estimator, X, y, labels)
+        y_proba, labels = predict_proba_and_column_labels(cls, estimator, X, y, labels)
         return cls.from_predictions(
             y,
             y_proba,
@@ -378,7 +378,9 @@ default="isotonic"
 
     def _draw_curve(self, ax, row, curve):
         """Draw the reliability diagram of one group."""
-        draw_unit_square(ax, aspect="equal", xlabel="predicted", ylabel="observed")
+        draw_unit_square_and_diagonal(
+            ax, aspect="equal", xlabel="predicted", ylabel="observed"
+        )
         bands = "confidence" if curve.consistency_low is None else "consistency"
         draw_curve(ax, curve, {"linewidth": 1.6} | self._choose_style(row), bands)
         name = _name_row(self.found, row)

@@ -13,7 +13,7 @@ from ._base import (
     PlottedData,
     add_legend,
     blend_text_with_background,
-    draw_unit_square,
+    draw_unit_square_and_diagonal,
     is_small,
 )
 
@@ -34,7 +34,7 @@ _AXIS_LABELS_BY_PANEL = (
     ("prediction on original rows", "observed, smoothed"),
 )
 # The window that smooths the ends of the ranges has 1 / 20 of the rows.
-_N_SMOOTHING_WINDOWS = 20
+_SMOOTHING_WINDOW_DIVISOR = 20
 
 
 @dataclass(eq=False, repr=False)
@@ -194,7 +194,7 @@ class InstabilityDisplay(Display):
         ranges = []
         for end in (instability.low, instability.high):
             smoothed = _smooth_medians(end[order])
-            ranges.append((x, _average_equal_predictions(value_index, smoothed)))
+            ranges.append((x, _replace_values_by_index_means(value_index, smoothed)))
         predicted, observed = instability.curves
         resampled_curves = zip(
             predicted[:_MAX_RESAMPLED_CURVES],
@@ -223,7 +223,7 @@ class InstabilityDisplay(Display):
         order = np.argsort(instability.predicted, kind="stable")
         # Evenly spaced ranks: thousands of bars would be a filled area.
         shown_rows = order[_choose_evenly_spaced_indices(len(order), _MAX_RANGE_BARS)]
-        draw_unit_square(ranges)
+        draw_unit_square_and_diagonal(ranges)
         resampled_style, model_style = self.styles_.values()
         ranges.vlines(
             instability.predicted[shown_rows],
@@ -251,7 +251,7 @@ class InstabilityDisplay(Display):
             label=f"threshold {instability.threshold:.3g}",
         )
         decisions.set(ylim=(-0.02, 1.02))
-        draw_unit_square(curves)
+        draw_unit_square_and_diagonal(curves)
         model_curve, *resampled_curves = panels[3]
         for number, curve in enumerate(resampled_curves):
             label = None if number else "resampled"
@@ -266,7 +266,7 @@ class InstabilityDisplay(Display):
             add_legend(ax, loc=f"upper {side}", bbox_to_anchor=None)
 
 
-def _average_equal_predictions(value_index, values):
+def _replace_values_by_index_means(value_index, values):
     """Average rows of one prediction, such as those of a forest, so that a line has one value."""
     totals = np.bincount(value_index, values)
     means = totals / np.bincount(value_index)
@@ -280,7 +280,7 @@ def _choose_evenly_spaced_indices(n, n_indices):
 
 def _smooth_medians(values):
     """Smooth values with medians of neighbours."""
-    half = len(values) // (2 * _N_SMOOTHING_WINDOWS)
+    half = len(values) // (2 * _SMOOTHING_WINDOW_DIVISOR)
     if half == 0:
         return values
     # At the ends the window contains copies of the end value.

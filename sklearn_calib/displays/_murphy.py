@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._argument_checks import check_choice, validate_bool
-from .._kernels._picture_axes import MAX_RARE_EVENT_MEDIAN, LogitAxis
+from .._kernels._picture_axes import MAX_LOG_ODDS_AXIS_MEDIAN_PROBA, LogitAxis
 from .._show import escape_legend_label
 from .._typing import (
     ArrayLike,
@@ -33,11 +33,11 @@ from ._base import (
     blend_text_with_background,
     draw_bands,
     name_models,
-    predict_models,
+    predict_proba_by_model_and_labels,
     set_log_odds_scale,
 )
 
-_N_THRESHOLDS = 99
+_N_MURPHY_THRESHOLDS = 99
 
 
 @dataclass(eq=False, repr=False)
@@ -166,12 +166,14 @@ class MurphyDisplay(ModelsDisplay):
             )
             scores[key] = problem.score
         used_scale = (
-            _choose_scale(list(scores.values()), ax) if scale == "auto" else scale
+            _choose_logit_or_linear_scale(list(scores.values()), ax)
+            if scale == "auto"
+            else scale
         )
         if used_scale == "logit" and thresholds is None:
             ranges = [np.quantile(score, [0.01, 0.99]) for score in scores.values()]
             axis = LogitAxis.from_values(ranges)
-            thresholds = expit(np.linspace(axis.low, axis.high, _N_THRESHOLDS))
+            thresholds = expit(np.linspace(axis.low, axis.high, _N_MURPHY_THRESHOLDS))
         outcome = problem.hit.astype(int)
         # The elementary score is the difference of net benefits to a perfect prediction.
         reference = outcome.astype(np.float64)
@@ -240,7 +242,9 @@ class MurphyDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        y_proba, labels = predict_models(cls, estimator, name, X, y, labels)
+        y_proba, labels = predict_proba_by_model_and_labels(
+            cls, estimator, name, X, y, labels
+        )
         return cls.from_predictions(
             y,
             y_proba,
@@ -318,12 +322,14 @@ def _scale_to_elementary_score(curve, name):
     return (1 - curve.threshold) * getattr(curve, name)
 
 
-def _choose_scale(scores, ax):
+def _choose_logit_or_linear_scale(scores, ax):
     """Return the scale of axes that were drawn on, or the one for rare events if needed."""
     if ax is not None:
         (first_axes,) = np.ravel(np.asarray(ax, dtype=object))[:1]
         # Anything other than axes is rejected later, when it is drawn on.
         if getattr(first_axes, "lines", ()):
             return "logit" if first_axes.get_xscale() == "function" else "linear"
-    are_rare = all(np.median(score) < MAX_RARE_EVENT_MEDIAN for score in scores)
+    are_rare = all(
+        np.median(score) < MAX_LOG_ODDS_AXIS_MEDIAN_PROBA for score in scores
+    )
     return "logit" if are_rare else "linear"

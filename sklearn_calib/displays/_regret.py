@@ -21,7 +21,7 @@ from ._base import (
     add_legend,
     blend_text_with_background,
     name_models,
-    predict_models,
+    predict_proba_by_model_and_labels,
 )
 
 
@@ -152,7 +152,9 @@ class RegretDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        y_proba, labels = predict_models(cls, estimator, name, X, y, labels)
+        y_proba, labels = predict_proba_by_model_and_labels(
+            cls, estimator, name, X, y, labels
+        )
         return cls.from_predictions(
             y,
             y_proba,

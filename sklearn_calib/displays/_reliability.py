@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._argument_checks import check_choice
-from .._kernels._picture_axes import HISTOGRAM_EDGES, LogitAxis
+from .._kernels._picture_axes import INNER_LOG_ODDS_EDGES, LogitAxis
 from .._show import escape_mathtext
 from .._sklearn_compat import safe_indexing
 from .._typing import (
@@ -35,10 +35,10 @@ from ._base import (
     PlottedData,
     add_legend,
     blend_text_with_background,
-    draw_unit_square,
+    draw_unit_square_and_diagonal,
     name_models,
     omit_repeated_label,
-    predict_models,
+    predict_proba_by_model_and_labels,
     set_log_odds_scale,
 )
 
@@ -220,7 +220,9 @@ class ReliabilityDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        y_proba, labels = predict_models(cls, estimator, name, X, y, labels, multilabel)
+        y_proba, labels = predict_proba_by_model_and_labels(
+            cls, estimator, name, X, y, labels, multilabel
+        )
         return cls.from_predictions(
             y,
             y_proba,
@@ -295,7 +297,7 @@ class ReliabilityDisplay(ModelsDisplay):
             class.
         """
         check_and_get_common_index(X, y, sample_weight)
-        proba, classes, rows = _pool_held_out_predictions(
+        proba, classes, rows = _pool_held_out_proba_classes_and_rows(
             cv_results, X, has_one_label=multilabel is None
         )
         if sample_weight is not None:
@@ -371,7 +373,9 @@ class ReliabilityDisplay(ModelsDisplay):
         bands = _choose_bands(bands, self.curves)
         previous_scales = set()
         if ax is not None:
-            previous_scales = set(map(find_scale, np.ravel(np.array(ax)))) - {None}
+            previous_scales = set(map(find_display_scale, np.ravel(np.array(ax)))) - {
+                None
+            }
         if scale == "auto":
             scale = "logit" if previous_scales == {"logit"} else "linear"
         for previous_scale in previous_scales - {scale}:
@@ -398,12 +402,12 @@ class ReliabilityDisplay(ModelsDisplay):
             of each model.
         """
         panels = []
-        for _, curve_by_model in self._list_panels():
+        for _, curve_by_model in self._list_panel_titles_and_curves():
             curves = [curve for curve in curve_by_model.values() if curve is not None]
             panels.append([(curve.predicted, curve.observed) for curve in curves])
         return panels
 
-    def _list_panels(self):
+    def _list_panel_titles_and_curves(self):
         """Return, for each panel, its title and {model: its curve or None}."""
         panels = []
         for panel, first_curve in enumerate(next(iter(self.curves.values()))):
@@ -419,7 +423,9 @@ class ReliabilityDisplay(ModelsDisplay):
 
     def _draw(self, *axes, bands, logit, histogram):
         self.histogram_axes_ = []
-        for ax, (title, curves) in zip(axes, self._list_panels(), strict=True):
+        for ax, (title, curves) in zip(
+            axes, self._list_panel_titles_and_curves(), strict=True
+        ):
             drawn_curves = [curve for curve in curves.values() if curve is not None]
             panel = Panel(ax, drawn_curves, logit, histogram)
             for curve, style in self._iter_styled_curves(ax, curves):
@@ -445,7 +451,7 @@ def _find_curve(curves, title, panel):
     return next((curve for curve in curves if curve.title == title), None)
 
 
-def _pool_held_out_predictions(cv_results, X, has_one_label):
+def _pool_held_out_proba_classes_and_rows(cv_results, X, has_one_label):
     """Return the predictions of all folds, the classes, and the rows that are predicted."""
     if missing := {"estimator", "indices"} - set(cv_results):
         raise invalid_input(
@@ -507,7 +513,7 @@ def find_histogram(ax: Axes) -> Axes | None:
     )
 
 
-def find_scale(ax: Axes) -> str | None:
+def find_display_scale(ax: Axes) -> str | None:
     """Return the scale of the display on these axes, or None without a display."""
     labels = [line.get_label() for line in getattr(ax, "lines", ())]
     if _DIAGONAL_LABEL not in labels:
@@ -572,16 +578,18 @@ class Panel:
     ) -> None:
         self.ax = ax
         self.logit = logit
-        is_new = find_scale(ax) is None
+        is_new = find_display_scale(ax) is None
         self.is_only_curve = is_new and len(curves) == 1
         if is_new:
             # The locator of a histogram chooses the aspect.
-            draw_unit_square(ax, aspect="auto" if with_histogram else "equal")
+            draw_unit_square_and_diagonal(
+                ax, aspect="auto" if with_histogram else "equal"
+            )
             ax.lines[-1].set_label(_DIAGONAL_LABEL)
         # The types of matplotlib do not describe the columns of `stairs`.
         self.histogram: Any = find_histogram(ax)
         if is_new and with_histogram:
-            self.histogram = self._add_histogram()
+            self.histogram = self._add_histogram_axes()
         lowest = ax if self.histogram is None else self.histogram
         if is_new:
             lowest.set_xlabel("predicted probability")
@@ -595,7 +603,7 @@ class Panel:
         if lowest is not ax:
             ax.tick_params(labelbottom=False)
 
-    def _add_histogram(self):
+    def _add_histogram_axes(self):
         """Add axes below the diagram; the two share the area of the axes."""
         locator = _PanelLocator(self.ax)
         self.ax.set_axes_locator(locator)
@@ -629,7 +637,7 @@ class Panel:
             "zorder": 1.4,
             "label": _MARGIN_LABEL,
         }
-        for border in axis.margin_borders:
+        for border in axis.margin_border_proba:
             ax.axvline(border, **style)
             ax.axhline(border, **style)
 
@@ -640,7 +648,9 @@ class Panel:
         if curve is None:
             return
         if self.logit:
-            curve = _select_visible_points(curve, self.axis.is_inside(curve.predicted))
+            curve = _restrict_curve_to_shown_points(
+                curve, self.axis.is_proba_inside_limits(curve.predicted)
+            )
         draw_curve(self.ax, curve, style, bands)
         color = style["color"]
         is_binned = curve.strategy in _BINNED_STRATEGIES
@@ -655,7 +665,7 @@ class Panel:
         edges = np.linspace(0, 1, len(fractions) + 1)
         if self.logit:
             fractions = curve.log_odds_histogram[1:-1]
-            edges = expit(HISTOGRAM_EDGES)
+            edges = expit(INNER_LOG_ODDS_EDGES)
             self._draw_end_bars(curve, color)
         self.histogram.stairs(
             fractions, edges, color=color, fill=self.is_only_curve, alpha=0.8
@@ -698,7 +708,7 @@ class Panel:
         self.histogram.set_ylim(0, 1.05 * max([*columns, *ends], default=1))
 
 
-def _select_visible_points(curve, is_shown):
+def _restrict_curve_to_shown_points(curve, is_shown):
     """Select the visible points of a curve."""
     names = ("consistency_low", "consistency_high", "confidence_low", "confidence_high")
     bands = {name: getattr(curve, name) for name in names}

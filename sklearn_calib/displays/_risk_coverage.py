@@ -14,7 +14,7 @@ from ._base import (
     blend_text_with_background,
     name_models,
     omit_repeated_label,
-    predict_models,
+    predict_proba_by_model_and_labels,
 )
 
 
@@ -131,7 +131,9 @@ class RiskCoverageDisplay(ModelsDisplay):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        y_proba, labels = predict_models(cls, estimator, name, X, y, labels)
+        y_proba, labels = predict_proba_by_model_and_labels(
+            cls, estimator, name, X, y, labels
+        )
         return cls.from_predictions(
             y,
             y_proba,

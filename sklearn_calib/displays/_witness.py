@@ -23,8 +23,8 @@ from ._base import (
     PlottedData,
     add_legend,
     blend_text_with_background,
-    draw_unit_square,
-    predict_model,
+    draw_unit_square_and_diagonal,
+    predict_proba_and_column_labels,
 )
 
 
@@ -154,7 +154,7 @@ class WitnessDisplay(Display):
         TypeError
             A model without ``predict_proba``; the message names what to write.
         """
-        y_proba, labels = predict_model(cls, estimator, X, y, labels)
+        y_proba, labels = predict_proba_and_column_labels(cls, estimator, X, y, labels)
         return cls.from_predictions(
             y,
             y_proba,
@@ -191,7 +191,7 @@ class WitnessDisplay(Display):
 
     def _draw(self, above, below):
         curve = self.curve
-        draw_unit_square(
+        draw_unit_square_and_diagonal(
             above, ylabel="observed frequency", title=escape_mathtext(curve.title)
         )
         curve_style, witness_style = self.styles_.values()

@@ -156,8 +156,8 @@ class _Printer:
         self._uses = count_uses([program.valid, *program.outputs])
         # The check comes first, and what it has computed is not computed again for the
         # results.
-        check = self._write_lines([program.valid])
-        body = self._write_lines(program.outputs)
+        check = self._write_lines_and_store_texts([program.valid])
+        body = self._write_lines_and_store_texts(program.outputs)
         valid = self._texts[id(program.valid)]
         results = [self._texts[id(expr)] for expr in program.outputs]
         tables = [
@@ -166,7 +166,9 @@ class _Printer:
         helpers = [
             language.helpers[expr] for expr in language.helpers if expr in self._helpers
         ]
-        parts = [language.write_head(document.head, self.name, program.n_inputs)]
+        parts = [
+            language.write_head(document.json_without_map, self.name, program.n_inputs)
+        ]
         parts += [helper.replace("NAME", self.name) for helper in helpers] + tables
         parts.append(
             language.write_function(
@@ -180,7 +182,7 @@ class _Printer:
         )
         return "\n".join(parts)
 
-    def _write_lines(self, roots: Sequence[Expr]) -> list[str]:
+    def _write_lines_and_store_texts(self, roots: Sequence[Expr]) -> list[str]:
         """Write the lines that assign what is searched, repeated or deeply nested."""
         lines = []
         for expr in iter_expressions(roots):

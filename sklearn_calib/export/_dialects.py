@@ -146,7 +146,7 @@ class Dialect:
         # Two minus signs in a row would begin a comment.
         return f"({text})" if text.startswith("-") else text
 
-    def write_column(self, name: str) -> str:
+    def write_column_as_double(self, name: str) -> str:
         """Write a column of scores as numbers of type double."""
         return self.cast_template.format(
             self.quote_name(name, "columns"), self.double_type

@@ -37,7 +37,7 @@ MAP_CHECKSUM_KEY = "map_sha256"
 #: The largest difference that a reader may find at the check rows.
 MAX_CHECK_ERROR = 1e-9
 # A steep map of nearly equal scores enlarges errors up to this one.
-CHECK_ROW_TOLERANCE = 1e-6
+CHECK_ROW_PREDICTION_TOLERANCE = 1e-6
 N_CHECK_ROWS = 5
 INPUT_KINDS = ("proba", "logits")
 _REQUIRED_KEYS = (
@@ -132,7 +132,7 @@ class MapDocument:
         return entries | {CHECKSUM_KEY: compute_checksum(entries)}
 
     @property
-    def head(self) -> str:
+    def json_without_map(self) -> str:
         """Return the JSON without the map, on one line that is safe in comments of any language."""
         head = {name: value for name, value in self.to_dict().items() if name != "map"}
         text = json.dumps(head, ensure_ascii=True, allow_nan=False)
@@ -218,7 +218,7 @@ def _document_fitted(fitted, kind, tabulate):
         predicted = np.asarray(fitted.predict_proba(rows))
     worst = float(np.abs(results - predicted).max())
     # Sums over classes may enlarge the errors of tables.
-    if worst > CHECK_ROW_TOLERANCE + 100 * error:
+    if worst > CHECK_ROW_PREDICTION_TOLERANCE + 100 * error:
         raise invalid_input(
             expected=f"nodes that give what {type(fitted).__name__}.predict_proba gives",
             got=f"a difference of {worst:.2g}",
@@ -548,14 +548,15 @@ def json_schema() -> dict[str, Any]:
     """
     file = files(__package__).joinpath(f"schema-{SCHEMA_VERSION}.json")
     definitions = {
-        name: _make_node_schema(name, cls) for name, cls in sorted(MAP_KINDS.items())
+        name: _make_node_json_schema(name, cls)
+        for name, cls in sorted(MAP_KINDS.items())
     }
     choice = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in definitions]}
     around_nodes = json.loads(file.read_text(encoding="utf-8"))
     return around_nodes | {"$defs": {"node": choice} | definitions}
 
 
-def _make_node_schema(name, cls):
+def _make_node_json_schema(name, cls):
     """Return the JSON schema of a kind of node."""
     fields = get_schema_fields(cls)
     described = {field: kind.describe_field() for field, (kind, _) in fields.items()}

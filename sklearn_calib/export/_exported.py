@@ -208,7 +208,7 @@ class ExportedMap(Recalibrator):
         return self.document["input"]
 
 
-def _list_module_type_names(cls):
+def _list_type_names_in_class_module(cls):
     """Return the names of the types that the file of a class defines."""
     module = cls.__module__
     return [
@@ -234,7 +234,7 @@ _EXPORTABLE_CLASSES = (
 #: and what they are made of. Classifiers inside that are not scikit-learn's have types
 #: of their own.
 skops_trusted: list[str] = sorted(
-    set().union(*map(_list_module_type_names, _EXPORTABLE_CLASSES))
+    set().union(*map(_list_type_names_in_class_module, _EXPORTABLE_CLASSES))
 )
 
 
@@ -470,10 +470,10 @@ def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
     ValueError: the document: expected a dict, got list. Pass what to_dict
     returned.
     """
-    return from_dict(_parse_json(_get_content(source)), edited=edited)
+    return from_dict(_parse_json(_get_json_bytes(source)), edited=edited)
 
 
-def _get_content(source):
+def _get_json_bytes(source):
     """Return the bytes of a JSON text or file."""
     if isinstance(source, str):
         if not source.strip():

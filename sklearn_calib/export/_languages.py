@@ -33,19 +33,19 @@ _C_STYLE_TEMPLATES = _COMMON_TEMPLATES | {
     "where": "({} ? {} : {})",
 }
 
-_C_KEYWORDS = """
+_C_KEYWORDS_TEXT = """
     auto break case char const continue default do double else enum extern float for goto if
     inline int long register restrict return short signed sizeof static struct switch typedef
     union unsigned void volatile while bool true false nullptr constexpr typeof asm alignas
     alignof class delete new namespace operator template this throw try catch using virtual public
     private protected friend export explicit mutable typename main p out
 """
-_RESERVED_C_FUNCTIONS = """
+_RESERVED_C_FUNCTIONS_TEXT = """
     exp expm1 log floor fabs abs sin cos tan sqrt pow ceil round trunc j0 j1 jn y0 y1 yn gamma
     lgamma tgamma erf erfc hypot cbrt fma fmin fmax rint nan signgam exp2 log2 log10 log1p NAN
     INFINITY
 """
-_JS_KEYWORDS = """
+_JS_KEYWORDS_TEXT = """
     arguments await break case catch class const continue debugger default delete do else enum
     eval export extends false finally for function if implements import in instanceof interface
     let new null package private protected public return static super switch this throw true try
@@ -148,7 +148,7 @@ _C_LANGUAGE = Language(
         "chebyshev": "NAME_chebyshev({}, {}, {})",
     },
     _C_HELPERS,
-    frozenset(_C_KEYWORDS.split()) | frozenset(_RESERVED_C_FUNCTIONS.split()),
+    frozenset(_C_KEYWORDS_TEXT.split()) | frozenset(_RESERVED_C_FUNCTIONS_TEXT.split()),
     _write_c_head,
     lambda name, v: (
         f"static const double {name}[{len(v)}] = {{\n{_write_numbers(v)}\n}};\n"
@@ -212,7 +212,7 @@ _JAVASCRIPT_LANGUAGE = Language(
     )
     | {"search": "NAME_search({0}, {2})", "chebyshev": "NAME_chebyshev({0}, {2})"},
     _JS_HELPERS,
-    frozenset(_JS_KEYWORDS.split()),
+    frozenset(_JS_KEYWORDS_TEXT.split()),
     lambda head, name, k: (
         f"/* {name}: {k} scores in, the probabilities of {k} classes out.\n{head}\n*/\n"
         '"use strict";\n'

@@ -48,7 +48,7 @@ class ScoreOrigin:
     compute_rows: Transformation
 
 
-def make_probability_origin(p: Any) -> ScoreOrigin:
+def make_two_class_proba_origin(p: Any) -> ScoreOrigin:
     """Return rows (1 - p, p)."""
     return ScoreOrigin(p, (0.0, 1.0), lambda p: np.column_stack([1.0 - p, p]))
 
@@ -140,7 +140,7 @@ class RowExpression:
     def _log_at_least(self, floor):
         return np.log(np.maximum(self.p, floor))
 
-    def divide_by_sums(self, values: Any) -> Self:
+    def divide_by_sums_if_positive(self, values: Any) -> Self:
         """Divide rows by their sums; a row of zeros keeps p."""
         whole = values.sum()
         # All candidates are 0: the row stays as it is.
@@ -151,7 +151,7 @@ class RowExpression:
 
     def iter_one_vs_rest(self) -> Iterator[Self]:
         """Iterate over each class against the rest, as `iter_one_vs_rest` does."""
-        others, log_others = self.sum_other_classes()
+        others, log_others = self.sum_other_classes_and_logs()
         for c in range(self.k):
             exact = None
             if self.exact is not None:
@@ -187,12 +187,12 @@ class RowExpression:
     ) -> Any:
         """Count the targets that moved(x) reaches, without a logarithm of other precision."""
         if function.input == "proba" and self.origin is None:
-            origin = make_probability_origin(self.p.column(1))
+            origin = make_two_class_proba_origin(self.p.column(1))
         else:
             origin = self.make_pair_origin()
         # The edges are moved to the number from which the row is made, so that the
         # program needs no logarithm, whose last digits differ between languages.
-        edges = find_smallest_reaching(
+        edges = find_smallest_reaching_or_max_float(
             lambda number: transform(
                 compute_map_input(origin.compute_rows(number), function.input)
             ),
@@ -200,10 +200,14 @@ class RowExpression:
             *origin.ends,
         )
         return np.searchsorted(
-            self.shift_edges(edges, origin), origin.number, side="right"
+            self.shift_edges_by_rounding_slack(edges, origin),
+            origin.number,
+            side="right",
         )
 
-    def shift_edges(self, edges: FloatArray, origin: ScoreOrigin) -> FloatArray:
+    def shift_edges_by_rounding_slack(
+        self, edges: FloatArray, origin: ScoreOrigin
+    ) -> FloatArray:
         """Return edges as rows that may have been rounded are compared with them."""
         return edges
 
@@ -232,15 +236,15 @@ class RowExpression:
 
     # -- what programs and graphs do in ways of their own ------------------------------------------
 
-    def sum_other_classes(self) -> tuple[Any, Any]:
+    def sum_other_classes_and_logs(self) -> tuple[Any, Any]:
         """Sum all other probabilities for each class, with logarithms if they are exact."""
         raise NotImplementedError
 
-    def mark_top_classes(self) -> Any:
+    def mark_first_top_class(self) -> Any:
         """Return, for each class, whether it is the first of the largest."""
         raise NotImplementedError
 
-    def compute_exceedance_log_odds(self) -> Any:
+    def compute_log_odds_above_each_class(self) -> Any:
         """Return thresholds of ordered classes: log-odds of being above each class but the last."""
         raise NotImplementedError
 
@@ -275,7 +279,7 @@ def round_expression_to_36_bits(x: Any, min_power: float) -> Any:
     return (x + shift) - shift
 
 
-def find_smallest_reaching(
+def find_smallest_reaching_or_max_float(
     function: Transformation, targets: FloatArray, low: float, high: float
 ) -> FloatArray:
     """Find the smallest floats in [low, high] at which an increasing function reaches targets.
@@ -322,7 +326,7 @@ def make_program(document: MapDocument, *, second_only: bool = False) -> ops.Pro
     elif second_only:
         valid = (x >= 0.0) & (x <= 1.0)
         rows = ProgramExpression(
-            np.column_stack([1.0 - x, x]), 2, origin=make_probability_origin(x)
+            np.column_stack([1.0 - x, x]), 2, origin=make_two_class_proba_origin(x)
         )
     else:
         valid, rows = ProgramExpression.from_probabilities(x, k)
@@ -358,7 +362,7 @@ class ProgramExpression(RowExpression):
         """Return a sum of Chebyshev polynomials of numbers in [-1, 1]."""
         return ops.apply_table_operation("chebyshev", z, coef)
 
-    def sum_other_classes(self) -> tuple[Any, Any]:
+    def sum_other_classes_and_logs(self) -> tuple[Any, Any]:
         log = (
             None
             if self.exact is None
@@ -368,7 +372,7 @@ class ProgramExpression(RowExpression):
         )
         return ops.reduce_excluding_each(np.add, self.p.split_columns()), log
 
-    def mark_top_classes(self) -> Any:
+    def mark_first_top_class(self) -> Any:
         """Return for each class whether it is the first of the largest."""
         p = self.p.split_columns()
         # Class c is the first of the largest if all before it are smaller and none
@@ -381,7 +385,7 @@ class ProgramExpression(RowExpression):
             [is_largest[0], *(same & (top < column) for same, top, column in later)]
         )
 
-    def compute_exceedance_log_odds(self) -> Any:
+    def compute_log_odds_above_each_class(self) -> Any:
         """Return the log-odds of being above each class but the last."""
         # One logarithm for each sum is enough.
         if self.exact is None:

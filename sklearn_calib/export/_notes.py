@@ -24,9 +24,9 @@ def write_notes(
     if scale is not None:
         notes["scale"] = _write_scale(scale)
     if date is not None:
-        notes["date"] = _write_date(date)
+        notes["date"] = _format_iso_date(date)
     if columns is not None:
-        notes["columns"] = _write_columns(columns)
+        notes["columns"] = _read_column_names_by_role(columns)
     return notes
 
 
@@ -41,7 +41,7 @@ def _write_scale(scale):
     return ends
 
 
-def _write_date(date):
+def _format_iso_date(date):
     """Return a date as a text in ISO format."""
     text = date.isoformat() if isinstance(date, datetime.date) else date
     try:
@@ -55,7 +55,7 @@ def _write_date(date):
     return text
 
 
-def _write_columns(columns):
+def _read_column_names_by_role(columns):
     """Return {role: names of columns}, and raise an error for other values."""
     names_by_role = columns if isinstance(columns, Mapping) else {"scores": columns}
     roles = {}

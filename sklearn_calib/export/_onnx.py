@@ -25,8 +25,8 @@ _MIN_OPSET = 13
 MAX_LOGIT_BY_DTYPE = {"float64": 1e150, "float32": 1e37}
 
 # The error of float32 is measured on at most this many rows.
-_MAX_MEASURED_ROWS = 20_000
-_LOG_ODDS_GRID = np.linspace(-40, 40, 1601)
+_MAX_ERROR_MEASUREMENT_ROWS = 20_000
+_ERROR_CHECK_LOG_ODDS_GRID = np.linspace(-40, 40, 1601)
 
 Precision = Literal["float64", "float32"]
 
@@ -155,18 +155,18 @@ def to_onnx(
         np.dtype(dtype),
         opset,
     )
-    result = _apply_map(document, Tensor(graph, INPUT_NAME))
+    result = _apply_map_or_nan_if_invalid(document, Tensor(graph, INPUT_NAME))
     nodes.append(make_node("Identity", [result.name], [OUTPUT_NAME], OUTPUT_NAME))
     model = _build_model(onnx, graph, nodes, document)
     # Surrogates are escaped in JSON, because ONNX cannot hold them.
     metadata = {METADATA_KEY: json.dumps(to_dict(document), allow_nan=False)}
     if dtype == "float32":
-        metadata[FLOAT32_ERROR_KEY] = _measure_float32_error_text(model, document)
+        metadata[FLOAT32_ERROR_KEY] = _format_doubled_float32_error(model, document)
     onnx.helper.set_model_props(model, metadata)
     return model
 
 
-def _apply_map(document, scores):
+def _apply_map_or_nan_if_invalid(document, scores):
     """Apply the map of a document to scores; invalid rows become NaN."""
     k = len(document.classes)
     if document.input == "logits":
@@ -204,7 +204,7 @@ def _build_model(onnx, graph, nodes, document):
 # -- what float32 costs -----------------------------------------------------------------------
 
 
-def _measure_float32_error_text(model, document):
+def _format_doubled_float32_error(model, document):
     """Measure twice the largest error by float32, at knots, on a grid and elsewhere, as text.
 
     The rounding of the scores to float32 counts.
@@ -228,9 +228,11 @@ def _make_rows_at_knots(document):
     """
     k = len(document.classes)
     margin = np.unique(
-        np.concatenate([_LOG_ODDS_GRID, *_iter_map_knots_as_log_odds(document.root)])
+        np.concatenate(
+            [_ERROR_CHECK_LOG_ODDS_GRID, *_iter_map_knots_as_log_odds(document.root)]
+        )
     )
-    max_margins = _MAX_MEASURED_ROWS // k
+    max_margins = _MAX_ERROR_MEASUREMENT_ROWS // k
     if len(margin) > max_margins:
         margin = margin[np.linspace(0, len(margin) - 1, max_margins).astype(int)]
     class_proba = expit(margin)[:, None]
@@ -240,9 +242,12 @@ def _make_rows_at_knots(document):
     ]
     # Random rows of several spreads complete the rows at the knots.
     rng = np.random.default_rng(0)
-    spread = rng.choice([0.5, 2.0, 8.0, 30.0], size=(_MAX_MEASURED_ROWS, 1))
+    spread = rng.choice([0.5, 2.0, 8.0, 30.0], size=(_MAX_ERROR_MEASUREMENT_ROWS, 1))
     rows = np.vstack(
-        [*blocks, softmax(spread * rng.normal(size=(_MAX_MEASURED_ROWS, k)), axis=1)]
+        [
+            *blocks,
+            softmax(spread * rng.normal(size=(_MAX_ERROR_MEASUREMENT_ROWS, k)), axis=1),
+        ]
     )
     return np.asarray(log_proba(rows)) if document.input == "logits" else rows
 

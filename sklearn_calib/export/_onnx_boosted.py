@@ -60,7 +60,7 @@ def has_tree_margins(estimator: Estimator) -> bool:
         return True
     if (
         not hasattr(estimator, "n_features_in_")
-        or _evaluate_at_zero(estimator, classifier_logits) is None
+        or _evaluate_at_zero_row(estimator, classifier_logits) is None
     ):
         return False
     if find_package(estimator) is None:
@@ -76,7 +76,7 @@ def has_tree_margins(estimator: Estimator) -> bool:
     return True
 
 
-def _evaluate_at_zero(estimator, function):
+def _evaluate_at_zero_row(estimator, function):
     """Evaluate a function of a fitted estimator and rows at one row of zeros."""
     with warnings.catch_warnings():
         # The warning would be that the row has no feature names.
@@ -109,7 +109,7 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
     name = operator.inputs[0].full_name
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
     if package != "xgboost":
-        trees = trees | {"nodes_values": _round_thresholds(trees, double)}
+        trees = trees | {"nodes_values": _make_rounded_threshold_list(trees, double)}
     elif double:
         # XGBoost itself converts features to float32.
         narrow = scope.get_unique_variable_name("float32")
@@ -148,13 +148,13 @@ def _read_tree_attributes(scope, operator, container, estimator, package):
 
     attributes_of_node = {}
 
-    def add_node(op, inputs, outputs, **attributes):
+    def store_classifier_attributes(op, inputs, outputs, **attributes):
         if op == "TreeEnsembleClassifier":
             attributes_of_node.update(attributes)
 
     outputs = [SimpleNamespace(full_name=name) for name in ("label", "probabilities")]
     reader = SimpleNamespace(
-        raw_operator=_remove_feature_names(estimator)
+        raw_operator=_copy_xgboost_without_feature_names(estimator)
         if package == "xgboost"
         else estimator,
         # With an input of float64 the converters keep all digits of the thresholds.
@@ -165,7 +165,7 @@ def _read_tree_attributes(scope, operator, container, estimator, package):
         full_name="trees",
     )
     recorder = SimpleNamespace(
-        add_node=add_node,
+        add_node=store_classifier_attributes,
         add_initializer=lambda *args, **kwargs: None,
         get_options=lambda model, options: options | {"raw_scores": True},
         target_opset=container.target_opset,
@@ -181,7 +181,7 @@ def _read_tree_attributes(scope, operator, container, estimator, package):
     return trees | {"n_targets": 1 if k == 2 else k, "post_transform": "NONE"}
 
 
-def _remove_feature_names(estimator):
+def _copy_xgboost_without_feature_names(estimator):
     """Copy XGBoost's estimator without feature names, as converters need it."""
     booster = estimator.get_booster().copy()
     booster.feature_names = None
@@ -216,7 +216,7 @@ def _find_converter(package):
     return getattr(import_optional(path, "export"), name)
 
 
-def _round_thresholds(trees, double):
+def _make_rounded_threshold_list(trees, double):
     """Round thresholds down for float32 x; x <= threshold is compared in float64."""
     values = np.asarray(trees["nodes_values"], dtype=float)
     if double:
@@ -232,14 +232,14 @@ def _find_margin_factor(estimator, package):
     if package != "lightgbm":
         return 1.0
     raw = np.ravel(
-        _evaluate_at_zero(
+        _evaluate_at_zero_row(
             estimator, lambda fit, X: fit.predict_proba(X, raw_score=True)
         )
     )
     largest = np.abs(raw).argmax()
     if raw[largest]:
         return float(
-            np.ravel(_evaluate_at_zero(estimator, classifier_logits))[largest]
+            np.ravel(_evaluate_at_zero_row(estimator, classifier_logits))[largest]
             / raw[largest]
         )
     return 1.0

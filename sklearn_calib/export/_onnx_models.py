@@ -137,7 +137,10 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
     versions = {"": opset, boosted.TREE_OPERATOR_DOMAIN: boosted.DOUBLE_TREE_VERSION}
     onnx_model = skl2onnx.to_onnx(
-        fitted, _make_onnx_rows(fitted, X[:1]), target_opset=versions, options=options
+        fitted,
+        _make_dense_array_or_keep_table(fitted, X[:1]),
+        target_opset=versions,
+        options=options,
     )
     pairs = itertools.chain(*(model.calibrated_pairs_ for model in models))
     documents = [
@@ -145,11 +148,11 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     ]
     text = json.dumps(documents, allow_nan=False)
     onnx_model.metadata_props.add(key=METADATA_KEY, value=text)
-    _check_onnx_against_model(onnx_model, fitted, X, tabulate)
+    _check_onnx_and_record_difference(onnx_model, fitted, X, tabulate)
     return onnx_model
 
 
-def _make_onnx_rows(fitted, X):
+def _make_dense_array_or_keep_table(fitted, X):
     """Return rows as the ONNX model gets them."""
     if hasattr(X, "columns") and _reads_columns(fitted):
         return X
@@ -181,7 +184,9 @@ def _convert_model(scope, operator, container):
     parts = []
     for pair in model.calibrated_pairs_:
         document = to_document(pair.recalibrator, tabulate=tabulate)
-        rows = _compute_scores(model, pair, scope, operator, container, graph)
+        rows = _compute_scores_and_set_slack(
+            model, pair, scope, operator, container, graph
+        )
         mapped = rows.apply_map(document.root)
         _, places = canonical_labels(document.classes, classes=model.classes_)
         parts.append(
@@ -213,7 +218,7 @@ def _add_constants(graph, container):
             container.add_initializer(name, None, None, numpy_helper.from_array(array))
 
 
-def _place_table_columns(table, other, places, k):
+def _place_table_columns_and_fill_rest(table, other, places, k):
     """Place the columns of a table among k, and fill the others with the column `other`."""
     # Columns of ONNX are selected by index: absent classes get the index of the last
     # column, `other`.
@@ -225,12 +230,12 @@ def _place_table_columns(table, other, places, k):
 # -- scores of a classifier -------------------------------------------------------------------
 
 
-def _compute_scores(model, pair, scope, operator, container, graph):
-    """Compute the scores that `compute_aligned_scores` passes to the map of a pair."""
+def _compute_scores_and_set_slack(model, pair, scope, operator, container, graph):
+    """Compute the scores that `compute_aligned_canonical_scores` passes to the map of a pair."""
     from skl2onnx._parse import _parse_sklearn
     from skl2onnx.common.data_types import DoubleTensorType
 
-    estimator, last = _unwrap_steps(pair.estimator)
+    estimator, last = _unwrap_and_get_last_step(pair.estimator)
     kind = _get_default_score_kind(last, model.response_method)
     _check_converter(container, last, kind)
     # ONNX adds up the leaves of trees in float32.
@@ -246,7 +251,9 @@ def _compute_scores(model, pair, scope, operator, container, graph):
         else _FLOAT64_SCORE_TOLERANCE
     )
     if kind == "margins":
-        estimator, last = _unwrap_steps(pair.estimator, boosted.BoostedMargins)
+        estimator, last = _unwrap_and_get_last_step(
+            pair.estimator, boosted.BoostedMargins
+        )
     k = len(model.classes_)
     n_own = len(last.classes_)
     options = {"zipmap": False, "raw_scores": kind == "raw"}
@@ -295,34 +302,34 @@ def _add_missing_classes(rows, places, k) -> GraphExpression:
     """Add classes with probability 0 that the classifier, or its map, has not seen."""
     if np.array_equal(places, np.arange(k)):
         return rows
-    p = _place_table_columns(rows.p, rows.p.column(0) * 0.0, places, k)
+    p = _place_table_columns_and_fill_rest(rows.p, rows.p.column(0) * 0.0, places, k)
     if rows.exact is None:
         return GraphExpression(p, k)
     missing_log = np.minimum(rows.exact.min(), np.log(SMALLEST_PROBABILITY))
     return GraphExpression(
-        p, k, _place_table_columns(rows.exact, missing_log, places, k)
+        p, k, _place_table_columns_and_fill_rest(rows.exact, missing_log, places, k)
     )
 
 
-def _unwrap_steps(estimator, wrap_last=lambda last: last):
+def _unwrap_and_get_last_step(estimator, wrap_last=lambda last: last):
     """Unwrap the classifier, and return its last step, with `wrap_last` applied to it."""
     if isinstance(estimator, Pipeline):
         *steps, (name, inner) = estimator.steps
-        inner, last = _unwrap_steps(inner, wrap_last)
+        inner, last = _unwrap_and_get_last_step(inner, wrap_last)
         steps = [
-            (key, _unwrap_once(step))
+            (key, _unwrap_once_if_wrapped(step))
             for key, step in steps
             if step not in (None, "passthrough")
         ]
         return Pipeline([*steps, (name, inner)]), last
-    inner = _unwrap_once(estimator)
+    inner = _unwrap_once_if_wrapped(estimator)
     if inner is not estimator:
-        return _unwrap_steps(inner, wrap_last)
+        return _unwrap_and_get_last_step(inner, wrap_last)
     last = wrap_last(inner)
     return last, last
 
 
-def _unwrap_once(estimator):
+def _unwrap_once_if_wrapped(estimator):
     """Return the wrapped estimator, or the estimator itself."""
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator
@@ -335,14 +342,14 @@ def _reads_columns(estimator):
         return _reads_columns(estimator.steps[0][1])
     if isinstance(estimator, CONVERTIBLE_MODELS):
         return _reads_columns(estimator.calibrated_pairs_[0].estimator)
-    inner = _unwrap_once(estimator)
+    inner = _unwrap_once_if_wrapped(estimator)
     if inner is not estimator:
         return _reads_columns(inner)
     return isinstance(estimator, ColumnTransformer)
 
 
 def _get_default_score_kind(last, response_method):
-    """Return the kind of scores that `compute_classifier_scores` uses."""
+    """Return the kind of scores that `compute_canonical_classifier_scores` uses."""
     if boosted.has_tree_margins(last):
         return "margins"
     if response_method != "predict_proba" and hasattr(last, "decision_function"):
@@ -390,13 +397,13 @@ def _check_converter(container, last, kind):
 # -- the result against Python ----------------------------------------------------------------
 
 
-def _check_onnx_against_model(onnx_model, fitted, X, tabulate):
+def _check_onnx_and_record_difference(onnx_model, fitted, X, tabulate):
     """Reject a conversion that does not give what the model predicts for each row of X."""
     rule = "a conversion that gives what the model predicts for X"
     alone = "export the map alone, to_onnx(model.recalibrator_)"
     limit = (
         MAX_ROW_ERROR
-        if tabulate or not _is_in_double(onnx_model)
+        if tabulate or not _is_all_in_float64(onnx_model)
         else _MAX_DOUBLE_ROW_ERROR
     )
     farthest = 0.0
@@ -404,7 +411,9 @@ def _check_onnx_against_model(onnx_model, fitted, X, tabulate):
         batch = X[start : start + COMPARED_BATCH_ROWS]
         expected = fitted.predict_proba(batch)
         try:
-            proba = run_onnx(onnx_model, _make_onnx_rows(fitted, batch))[1]
+            proba = run_onnx(
+                onnx_model, _make_dense_array_or_keep_table(fitted, batch)
+            )[1]
         except Exception as error:
             raise invalid_input(
                 expected=rule,
@@ -431,7 +440,7 @@ def _check_onnx_against_model(onnx_model, fitted, X, tabulate):
     )
 
 
-def _is_in_double(onnx_model):
+def _is_all_in_float64(onnx_model):
     """Return whether rows and all operations are in float64."""
     for node in onnx_model.graph.node:
         if node.op_type.startswith(("TreeEnsemble", "SVM")):

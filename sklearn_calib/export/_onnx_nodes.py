@@ -10,7 +10,7 @@ from scipy.special import expit, log_expit
 
 from .._typing import AnyArray
 from ..maps import Cells, CurveBetweenKnots, FunctionOfScore, take_entries
-from ._lower import RowExpression, ScoreOrigin, make_probability_origin
+from ._lower import RowExpression, ScoreOrigin, make_two_class_proba_origin
 
 #: From this version on the axes of all reductions are an input; before, only those of
 #: ReduceSum.
@@ -205,12 +205,12 @@ def _build_log_sigmoid(x):
     return np.minimum(x, 0.0) - np.log(np.exp(-abs(x)) + 1.0)
 
 
-def _build_expm1(x):
+def _build_expm1_below_zero(x):
     """Compute exp(x) - 1 for x <= 0, correct to the last digits for small results."""
     return np.tanh(x * 0.5) * (np.exp(x) + 1.0)
 
 
-def _search_entries(entries, x, side):
+def _count_entries_at_most(entries, x, side):
     """Count the increasing numbers that are at most x."""
     if not len(entries):
         return x.graph.add("Where", x <= np.inf, np.array(0), np.array(0))
@@ -232,7 +232,7 @@ _ONNX_NAME_BY_UFUNC = {
 }
 _BUILDER_BY_UFUNC: dict[Any, Callable[..., Tensor]] = {
     np.divide: _divide_tensors,
-    np.expm1: _build_expm1,
+    np.expm1: _build_expm1_below_zero,
     np.multiply: _multiply_tensors,
     expit: _build_sigmoid,
     log_expit: _build_log_sigmoid,
@@ -241,7 +241,7 @@ _BUILDER_BY_FUNCTION: dict[Any, Callable[..., Tensor]] = {
     np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
     np.column_stack: lambda tables: tables[0].graph.add("Concat", *tables, axis=1),
     # This is side="right".
-    np.searchsorted: _search_entries,
+    np.searchsorted: _count_entries_at_most,
 }
 
 
@@ -258,10 +258,12 @@ class GraphExpression(RowExpression):
 
     def make_pair_origin(self) -> ScoreOrigin:
         if self.p.graph.second_only and self.exact is None:
-            return make_probability_origin(self.p.column(1))
+            return make_two_class_proba_origin(self.p.column(1))
         return super().make_pair_origin()
 
-    def shift_edges(self, edges: AnyArray, origin: ScoreOrigin) -> AnyArray:
+    def shift_edges_by_rounding_slack(
+        self, edges: AnyArray, origin: ScoreOrigin
+    ) -> AnyArray:
         """Move edges of steps by the slack, so that rounding of a score does not cross them."""
         # A fitted score lies exactly at its step, or in a very narrow cell of its own.
         # Rounding must neither put it below the step nor out of the cell at either end.
@@ -287,11 +289,11 @@ class GraphExpression(RowExpression):
         )
         return (abs(x - knot) <= slack).where(knot, x)
 
-    def divide_by_sums(self, values: Tensor) -> "GraphExpression":
+    def divide_by_sums_if_positive(self, values: Tensor) -> "GraphExpression":
         filled = (values.sum() > 0.0).where(values, self.p)
         return self.make_rows(filled / filled.sum())
 
-    def sum_other_classes(self) -> tuple[list[Tensor], list[Tensor] | None]:
+    def sum_other_classes_and_logs(self) -> tuple[list[Tensor], list[Tensor] | None]:
         """Return the sum of the other classes for each class, and its logarithm if it is exact."""
         before, after = (
             self.p.graph.add("CumSum", self.p, np.array(1), exclusive=1, reverse=end)
@@ -307,10 +309,10 @@ class GraphExpression(RowExpression):
             ]
         return [others.column(c) for c in classes], log_others
 
-    def mark_top_classes(self) -> Tensor:
+    def mark_first_top_class(self) -> Tensor:
         return self.p.find_top_column() == np.arange(self.k)
 
-    def compute_exceedance_log_odds(self) -> Tensor:
+    def compute_log_odds_above_each_class(self) -> Tensor:
         def stack_log_sums(columns):
             sums = [self.log.columns(which).log_sum_exp() for which in columns]
             return np.column_stack(sums)
@@ -324,7 +326,7 @@ class GraphExpression(RowExpression):
         graph = levels.graph
         keys = graph.add_constant(cells.keys.astype(float))
 
-        def compare_with_key(position):
+        def compute_sign_relative_to_key(position):
             """Compare levels with a key: -1 (before), 0 (equal) or 1 (after)."""
             sign = np.sign(levels - keys.entries(position))
             return graph.add(
@@ -333,8 +335,8 @@ class GraphExpression(RowExpression):
 
         after = graph.search(
             len(cells.keys),
-            lambda position: np.less_equal(0.0, compare_with_key(position)),
+            lambda position: np.less_equal(0.0, compute_sign_relative_to_key(position)),
         )
         cell = np.maximum(after, np.array(1)) - np.array(1)
-        is_cell = (compare_with_key(cell) == 0.0).change_shape(-1, 1)
+        is_cell = (compute_sign_relative_to_key(cell) == 0.0).change_shape(-1, 1)
         return is_cell.where(cell.select_from(cells.rows), other)

@@ -22,8 +22,8 @@ from ._exported import ExportedMap
 from ._tabulate import tabulate_curve
 
 _MAX_TOLERANCE = 0.1
-_FIRST_BLOCK_KNOTS = 64
-_MIN_LONG_MIXTURE_PARTS = 16
+_FIRST_SIMPLIFIED_BLOCK_KNOTS = 64
+_MAX_UNTABULATED_MIXTURE_PARTS = 16
 _MAX_SIGMOID_SLOPE = 0.25
 _MIN_PIECE_WIDTH = 1e-290
 
@@ -104,19 +104,22 @@ def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> Calibration
 
 def _is_long_sigmoid_mixture(node):
     """Return whether a mixture of maps of the log-odds is longer than a table of it."""
-    return len(node.parts) > _MIN_LONG_MIXTURE_PARTS and all(
+    return len(node.parts) > _MAX_UNTABULATED_MIXTURE_PARTS and all(
         isinstance(child, SoftmaxAffine) for child in node.parts
     )
 
 
 def _tabulate_map(node, tolerance):
-    def predict_floored(proba):
+    def compute_floored_mapped_proba(proba):
         return np.maximum(node(proba), SMALLEST_PROBABILITY)
 
     ends = [-child.least for child in node.parts if child.least is not None]
     points = np.unique([*(-end for end in ends), *ends])
     curve = CallableMap(
-        input="logit", name="a mixture", predict=predict_floored, points=points
+        input="logit",
+        name="a mixture",
+        predict=compute_floored_mapped_proba,
+        points=points,
     )
     return replace(tabulate_curve(curve, tolerance), ties=False)
 
@@ -129,7 +132,7 @@ def _merge_similar_steps(node, tolerance):
     while start < len(node.values):
         rest = node.values[start:]
         end = 0
-        size = _FIRST_BLOCK_KNOTS
+        size = _FIRST_SIMPLIFIED_BLOCK_KNOTS
         # Blocks of growing size: most steps are short, but some hold all values.
         while end == 0:
             block = rest[:size]
@@ -177,7 +180,7 @@ def _drop_knots(node, tolerance):
 
 def _find_last_knot(node, start, last, tolerance, length):
     """Find the last knot to which a line from `start` stays within the tolerance."""
-    size = _FIRST_BLOCK_KNOTS
+    size = _FIRST_SIMPLIFIED_BLOCK_KNOTS
     while True:
         end = min(start + size, last)
         run = slice(start + 1, end + 1)

@@ -252,7 +252,8 @@ class SqlQuery(SqlStatement):
         stages = _make_stages(every, count_uses(roots))
         last_use = _find_last_uses(every, roots, stages)
         names = make_column_name_by_input_id(
-            self.program, [self.dialect.write_column(name) for name in self.columns]
+            self.program,
+            [self.dialect.write_column_as_double(name) for name in self.columns],
         )
         parts = []
         before = self.table
@@ -565,7 +566,7 @@ def to_sql(
     check_choice("a dialect", dialect, DIALECTS, "Choose a dialect")
     rules = DIALECTS[dialect]
     document = to_document(fitted, input=input, tabulate=tabulate)
-    head = f"/* {document.head} */"
+    head = f"/* {document.json_without_map} */"
     if not isinstance(columns, str | Sequence):
         raise invalid_input(
             expected="columns as a name or a list of names",
@@ -599,7 +600,7 @@ def to_sql(
         )
     if bands is None and is_scalar_equal(into, "table"):
         return f"{head}\n{SqlJoin(rules, program, columns, source, keep).write_statements(table)}"
-    score = rules.write_column(columns)
+    score = rules.write_column_as_double(columns)
     printer = Printer(rules, make_column_name_by_input_id(program, [score]))
     valid = printer.write_expression(program.valid)
     if bands is None:

@@ -108,7 +108,8 @@ def tabulate_curve(curve: CallableMap, bound: float) -> PiecewiseLinear:
         low = begin[0]
         high = end[0]
         good = (begin[2] == end[2]) & (
-            _measure_probe_error(value, begin, end) <= _PROBE_ERROR_FRACTION * bound
+            _compute_probe_error_by_piece(value, begin, end)
+            <= _PROBE_ERROR_FRACTION * bound
         )
         middle = round_to_36_bits(low + (high - low) / 2, 0)
         # Neighbouring floats cannot be divided: a jump of the map stays between them.
@@ -136,7 +137,7 @@ def tabulate_curve(curve: CallableMap, bound: float) -> PiecewiseLinear:
     )
 
 
-def _measure_probe_error(value, begin, end):
+def _compute_probe_error_by_piece(value, begin, end):
     """Measure the largest error of probabilities at the probes of pieces."""
     low, left = begin[:2]
     high, right = end[:2]

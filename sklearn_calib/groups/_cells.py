@@ -98,7 +98,7 @@ def pool_rows(
     counts = np.column_stack([counts - n_events, n_events])
     label_weight = counts * weight[first_rows, None]
     squares = label_weight * weight[first_rows, None]
-    # `_set_distinct_score_index` replaces the second column.
+    # `_get_cells_with_distinct_score_index` replaces the second column.
     cells = GroupCells(
         pattern[first_rows],
         first_rows,
@@ -108,7 +108,7 @@ def pool_rows(
         label_weight,
         squares,
     )
-    cells = _set_distinct_score_index(cells)
+    cells = _get_cells_with_distinct_score_index(cells)
     return _coarsen_cells(cells) if pool else cells
 
 
@@ -117,10 +117,10 @@ def _round_pair_to_summary_digits(pair):
     array = np.asarray(pair)
     # The smaller of p and 1 - p has the more digits.
     distance, is_high = split_distance_and_side(array[:, 1], array[:, 0])
-    return _make_proba_from_distance_and_side(distance, is_high)
+    return _make_proba_columns_from_distance_and_side(distance, is_high)
 
 
-def _make_proba_from_distance_and_side(distance, is_high):
+def _make_proba_columns_from_distance_and_side(distance, is_high):
     """Return both columns from the smaller one, which is the first if `is_high`."""
     complement = 1.0 - distance
     first = np.where(is_high, distance, complement)
@@ -158,10 +158,10 @@ def pool_cells(
     keys = (z, pattern, proba[:, 1])
     order = np.lexsort(keys)
     starts = np.flatnonzero(_mark_run_starts(*(key[order] for key in keys)))
-    # `_set_distinct_score_index` replaces the second column.
+    # `_get_cells_with_distinct_score_index` replaces the second column.
     cells = GroupCells(pattern, order, proba, z, counts, weight, squares)
     cells = _merge_cell_runs(cells, order, starts)
-    return _coarsen_cells(_set_distinct_score_index(cells))
+    return _coarsen_cells(_get_cells_with_distinct_score_index(cells))
 
 
 def _merge_cell_runs(cells, order, starts):
@@ -171,7 +171,7 @@ def _merge_cell_runs(cells, order, starts):
     return GroupCells(*(column[first_cells] for column in cells[:4]), *sums)
 
 
-def _set_distinct_score_index(cells):
+def _get_cells_with_distinct_score_index(cells):
     """Return sorted cells with numbers of their distinct scores as steps."""
     is_start = _mark_run_starts(cells.proba[:, 1])
     return cells._replace(score_index=np.cumsum(is_start) - 1)
@@ -216,13 +216,15 @@ def _coarsen_cells(cells):
     # The weighted mean keeps the expected number of events of each cell.
     mean_distance = np.add.reduceat((mass * distance)[order], starts)
     mean_distance /= np.add.reduceat(mass[order], starts)
-    proba = _make_proba_from_distance_and_side(mean_distance, is_high[order][starts])
+    proba = _make_proba_columns_from_distance_and_side(
+        mean_distance, is_high[order][starts]
+    )
     log = log_proba(proba)
     z = log[:, 1] - log[:, 0]
     return merged._replace(score_index=step[starts], proba=proba, z=z)
 
 
-def select_group_cells(
+def get_group_cells_and_starts(
     cells: GroupCells, groups: Sequence[IntArray]
 ) -> tuple[IntArray, IntArray]:
     """Return the cells of all groups, one group after the other, and the start of each group.

@@ -13,11 +13,11 @@ from .._random import (
     make_generator,
 )
 from .._typing import FloatArray, IntArray, RandomStateLike
-from ._cells import GroupCells, select_group_cells
+from ._cells import GroupCells, get_group_cells_and_starts
 from ._result import GroupRow
 
 
-class GroupedEvent:
+class GroupedBinaryProblem:
     """A two-class problem: its cells, and the groups as lists of them.
 
     Parameters
@@ -69,7 +69,7 @@ class GroupedEvent:
         # Cells of one row draw their label from the shared uniform numbers; cells of
         # several rows draw binomial numbers.
         self.multi_row_cells = np.flatnonzero(self.counts > 1)
-        self.cells, self.starts = select_group_cells(cells, groups)
+        self.cells, self.starts = get_group_cells_and_starts(cells, groups)
         self.n_rows = np.add.reduceat(self.counts[self.cells], self.starts[:-1])
         self.moments = np.empty((8, len(groups)))
         fill_group_moments(
@@ -91,7 +91,7 @@ class GroupedEvent:
         self.scales[1] = self.moments[4]
         np.divide(1.0, np.sqrt(tilt), out=self.scales[2], where=tilt > 0)
 
-    def compute_path_statistics(
+    def compute_path_ranges_ends_and_tilts(
         self, residual: FloatArray, buffer: FloatArray
     ) -> FloatArray:
         """Compute the range, end and tilt of each path, of shape (3, n_groups, DRAWS)."""
@@ -113,21 +113,21 @@ class GroupedEvent:
         )
         return out
 
-    def compute_observed_ranges(self, buffer: FloatArray) -> FloatArray:
+    def compute_observed_ranges_in_sigma(self, buffer: FloatArray) -> FloatArray:
         """Compute the range of the observed path of each group."""
         residual = np.zeros((len(self.score), buffer.shape[1]))
         residual[:, 0] = self.hits - self.weight * self.score
-        sigma = self.compute_path_statistics(residual, buffer)[0, :, 0]
+        sigma = self.compute_path_ranges_ends_and_tilts(residual, buffer)[0, :, 0]
         # Certain predictions are never wrong in a draw, so one wrong label is
         # infinitely rare.
         is_certain = self.moments[3] <= 0
         certain_sigma = np.where(self.moments[6] > 0, np.inf, 0.0)
         return np.where(is_certain, certain_sigma, sigma)
 
-    def draw_path_statistics(
+    def draw_path_ranges_ends_and_tilts(
         self, uniform: FloatArray, rng: np.random.Generator, buffer: FloatArray
     ) -> FloatArray:
-        """Compute `compute_path_statistics` for drawn labels.
+        """Compute `compute_path_ranges_ends_and_tilts` for drawn labels.
 
         Parameters
         ----------
@@ -151,12 +151,12 @@ class GroupedEvent:
             (-self.weight * self.score)[:, None],
         )
         if len(self.multi_row_cells):
-            residual[self.multi_row_cells] = self._draw_multi_row_residuals(
+            residual[self.multi_row_cells] = self._draw_residuals_by_multi_row_cell(
                 rng, uniform.shape[1]
             )
-        return self.compute_path_statistics(residual, buffer)
+        return self.compute_path_ranges_ends_and_tilts(residual, buffer)
 
-    def _draw_multi_row_residuals(self, rng, n_draws):
+    def _draw_residuals_by_multi_row_cell(self, rng, n_draws):
         """Draw labels for the cells of several rows; return residuals (n_cells, n_draws)."""
         cells = self.multi_row_cells
         counts = self.counts[cells, None]
@@ -205,13 +205,17 @@ class GroupDrawSummary(NamedTuple):
 
 
 def draw_event_statistics(
-    events: Sequence[GroupedEvent], n_resamples: int, random_state: RandomStateLike
+    events: Sequence[GroupedBinaryProblem],
+    n_resamples: int,
+    random_state: RandomStateLike,
 ) -> GroupDrawSummary:
     """Draw sets of labels for all events and groups at once."""
     from .._kernels._group_paths import DRAWS_PER_BLOCK
 
     buffer = np.empty((4, DRAWS_PER_BLOCK))
-    sigma = np.concatenate([event.compute_observed_ranges(buffer) for event in events])
+    sigma = np.concatenate(
+        [event.compute_observed_ranges_in_sigma(buffer) for event in events]
+    )
     limits = _lower_by_tie_tolerance(sigma)
     starts = range(0, n_resamples, DRAWS_PER_BLOCK)
     # Each block has its own seed, so the result does not depend on the number of
@@ -219,7 +223,7 @@ def draw_event_statistics(
     seeds = make_generator(random_state).integers(0, 2**63, size=(len(starts), 2))
     n = len(events[0].score)
 
-    def draw_block_statistics(start, seed):
+    def draw_maxima_and_exceedance_counts(start, seed):
         """Return the largest statistics of each draw, and how often each group is as large."""
         n_used = min(DRAWS_PER_BLOCK, n_resamples - start)
         rng = np.random.default_rng(seed)
@@ -228,7 +232,7 @@ def draw_event_statistics(
         uniform = rng.random((n, DRAWS_PER_BLOCK))
         buffer = np.empty((4, DRAWS_PER_BLOCK))
         statistics_by_event = [
-            event.draw_path_statistics(uniform, rng, buffer)[:, :, :n_used]
+            event.draw_path_ranges_ends_and_tilts(uniform, rng, buffer)[:, :, :n_used]
             for event in events
         ]
         statistics = (
@@ -245,7 +249,7 @@ def draw_event_statistics(
         return statistics.max(axis=1), np.count_nonzero(is_as_large, axis=1)
 
     maxima, counts = zip(
-        *_map_in_threads(draw_block_statistics, starts, seeds), strict=True
+        *_map_in_threads(draw_maxima_and_exceedance_counts, starts, seeds), strict=True
     )
     return GroupDrawSummary(
         sigma, np.sum(counts, axis=0), np.concatenate(maxima, axis=1)
@@ -276,7 +280,10 @@ def find_upper_quantile(draws: FloatArray, level: float) -> float:
 
 
 def build_event_rows(
-    event: GroupedEvent, names: Sequence[str], draws: GroupDrawSummary, level: float
+    event: GroupedBinaryProblem,
+    names: Sequence[str],
+    draws: GroupDrawSummary,
+    level: float,
 ) -> list[GroupRow]:
     """Build the result row of each group.
 

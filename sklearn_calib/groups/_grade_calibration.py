@@ -350,7 +350,7 @@ def grade_calibration(
     predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
     check_two_classes(predictions)
     check_and_get_common_index(counts, first=predictions.index)
-    row_counts = _validate_row_counts(counts, len(predictions.codes))
+    row_counts = _get_checked_row_counts_or_ones(counts, len(predictions.codes))
     score = np.asarray(predictions.proba)[:, predictions.positive]
     has_event = predictions.codes == predictions.positive
     # A score on an edge belongs to the worse grade.
@@ -428,7 +428,7 @@ def _validate_light_levels(lights):
     return float(lights[0]), float(lights[1])
 
 
-def _validate_row_counts(counts, n):
+def _get_checked_row_counts_or_ones(counts, n):
     """Return the number of rows that each row stands for, validated."""
     if counts is None:
         return np.ones(n)

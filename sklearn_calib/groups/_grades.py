@@ -61,7 +61,7 @@ class Grades(RenderableMixin):
 
     def __post_init__(self) -> None:
         edges = self._validate_edges()
-        names = _convert_to_list(self.names)
+        names = _convert_to_list_if_column(self.names)
         if names is None:
             names = [str(number + 1) for number in range(len(edges) + 1)]
         n_grades = len(edges) + 1
@@ -77,7 +77,7 @@ class Grades(RenderableMixin):
         object.__setattr__(self, "names", tuple(str(name) for name in names))
 
     def _validate_edges(self):
-        edges = _convert_to_list(self.edges)
+        edges = _convert_to_list_if_column(self.edges)
         is_valid = isinstance(edges, Sequence) and not isinstance(edges, str)
         is_valid = is_valid and len(edges) > 0 and all(map(is_number, edges))
         if is_valid:
@@ -224,7 +224,7 @@ class Grades(RenderableMixin):
                 hint="Pass more rows, or a smaller min_events",
             )
         # Isotonic blocks have rising rates, but some of them have hardly any events.
-        blocks = _fit_isotonic_blocks(np.asarray(score), hit)
+        blocks = _find_isotonic_block_starts_events_and_rows(np.asarray(score), hit)
         starts, events, rows = _join_blocks(*blocks, min_events)
         # Neighbours are joined greedily, at the smallest loss of likelihood.
         while len(starts) > max_grades:
@@ -288,7 +288,7 @@ class Grades(RenderableMixin):
         return [Section(tables=[Table(("grade", "from", "below"), rows)])]
 
 
-def _convert_to_list(values):
+def _convert_to_list_if_column(values):
     """Convert a column of a table or an array to a list.
 
     Return anything else unchanged.
@@ -332,7 +332,7 @@ def _read_event_proba(y_proba):
     return np.asarray(proba)[:, 1]
 
 
-def _fit_isotonic_blocks(
+def _find_isotonic_block_starts_events_and_rows(
     score: FloatArray, hit: AnyArray
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Fit isotonic blocks, and return the start, events and rows of each."""

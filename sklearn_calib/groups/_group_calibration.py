@@ -9,8 +9,8 @@ from .._kernels._two_class_problems import iter_two_class_pairs, name_problem
 from .._random import cumulate_proba
 from .._typing import ArrayLike, IntArray, RandomStateLike
 from .._validation import (
-    assign_single_column_to_class,
     check_and_get_common_index,
+    get_proba_with_single_column_at_class,
     read_proba,
     reorder_columns,
 )
@@ -18,7 +18,7 @@ from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._cells import pool_cells, pool_rows, pool_samples
 from ._events import (
-    GroupedEvent,
+    GroupedBinaryProblem,
     build_event_rows,
     draw_event_statistics,
     find_upper_quantile,
@@ -29,7 +29,7 @@ from ._grouping import (
     Partition,
     encode_combinations,
     make_groups,
-    make_partitions,
+    make_partition_by_column_or_mask,
 )
 from ._result import GroupCalibration, GroupRow
 
@@ -190,7 +190,9 @@ def group_calibration(
     if isinstance(groups, Grades):
         proba = read_proba(y_proba, n_classes=2)  # type: ignore[arg-type]
         proba = reorder_columns(proba, y_proba, predictions.classes)
-        proba = assign_single_column_to_class(proba, y_proba, predictions.positive)
+        proba = get_proba_with_single_column_at_class(
+            proba, y_proba, predictions.positive
+        )
         groups = {"grade": groups.assign(proba[:, predictions.positive])}
     return audit_predictions(predictions, groups, **options)
 
@@ -211,7 +213,9 @@ def audit_predictions(
     """
     audit = AuditOptions(**options)
     check_and_get_common_index(groups, first=predictions.index)
-    partitions = make_partitions(groups, predictions.n_given, audit, predictions.kept)
+    partitions = make_partition_by_column_or_mask(
+        groups, predictions.n_given, audit, predictions.kept
+    )
     grouping = make_groups(partitions, len(predictions.codes), audit)
     problems = [
         *iter_two_class_pairs(audit.multiclass, predictions.proba, predictions.positive)
@@ -227,7 +231,7 @@ def audit_predictions(
         # probabilities before and up to c.
         zero = np.zeros(len(pattern))
         cumulated = [zero, *cumulate_proba(predictions.proba).T]
-    groups = _list_group_combinations(grouping, pattern)
+    groups = _list_combination_indices_by_group(grouping, pattern)
     # Weights of all problems are scaled alike, by a power of two.
     weight_unit = np.exp2(np.frexp(predictions.weight.max())[1])
     events = []
@@ -244,7 +248,7 @@ def audit_predictions(
             not shares_draws,
         )
         unit = predictions.unit * weight_unit
-        events.append(GroupedEvent(title, cells, groups, unit, bounds))
+        events.append(GroupedBinaryProblem(title, cells, groups, unit, bounds))
     members = grouping.rows
     if predictions.kept is not None:
         # The result numbers the rows as they were given, including those of weight 0.
@@ -277,7 +281,9 @@ def audit_summaries(
     _check_same_problem(filled, audit)
     columns = _make_key_columns(filled, names)
     counts = np.array([summary.n_samples for summary in filled.values()])
-    partitions = make_partitions(columns, len(filled), audit, counts=counts)
+    partitions = make_partition_by_column_or_mask(
+        columns, len(filled), audit, counts=counts
+    )
     samples = []
     for summary in filled.values():
         samples += summary.samples(max_cells)
@@ -300,7 +306,9 @@ def partition_values(
         Of `group_calibration`.
     """
     audit = AuditOptions(**options)
-    return make_partitions({name: values}, len(values), audit, counts=counts)[0]
+    return make_partition_by_column_or_mask(
+        {name: values}, len(values), audit, counts=counts
+    )[0]
 
 
 def audit_pair_sums(
@@ -338,11 +346,15 @@ def _get_problem_title(summary):
 
 def _audit_cells(cells, partitions, counts, title, audit):
     grouping = make_groups(partitions, len(counts), audit, counts)
-    groups = _list_group_combinations(grouping, encode_combinations(partitions))
-    return _build_calibration([GroupedEvent(title, cells, groups)], grouping, audit, [])
+    groups = _list_combination_indices_by_group(
+        grouping, encode_combinations(partitions)
+    )
+    return _build_calibration(
+        [GroupedBinaryProblem(title, cells, groups)], grouping, audit, []
+    )
 
 
-def _list_group_combinations(grouping, pattern):
+def _list_combination_indices_by_group(grouping, pattern):
     """Return the combinations of values that each group consists of."""
     # Each row is a combination of its own, in order.
     if len(pattern) == int(pattern.max()) + 1 and (pattern[1:] > pattern[:-1]).all():

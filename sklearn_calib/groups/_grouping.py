@@ -14,10 +14,10 @@ from .._random import check_seed
 from .._show import make_printable
 from .._typing import AnyArray, IntArray, Multiclass, RandomStateLike
 from .._validation import (
+    convert_dates_to_numpy_if_any,
     convert_list_to_object_array,
     iter_named_columns,
     read_array,
-    to_numpy_dates,
 )
 from .._warnings import warn_calibration
 from ..exceptions import add_error_context, invalid_input
@@ -128,7 +128,7 @@ def find_groups(
     [0, 2]
     """
     options = AuditOptions(depth, n_bins, min_rows)
-    partitions = make_partitions(groups, n_samples, options, kept)
+    partitions = make_partition_by_column_or_mask(groups, n_samples, options, kept)
     n_kept = n_samples if kept is None else len(kept)
     return make_groups(partitions, n_kept, options)
 
@@ -172,7 +172,7 @@ class AuditOptions(NamedTuple):
             )
 
 
-def make_partitions(
+def make_partition_by_column_or_mask(
     groups: Any,
     n_samples: int,
     options: AuditOptions,
@@ -315,11 +315,11 @@ def _warn_about_sizes(names, n_small, options):
         )
 
 
-def _iter_partitions(groups, n_samples, options, selected, counts):
-    """Iterate over the partition of each mask or column, for the rows `selected`."""
+def _iter_partitions(groups, n_samples, options, selected_rows, counts):
+    """Iterate over the partition of each mask or column, for the rows `selected_rows`."""
     if _are_masks(groups):
         for number, mask in enumerate(groups):
-            yield _partition_mask(mask, number, n_samples, selected)
+            yield _make_one_group_partition(mask, number, n_samples, selected_rows)
         return
     for name, column in iter_named_columns(groups):
         values = read_array(convert_list_to_object_array(column), "group values")
@@ -329,7 +329,7 @@ def _iter_partitions(groups, n_samples, options, selected, counts):
                 got=f"shape {values.shape} in column {make_printable(name)}",
                 hint="Take the groups of the same rows as the labels",
             )
-        values = to_numpy_dates(values[selected])
+        values = convert_dates_to_numpy_if_any(values[selected_rows])
         yield partition_column(make_printable(name), values, options, counts)
 
 
@@ -340,7 +340,7 @@ def _are_masks(groups):
     return all(np.ndim(mask) == 1 for mask in groups)
 
 
-def _partition_mask(mask, number, n_samples, selected):
+def _make_one_group_partition(mask, number, n_samples, selected):
     """Return the rows of a boolean mask as a partition with one group."""
     name = getattr(mask, "name", None)
     name = f"mask {number}" if name is None else make_printable(name)

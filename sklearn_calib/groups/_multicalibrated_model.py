@@ -11,7 +11,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._atomic import replace_by_fitted_copy
+from .._atomic import replace_state_after_fitting_copy
 from .._show import make_printable, quote_text
 from .._simplex_array import stack_proba_rows
 from .._sklearn_compat import safe_indexing
@@ -186,7 +186,7 @@ class MulticalibratedModel(BoosterOptionsMixin, BaseCalibratedClassifier):
         -------
         self : object
         """
-        with replace_by_fitted_copy(self) as new:
+        with replace_state_after_fitting_copy(self) as new:
             context = new._make_context(X, y, sample_weight, fit_params)
             if isinstance(new.estimator, FrozenEstimator):
                 estimator = context.estimator
@@ -198,7 +198,7 @@ class MulticalibratedModel(BoosterOptionsMixin, BaseCalibratedClassifier):
                 )
                 scores = context.compute_scores(estimator, columns, features)
             else:
-                scores, rows, cv = new._get_held_out_scores_and_folds(context)
+                scores, rows, cv = new._compute_held_out_scores_rows_and_folds(context)
                 estimator, columns = context.fit_estimator(context.all_rows)
             table = select_group_columns(X, new.groups, len(context.y_encoded))
             correction = new._make_correction(cv)._fit_validated_groups(
@@ -262,7 +262,7 @@ class MulticalibratedModel(BoosterOptionsMixin, BaseCalibratedClassifier):
         params = {name: getattr(self, name) for name in names}
         return MulticalibratedScores(cv=cv, **params)
 
-    def _get_held_out_scores_and_folds(self, context):
+    def _compute_held_out_scores_rows_and_folds(self, context):
         """Return out-of-fold scores, their rows, and the folds of these."""
         cv = check_cv(self.cv, context.y_encoded, classifier=True)
         scores = []
@@ -284,7 +284,7 @@ class MulticalibratedModel(BoosterOptionsMixin, BaseCalibratedClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse &= not _are_all_columns(self.groups)
+        tags.input_tags.sparse &= not _is_all_columns_keyword(self.groups)
         return tags
 
 
@@ -298,7 +298,7 @@ def _drop_unfitted_group_columns(estimator, X, groups):
         has_columns = set(fitted_names) <= set(names)
         return X[list(fitted_names)] if has_columns else X
     n_features = getattr(estimator, "n_features_in_", None)
-    if n_features is None or callable(groups) or _are_all_columns(groups):
+    if n_features is None or callable(groups) or _is_all_columns_keyword(groups):
         return X
     X = X if hasattr(X, "shape") else np.asarray(X)
     n_columns = X.shape[1]
@@ -318,7 +318,7 @@ def _drop_unfitted_group_columns(estimator, X, groups):
     )
 
 
-def _are_all_columns(groups):
+def _is_all_columns_keyword(groups):
     return isinstance(groups, str) and groups == "all"
 
 
@@ -326,7 +326,7 @@ def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, Any
     """Take the columns of the groups from the features."""
     if callable(groups):
         return read_group_columns(groups(X), n_rows)
-    if _are_all_columns(groups):
+    if _is_all_columns_keyword(groups):
         if sparse.issparse(X):
             raise invalid_input(
                 expected="a dense X with groups='all'",

@@ -16,8 +16,8 @@ from .._validation import (
     canonical_weight,
     check_and_get_common_index,
     check_same_length,
-    check_single_column_class,
     is_missing_or_infinite,
+    raise_if_single_column_class_unclear,
     read_array,
     read_labels,
     read_numbers,
@@ -32,7 +32,7 @@ from ..recalibrators import (
 )
 from ._calibrated_mean_result import (
     CalibratedMean,
-    EstimateErrors,
+    UnitErrorContributions,
     build_calibrated_mean,
 )
 
@@ -65,7 +65,7 @@ class _MeanInput(NamedTuple):
         return len(self.number if self.verdict is None else self.verdict)  # type: ignore[arg-type]
 
     @property
-    def n_units(self) -> int:
+    def n_labelled_units(self) -> int:
         """Return the number of labelled rows, or of clusters with labelled rows."""
         n = len(self.outcome)
         return n if self.cluster is None else len(np.unique(self.cluster[:n]))
@@ -74,20 +74,20 @@ class _MeanInput(NamedTuple):
 # A map needs this many labelled rows, or clusters of them.
 MIN_LABELLED_UNITS_FOR_MAP = 10
 # The warning needs this many labelled rows, counted in units of the largest cluster.
-MIN_WARNING_UNITS = 25
+MIN_UNITS_FOR_WARNING = 25
 # The level of the test that warns of labels that were not drawn at random.
 SELECTION_SIGNIFICANCE_LEVEL = 0.001
 # If all scores equal their labels in this many rows, they look like one column.
-MIN_COPIED_ROWS = 5
+MIN_COPIED_LABEL_ROWS = 5
 _SCORE_ARGUMENTS = ("score", "score_unlabelled")
 _ONE_LABEL_HINT = "pass labels that are equal to it or not, y == label"
 
 
-def _encode_judge_scores(score, score_unlabelled, scale):
+def _make_mean_input_from_judge_scores(score, score_unlabelled, scale):
     """Read scores as numbers, or as codes of verdicts if they are text or booleans."""
     columns = [*map(_check_one_column, (score, score_unlabelled), _SCORE_ARGUMENTS)]
     if any(_is_text_or_bool(values) for values in columns if len(values)):
-        return _encode_verdicts(columns)
+        return _make_mean_input_from_verdicts(columns)
     labelled = _read_finite_numbers(score, "score")
     unlabelled = _read_finite_numbers(score_unlabelled, "score_unlabelled")
     number = np.concatenate([labelled, unlabelled])
@@ -152,7 +152,7 @@ def _is_text_or_bool(values):
     return values.dtype.kind in "bUST"
 
 
-def _encode_verdicts(columns):
+def _make_mean_input_from_verdicts(columns):
     """Return a number for each verdict; reject unusable ones.
 
     `columns` holds the scores of labelled rows and those of the others.
@@ -381,7 +381,7 @@ def calibrated_mean(
             hint="0 is the labels alone",
         )
     outcome, positive, is_share = _read_outcome_numbers(y, pos_label)
-    scores = _encode_judge_scores(score, score_unlabelled, scale)
+    scores = _make_mean_input_from_judge_scores(score, score_unlabelled, scale)
     check_same_length(outcome, scores.labelled_scores)
     check_and_get_common_index(y, score, sample_weight, groups)
     check_and_get_common_index(score_unlabelled, groups_unlabelled)
@@ -398,21 +398,21 @@ def calibrated_mean(
     rows = _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled)
     _check_options(rows, limits, recalibrator)
     _warn_copied_scores(rows, y)
-    pvalue = _test_random_labelling(rows)
+    pvalue = _test_random_labelling_and_warn(rows)
     if is_tuned and _warn_if_map_useless(rows):
         is_tuned = False
         power = 0.0
     fixed_power = None if is_tuned else float(power)
     raw_mean = float("nan") if scores.number is None else float(scores.number.mean())
     return build_calibrated_mean(
-        _cross_fit_row_errors(rows, recalibrator, n_folds, fixed_power),
+        _make_cross_fit_estimate_errors(rows, recalibrator, n_folds, fixed_power),
         float(np.average(outcome, weights=rows.weight)),
         level,
         "share" if is_share else "mean",
         raw=raw_mean,
         positive=positive,
         bounds=limits,
-        n_clusters=None if rows.cluster_names is None else rows.n_units,
+        n_clusters=None if rows.cluster_names is None else rows.n_labelled_units,
         selection_pvalue=pvalue,
     )
 
@@ -460,7 +460,7 @@ def _read_outcome_numbers(y, pos_label) -> tuple[FloatArray, object, bool]:
                 got=f"one, {names[0]!r}",
                 hint="Name the class whose share it is with pos_label=",
             )
-        check_single_column_class(codes, classes, "pos_label")
+        raise_if_single_column_class_unclear(codes, classes, "pos_label")
         return codes.astype(np.float64), names[1], True
     if len(names) == 2 and pos_label not in names:
         raise invalid_input(
@@ -530,7 +530,7 @@ def _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
 def _check_options(rows, limits, recalibrator):
     """Reject labels and options for which an interval does not exist."""
     unit = "rows" if rows.cluster is None else "clusters"
-    if rows.n_units < 2:
+    if rows.n_labelled_units < 2:
         raise invalid_input(
             expected=f"labels of two {unit} or more",
             got="a label of only one",
@@ -557,7 +557,7 @@ def _check_options(rows, limits, recalibrator):
 def _warn_if_map_useless(rows) -> bool:
     """Return whether scores cannot help, with a warning that gives the reason."""
     n = len(rows.outcome)
-    units = rows.n_units
+    units = rows.n_labelled_units
     alone = "The result is that of the labels alone"
     if rows.n_rows == n:
         warn_calibration(
@@ -580,7 +580,7 @@ def _warn_if_map_useless(rows) -> bool:
     return True
 
 
-def _test_random_labelling(rows) -> float | None:
+def _test_random_labelling_and_warn(rows) -> float | None:
     """Return the p-value of labels drawn at random, given the scores; warn if it is small.
 
     Two numbers of each row, its rank and the square of that, catch labels of high, of
@@ -630,7 +630,7 @@ def _test_random_labelling(rows) -> float | None:
         freedom = max(units - rank, 1.0)
         ratio = chi_square * freedom / (rank * (units - 1))
         pvalue = float(stats.f.sf(ratio, rank, freedom))
-    if pvalue < SELECTION_SIGNIFICANCE_LEVEL and units >= MIN_WARNING_UNITS:
+    if pvalue < SELECTION_SIGNIFICANCE_LEVEL and units >= MIN_UNITS_FOR_WARNING:
         warn_calibration(
             expected="labelled rows drawn at random from all rows",
             got=(
@@ -659,7 +659,7 @@ def _warn_copied_scores(rows, y):
         are_equal = len(np.unique(scores)) > 1 and scores.tolist() == labels
     # Scores that equal the labels were probably computed from them, or are the wrong
     # column.
-    if n >= MIN_COPIED_ROWS and are_equal:
+    if n >= MIN_COPIED_LABEL_ROWS and are_equal:
         warn_calibration(
             expected="scores that are not the labels",
             got=f"equal ones in all {n} labelled rows: it looks like the same column",
@@ -667,14 +667,16 @@ def _warn_copied_scores(rows, y):
         )
 
 
-def _cross_fit_row_errors(rows, recalibrator, n_folds, power):
+def _make_cross_fit_estimate_errors(rows, recalibrator, n_folds, power_if_fixed):
     """Compute the errors of labels by row or cluster, and what the scores remove from them."""
     n = len(rows.outcome)
     total = rows.n_rows
     weight_share = rows.weight / rows.weight.sum()
     n_units = total if rows.cluster_names is None else len(rows.cluster_names)
     labelled_clusters = None if rows.cluster is None else rows.cluster[:n]
-    labelled_map, mean_map = _cross_fit_map(rows, recalibrator, n_folds, weight_share)
+    labelled_map, mean_map = _cross_fit_labelled_and_mean_centred_maps(
+        rows, recalibrator, n_folds, weight_share
+    )
     shift = float(weight_share @ labelled_map)
     label_error = np.zeros(total)
     # Equal labels have an error of exactly 0; their rounded mean would not give that.
@@ -687,7 +689,7 @@ def _cross_fit_row_errors(rows, recalibrator, n_folds, power):
     score_gain -= mean_map / total
     unit_errors = sum_clusters(label_error, rows.cluster, n_units)
     unit_gains = sum_clusters(score_gain, rows.cluster, n_units)
-    return EstimateErrors(
+    return UnitErrorContributions(
         label_errors=unit_errors,
         score_gains=unit_gains[:, None],
         cluster_names=rows.cluster_names,
@@ -695,12 +697,14 @@ def _cross_fit_row_errors(rows, recalibrator, n_folds, power):
         n_effective=count_effective_clusters(rows.weight, labelled_clusters),
         n_labelled=n,
         n_samples=total,
-        is_tuned=power is None,
-        power=np.array([power or 0.0]),
+        is_tuned=power_if_fixed is None,
+        power=np.array([power_if_fixed or 0.0]),
     )
 
 
-def _cross_fit_map(rows, recalibrator, n_folds, weight_share):
+def _cross_fit_labelled_and_mean_centred_maps(
+    rows, recalibrator, n_folds, weight_share
+):
     """Return out-of-fold maps of labelled rows, and the mean map of all rows.
 
     Each map is centred over all rows: the maps of the folds differ most in their
@@ -711,7 +715,7 @@ def _cross_fit_map(rows, recalibrator, n_folds, weight_share):
     if recalibrator is None:
         centred = rows.number - rows.number.mean()
         return centred[:n], centred
-    fit_map = _make_score_mapper(rows, recalibrator)
+    fit_map = _make_score_map_fitter(rows, recalibrator)
     labelled_map = np.zeros(n)
     mean_map = np.zeros(total)
     folds = _assign_folds(rows, n_folds)
@@ -756,20 +760,20 @@ def _assign_folds(rows, n_folds):
 # -- maps from scores to expected labels, fitted to the labelled rows `train` --------------------
 
 
-def _make_score_mapper(rows, method):
+def _make_score_map_fitter(rows, method):
     """Return the function of labelled rows that fits the map of a method."""
     if rows.verdict is not None:
         return partial(_average_labels_by_verdict, rows)
     are_binary = bool(np.isin(rows.outcome, (0, 1)).all())
     is_line = is_scalar_equal(method, LINE_METHOD)
     if is_line and not are_binary:
-        return partial(_map_scores_unless_constant, rows, _predict_by_least_squares)
+        return partial(_map_scores_or_average_labels, rows, _predict_by_least_squares)
     method = resolve_recalibrator("platt" if is_line else method)
     proba = _scores_to_proba(rows)
     fit = partial(
         _recalibrate_scores, method=method, proba=proba, are_binary=are_binary
     )
-    return partial(_map_scores_unless_constant, rows, fit)
+    return partial(_map_scores_or_average_labels, rows, fit)
 
 
 def _average_labels_by_verdict(rows, train):
@@ -785,7 +789,7 @@ def _average_labels_by_verdict(rows, train):
     return ((total + mean_label) / (mass + 1))[verdict]
 
 
-def _map_scores_unless_constant(rows, fit, train):
+def _map_scores_or_average_labels(rows, fit, train):
     """Fit a map, or return the mean label if all labels or all scores are equal."""
     number = rows.number
     outcome = rows.outcome[train]

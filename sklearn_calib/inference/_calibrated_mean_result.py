@@ -8,8 +8,8 @@ import numpy as np
 
 from .._argument_checks import check_between
 from .._kernels._prediction_powered_mean import (
-    bound_unseen_square,
-    choose_power_tuning,
+    bound_square_from_one_unseen_unit,
+    choose_power_tuning_factors,
     compute_error_sum_variance,
     compute_plain_and_corrected_ends,
     count_equivalent_labels,
@@ -21,7 +21,7 @@ from .._typing import AnyArray, FloatArray
 from ..exceptions import invalid_input
 
 
-class EstimateErrors(NamedTuple):
+class UnitErrorContributions(NamedTuple):
     """Errors by row or cluster, whose sum is the error of the estimate.
 
     They are ``label_errors - score_gains @ power``.
@@ -98,7 +98,7 @@ class CalibratedMean(RenderableMixin):
     n_clusters: int | None
     level: float
     selection_pvalue: float | None
-    _errors: EstimateErrors = field(repr=False)
+    _errors: UnitErrorContributions = field(repr=False)
 
     @property
     def labels_saved(self) -> float:
@@ -309,13 +309,13 @@ class CalibratedMean(RenderableMixin):
             rows.append(["scores as they are", f"{self.raw:.4f}", "", ""])
         return [
             Section(
-                sentences=self._describe_mean(),
+                sentences=self._list_mean_sentences(),
                 tables=[Table(head, rows)],
                 notes=self._list_notes(),
             )
         ]
 
-    def _describe_mean(self):
+    def _list_mean_sentences(self):
         """Return sentences with the estimate and the number of labels that scores replace."""
         subject = f"The {self.outcome}"
         if self.positive is not None:
@@ -401,7 +401,7 @@ def _subtract_errors(first, second):
         sign = 1 - 2 * column
         label_errors[index] += sign * errors.label_errors
         score_gains[index, column] = sign * errors.score_gains[:, 0]
-    return EstimateErrors(
+    return UnitErrorContributions(
         label_errors,
         score_gains,
         cluster_names,
@@ -415,7 +415,7 @@ def _subtract_errors(first, second):
 
 
 def build_calibrated_mean(
-    errors: EstimateErrors,
+    errors: UnitErrorContributions,
     labels_estimate: float,
     level: float,
     outcome: str,
@@ -437,7 +437,7 @@ def build_calibrated_mean(
     power = errors.power
     lost_freedom = 1
     if errors.is_tuned:
-        power = choose_power_tuning(label_errors, score_gains)
+        power = choose_power_tuning_factors(label_errors, score_gains)
         lost_freedom += np.count_nonzero(power)
     residual = label_errors - score_gains @ power
     variance = compute_error_sum_variance(residual, n_effective, lost_freedom)
@@ -452,7 +452,7 @@ def build_calibrated_mean(
         estimate = min(max(estimate, bounds[0]), bounds[1])
     t = get_two_sided_student_quantile(n_effective, level)
     if outcome == "share" or (bounds is not None and label_variance == 0):
-        label_ends, ends = _compute_fraction_intervals(
+        label_ends, ends = _compute_plain_and_corrected_intervals(
             labels_estimate,
             estimate,
             (label_variance, variance),
@@ -466,7 +466,9 @@ def build_calibrated_mean(
         # a variance of 0 would deny.
         if outcome == "difference" and are_shares:
             n_rows = None if errors.cluster_names is None else errors.n_labelled
-            unseen_square = bound_unseen_square(label_errors, n_effective, n_rows)
+            unseen_square = bound_square_from_one_unseen_unit(
+                label_errors, n_effective, n_rows
+            )
             extra = t**2 / 2 * unseen_square
         limits = bounds or (-inf, inf)
         label_ends = _bound_interval(
@@ -501,7 +503,7 @@ def _bound_interval(middle, half_width, limits):
     return max(middle - half_width, limits[0]), min(middle + half_width, limits[1])
 
 
-def _compute_fraction_intervals(
+def _compute_plain_and_corrected_intervals(
     labels_estimate, estimate, variances, errors, level, bounds
 ):
     """Compute both intervals of a share, or of numbers scaled to their bounds."""

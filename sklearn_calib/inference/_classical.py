@@ -7,10 +7,13 @@ import numpy as np
 
 from .._argument_checks import check_choice, check_level, validate_bool, validate_count
 from .._kernels import _classical_tests
-from .._kernels._binning import pool_equal_scores_to_rates
+from .._kernels._binning import find_scores_index_mass_and_event_rates
 from .._kernels._cluster_sums import run_score_test
 from .._kernels._log_odds import compute_finite_log_odds
-from .._kernels._polynomial_test import LogisticPolynomial, fit_polynomial
+from .._kernels._polynomial_test import (
+    LogisticPolynomial,
+    fit_logistic_polynomial_if_possible,
+)
 from .._random import check_seed, make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._warnings import warn_calibration
@@ -85,7 +88,7 @@ def spiegelhalter_test(
     True
     """
     arguments = y_true, y_proba, sample_weight, labels, pos_label
-    problem, predictions = _make_single_problem(
+    problem, predictions = _make_single_problem_and_predictions(
         arguments, groups, soft_labels, warn=False
     )
     p = problem.score
@@ -206,7 +209,7 @@ def hosmer_lemeshow_test(
     """
     n_resamples = validate_count(n_resamples, "n_resamples")
     check_seed(random_state)
-    problem, predictions = _make_single_problem(
+    problem, predictions = _make_single_problem_and_predictions(
         (y_true, y_proba, None, labels, pos_label), groups, soft_labels
     )
     n_parameters = validate_count(n_parameters, "n_parameters", 0)
@@ -220,8 +223,8 @@ def hosmer_lemeshow_test(
                 hint="Test on rows that the model has not seen",
             )
 
-        def compute_statistic(score, mass, hits, _):
-            return _classical_tests.compute_chi_square_and_bins(
+        def compute_chi_square(score, mass, hits, _):
+            return _classical_tests.compute_chi_square_bin_rows_and_means(
                 score, mass, hits, n_bins
             )[0]
 
@@ -230,13 +233,13 @@ def hosmer_lemeshow_test(
         return _rank_among_draws(
             problem,
             predictions,
-            compute_statistic,
+            compute_chi_square,
             _draw_event_weights,
             n_resamples,
             random_state,
             "hosmer_lemeshow_test",
         )
-    values, _, rows, event_rate = pool_equal_scores_to_rates(
+    values, _, rows, event_rate = find_scores_index_mass_and_event_rates(
         problem.score, problem.hit, np.ones(len(problem.hit))
     )
     statistics = _classical_tests.run_hosmer_lemeshow_test(
@@ -307,7 +310,7 @@ def cox_test(
     >>> cox_test(y, proba).pvalue < 0.001
     True
     """
-    problem, predictions = _make_single_problem(
+    problem, predictions = _make_single_problem_and_predictions(
         (y_true, y_proba, None, labels, pos_label), groups, soft_labels
     )
     p = problem.score
@@ -401,7 +404,7 @@ def cumulative_test(
     check_choice("statistic", statistic, laws)
     n_resamples = validate_count(n_resamples, "n_resamples")
     check_seed(random_state)
-    problem, predictions = _make_single_problem(
+    problem, predictions = _make_single_problem_and_predictions(
         (y_true, y_proba, sample_weight, labels, pos_label), groups, soft_labels
     )
     if predictions.clusters is not None:
@@ -432,7 +435,7 @@ def cumulative_test(
     return SignificanceResult(*statistics)
 
 
-def _make_single_problem(arguments, groups, soft_labels, warn=True):
+def _make_single_problem_and_predictions(arguments, groups, soft_labels, warn=True):
     """Return the two-class problem, and the predictions with the cluster of each row."""
     predictions = validate_clustered_predictions(
         *arguments, soft_labels=soft_labels, groups=groups
@@ -625,7 +628,7 @@ def polynomial_test(
     p = problem.score
     outcome = problem.hit
     warn_certain_and_wrong(p, outcome, "the test rests on it")
-    fit = fit_polynomial(
+    fit = fit_logistic_polynomial_if_possible(
         compute_finite_log_odds(p, 1 - p),
         np.ones(len(p)),
         outcome,

@@ -17,13 +17,13 @@ import numpy as np
 from scipy import sparse, stats
 from scipy.special import expit, gammaincinv, stdtrit
 
-from .._kernels._cells import find_cell_runs
+from .._kernels._cells import find_cell_starts_to_limit
 from .._kernels._cluster_sums import (
     EventTotalTest,
-    bound_within_cluster_covariance,
-    compute_cluster_mean_error_and_df,
+    bound_summed_within_cluster_covariances,
+    compute_cluster_mean_with_error_and_df,
     compute_expected_over_observed_squares,
-    compute_jackknife_errors_and_df,
+    compute_jackknife_standard_errors_and_df,
     estimate_df_and_variance_ratio,
     run_score_test,
 )
@@ -45,13 +45,13 @@ from ..recalibrators import encode_groups
 
 MAX_CLUSTER_CELLS = 4096
 # Rows, or clusters, of the rarest class from which no gamma law is needed.
-MIN_COMMON_CLASS_ROWS = 50
+MIN_RAREST_CLASS_ROWS_FOR_NORMAL_LAW = 50
 # A gamma law of a smaller skewness has the digits of a normal one.
 _MIN_SKEWNESS = 1e-4
 # The largest loss of this many rows states little about those of other rows.
-_MAX_SMALL_SAMPLE_ROWS = 50
+_SMALL_SAMPLE_INFLATION_ROWS = 50
 # Stands for a weight, or a variance, of 0.
-_MIN_POSITIVE_WEIGHT = 1e-300
+_ZERO_WEIGHT_SUBSTITUTE = 1e-300
 # With 1 to 3 clusters of either outcome, tests at 0.05 reject in 0.05 to 0.25.
 MIN_CLUSTERS_PER_OUTCOME = 5
 # Signs that are held in memory at a time.
@@ -238,7 +238,9 @@ class ClusterSample(PredictionsByScore):
         # Scores are pooled so that the table of clusters and cells stays small; the
         # width of a cell is far below any bin.
         if len(starts) > max_cells:
-            starts = find_cell_runs(sorted_score, 1 - sorted_score, max_cells)
+            starts = find_cell_starts_to_limit(
+                sorted_score, 1 - sorted_score, max_cells
+            )
         cell = np.zeros(len(score), dtype=np.intp)
         cell[starts[1:]] = 1
         cell[order] = np.cumsum(cell)
@@ -302,9 +304,9 @@ class ClusterSample(PredictionsByScore):
             of cells.
         """
         (event_weight,) = self._draw_sign_flipped_event_weights(1, rng, law)
-        return self._replace_event_weight(event_weight)
+        return self._make_predictions_with_event_weight(event_weight)
 
-    def _replace_event_weight(self, event_weight):
+    def _make_predictions_with_event_weight(self, event_weight):
         """Return the cells with another weight of label 1, and the same weight in total."""
         other_weight = self.weight.sum(axis=1) - event_weight
         weight = np.stack([other_weight, event_weight], axis=1)
@@ -323,7 +325,7 @@ class ClusterSample(PredictionsByScore):
             residual_factor = self._residual_factor
         else:
             event_proba = law
-            residual_factor = self._compute_residual_factor(law)
+            residual_factor = self._compute_residual_scale_factor(law)
         expected = self.weight.sum(axis=1) * event_proba
         events = np.empty((n_draws, len(event_proba)))
         # The signs of all draws at once would not fit into memory.
@@ -342,9 +344,9 @@ class ClusterSample(PredictionsByScore):
 
     @cached_property
     def _residual_factor(self):
-        return self._compute_residual_factor(self.proba[:, 1])
+        return self._compute_residual_scale_factor(self.proba[:, 1])
 
-    def _compute_residual_factor(self, law):
+    def _compute_residual_scale_factor(self, law):
         """Return the factor that gives residuals the squares of labels from this law."""
         column_proba = np.repeat(law, 2)
         residual = np.tile([0.0, 1.0], len(law)) - column_proba
@@ -388,7 +390,7 @@ class ClusterSample(PredictionsByScore):
         total = self.weight.sum(axis=1)
         event_weight = np.bincount(cell, mass * votes / n_votes, len(total))
         # Rounding must not make a weight larger than that of the whole cell.
-        return self._replace_event_weight(np.minimum(event_weight, total))
+        return self._make_predictions_with_event_weight(np.minimum(event_weight, total))
 
     @cached_property
     def _voting_items(self):
@@ -421,7 +423,7 @@ class ClusterSample(PredictionsByScore):
         # that it could have.
         excess = (np.bincount(groups, residual) ** 2).sum() / observed_square - 1
         largest_excess = (
-            bound_within_cluster_covariance(p, mass, groups) / expected_square
+            bound_summed_within_cluster_covariances(p, mass, groups) / expected_square
         )
         # Two rows follow the common number together with probability follow_proba^2.
         follow_proba = 0.0
@@ -508,7 +510,7 @@ def compute_clustered_loss_interval(
 ) -> tuple[float, float]:
     """Compute the interval of a mean loss of rows in clusters.
 
-    See `compute_cluster_mean_error_and_df`.
+    See `compute_cluster_mean_with_error_and_df`.
 
     It is Student's interval of the logarithm of the mean less the smallest loss: the
     error of a mean of skewed losses rises with the mean, so an interval symmetric around
@@ -525,7 +527,7 @@ def compute_clustered_loss_interval(
     lowest, highest = limits
     totals = np.bincount(groups, weight * np.maximum(losses - lowest, 0.0))
     mass = np.bincount(groups, weight)
-    mean, error, degrees = compute_cluster_mean_error_and_df(totals, mass)
+    mean, error, degrees = compute_cluster_mean_with_error_and_df(totals, mass)
     if not error > 0:
         low = high = lowest + float(mean)
         return low, high
@@ -617,7 +619,7 @@ def compute_rare_class_loss_interval(
             ),
         )
     # With enough rows of every class the distribution of the mean is close to normal.
-    enough = min(MIN_COMMON_CLASS_ROWS, 2 / 3 * n / n_classes)
+    enough = min(MIN_RAREST_CLASS_ROWS_FOR_NORMAL_LAW, 2 / 3 * n / n_classes)
     if compute_label_losses is None or fewest >= enough:
         return None
     losses = compute_label_losses()
@@ -635,7 +637,7 @@ def compute_rare_class_loss_interval(
         unit_weight = weight[is_rare_row].sum() / class_counts[is_rarest].sum()
     # The predictions tell which rows are likely to have the rarest class.
     rare_weight = weight[:, None] * np.asarray(predictions.proba)[:, is_rarest]
-    rare_weight += _MIN_POSITIVE_WEIGHT
+    rare_weight += _ZERO_WEIGHT_SUBSTITUTE
     rare_loss = np.average(losses[:, is_rarest], weights=rare_weight)
     # What one more row of the rarest class would add to the sum: with few of them the
     # sum jumps.
@@ -650,7 +652,7 @@ def compute_rare_class_loss_interval(
 
     def compute_end_distance(side, jump, n_more, tail):
         """Return how far the end is from the mean, in the direction of `side`."""
-        variance = max(square_sum + n_more * jump**2, _MIN_POSITIVE_WEIGHT)
+        variance = max(square_sum + n_more * jump**2, _ZERO_WEIGHT_SUBSTITUTE)
         # A gamma distribution with the same variance and third moment.
         scale = side * (cube_sum + n_more * jump**3) / variance
         scale = max(scale, _MIN_SKEWNESS * np.sqrt(variance))
@@ -665,7 +667,7 @@ def compute_rare_class_loss_interval(
     # Losses below 0 are differences of two models, where few rows may add most on the
     # other side too. The largest loss of a small sample is too small: it is enlarged.
     if losses.min() < 0:
-        inflation = 1 + (_MAX_SMALL_SAMPLE_ROWS / n) ** 2
+        inflation = 1 + (_SMALL_SAMPLE_INFLATION_ROWS / n) ** 2
         excess = (side * losses).min() - side * mean
         opposite_jump = inflation * unit_weight * side * excess
         short_side = min(
@@ -741,22 +743,26 @@ class ClusteredLine:
     groups: IntArray
     level: float = 0.95
 
-    def test_in_the_large(self, estimate: float) -> tuple[tuple[float, float], float]:
+    def compute_in_the_large_interval_and_p_value(
+        self, estimate: float
+    ) -> tuple[tuple[float, float], float]:
         """Compute the interval of calibration in the large, and the p-value of 0."""
 
-        def compute_expected_events(a):
+        def compute_expected_events_by_cluster(a):
             return np.bincount(self.groups, self.weight * expit(a + self.z))
 
         events = np.bincount(self.groups, self.weight * self.hit)
-        total = EventTotalTest(events, self.weight.sum(), compute_expected_events)
-        interval = total.find_interval(estimate, self.level)
+        total = EventTotalTest(
+            events, self.weight.sum(), compute_expected_events_by_cluster
+        )
+        interval = total.find_parameter_interval(estimate, self.level)
         pvalue = 2 * stats.norm.sf(abs(total.standardise_total(0.0)))
         return interval, float(pvalue)
 
     def compute_line_intervals(self, a: float, b: float) -> list[tuple[float, float]]:
         """Compute the intervals of intercept and slope around their estimates."""
         columns = np.column_stack([np.ones_like(self.z), self.z])
-        errors, freedom = compute_jackknife_errors_and_df(
+        errors, freedom = compute_jackknife_standard_errors_and_df(
             columns, a + b * self.z, self.hit, self.weight, self.groups
         )
         widths = stdtrit(freedom, (1 + self.level) / 2) * errors
@@ -765,7 +771,7 @@ class ClusteredLine:
             intervals.append((float(value - width), float(value + width)))
         return intervals
 
-    def compute_chi_squares(self, large: float) -> tuple[float, float]:
+    def compute_slope_and_line_chi_squares(self, large: float) -> tuple[float, float]:
         """Score tests: of slope 1 given calibration in the large; of intercept 0 and slope 1."""
         columns, *rows = self._make_score_test_arguments(large)
         slope = run_score_test(columns[:, 1:], *rows)[0]

@@ -15,7 +15,7 @@ from .._argument_checks import (
     is_number,
     unknown_name_error,
 )
-from .._kernels._batch_measures import SortedModelPredictions
+from .._kernels._batch_measures import SortedMultiModelPredictions
 from .._kernels._logistic import compute_log_likelihood, fit_coefficient_and_likelihood
 from .._kernels._probability_floor import estimate_floor
 from .._show import RenderableMixin, Section, Table
@@ -193,7 +193,9 @@ class InternalValidation(RenderableMixin):
         content["rows"] = []
         for row in self.rows:
             fields = asdict(row).items()
-            content["rows"].append({key: _to_json_value(x) for key, x in fields})
+            content["rows"].append(
+                {key: _replace_non_finite_by_none(x) for key, x in fields}
+            )
         return content
 
     # -- instability ---------------------------------------------------------------------------
@@ -246,13 +248,13 @@ class InternalValidation(RenderableMixin):
             hint="Pass for instance 0.1",
         )
         column = self._find_column(pos_label)
-        models = self._get_model_predictions(column)
+        models = self._get_class_proba_by_model(column)
         predicted = self.proba[:, column]
         tail = (1 - self.level) / 2
         low, high = np.quantile(models, [tail, 1 - tail], axis=0)
         outcome = (self.codes == column).astype(np.float64)
-        x, y = SortedModelPredictions(models, outcome).smooth_curves(self.weight)
-        model_curve = SortedModelPredictions(predicted[None], outcome)
+        x, y = SortedMultiModelPredictions(models, outcome).smooth_curves(self.weight)
+        model_curve = SortedMultiModelPredictions(predicted[None], outcome)
         (x0,), (y0,) = model_curve.smooth_curves(self.weight)
         changes_side = (models >= threshold) != (predicted >= threshold)
         return Instability(
@@ -283,7 +285,7 @@ class InternalValidation(RenderableMixin):
             raise unknown_name_error("pos_label", pos_label, classes)
         return classes.index(pos_label)
 
-    def _get_model_predictions(self, column):
+    def _get_class_proba_by_model(self, column):
         """Return the probabilities of a class by the resampled models, (n_models, n_samples)."""
         if self.method == "cross_validation":
             raise invalid_input(
@@ -463,7 +465,7 @@ def _format_cells(row):
     return cells
 
 
-def _to_json_value(value):
+def _replace_non_finite_by_none(value):
     if isinstance(value, str | int) or isfinite(value):
         return value
     return None

@@ -225,7 +225,7 @@ def internal_validation(
     check_can_refit(estimator)
     _check_options(method, ci, level, keep_predictions, n_jobs)
     n_resamples = validate_count(n_resamples, "n_resamples", 2)
-    X, predictions, group_codes = _read_validation_rows(
+    X, predictions, group_codes = _read_features_predictions_and_groups(
         estimator,
         X,
         y,
@@ -241,7 +241,7 @@ def internal_validation(
         sample_weight is not None,
         group_codes,
     )
-    required_measures = _get_required_measures(len(predictions.classes))
+    required_measures = _get_required_measure_by_name(len(predictions.classes))
     evaluator = RefitEvaluator(predictions, selected_measures | required_measures)
     all_rows = np.arange(len(predictions.codes))
     fitted = refits.fit(all_rows)
@@ -274,7 +274,7 @@ def internal_validation(
         # how much the model overfits.
         unrelated_values = None
         if method == ".632+":
-            unrelated_values = evaluator.compute_unrelated_measures(proba)
+            unrelated_values = evaluator.compute_no_information_measures(proba)
         rows = build_bootstrap_rows(
             evaluator.measures,
             apparent,
@@ -325,7 +325,9 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
     check_jobs(n_jobs)
 
 
-def _read_validation_rows(estimator, X, y, sample_weight, groups, pos_label):
+def _read_features_predictions_and_groups(
+    estimator, X, y, sample_weight, groups, pos_label
+):
     """Return rows of positive weight: features, `Predictions` without scores, and groups."""
     check_and_get_common_index(X, y, sample_weight, groups)
     classes, codes = read_labels(y, input_name="y")
@@ -435,7 +437,7 @@ def _select_measures(measures, n_classes):
     return selected
 
 
-def _get_required_measures(n_classes):
+def _get_required_measure_by_name(n_classes):
     """Return the measures for shrinkage and for the weights of .632+."""
     if n_classes > 2:
         return {LOSS_MEASURE: log_loss}

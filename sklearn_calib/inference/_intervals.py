@@ -10,12 +10,12 @@ import numpy as np
 from .._argument_checks import (
     check_choice,
     check_level,
-    check_progress,
+    check_progress_callback,
     unknown_name_error,
     validate_count,
 )
 from .._count_weights import are_counts
-from .._kernels._binning import compute_cube_root_bin_count
+from .._kernels._binning import compute_rounded_up_cube_root
 from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
 from .._validation import get_rows_per_weight
 from .._warnings import ignore_calibration_warnings
@@ -43,7 +43,7 @@ from ._resampling import (
 # There are thousands of draws of the cells of a summary.
 MAX_SUMMARY_CELLS = 1024
 # Draws of rows cost more than those of the cells of a summary.
-_MAX_POOLED_ROW_CELLS = 256
+_MAX_CELLS_WHEN_POOLING_ROWS = 256
 _INTERVAL_METHODS = ("auto", "bootstrap", "inversion")
 _OTHER_PACKAGES_MEASURES = (
     "auc",
@@ -266,7 +266,7 @@ def confidence_interval(
     check_choice("method", method, _INTERVAL_METHODS)
     check_level(level)
     n_resamples = validate_count(n_resamples, "n_resamples", 2)
-    check_progress(progress)
+    check_progress_callback(progress)
     _reject_isotonic_bootstrap(measure, method)
     sample = None
     clusters = None
@@ -279,7 +279,7 @@ def confidence_interval(
             groups,
             soft_labels,
         )
-        sample_value, sample, options = _compute_value_and_cell_sample(
+        sample_value, sample, options = _compute_value_cell_sample_and_options(
             y_true, function, options
         )
         predictions = sample.predictions
@@ -363,7 +363,7 @@ def confidence_interval(
             simulate,
             reads_top=reads_top,
         )
-        low, estimate, high, null_mean = _invert_test(
+        low, estimate, high, null_mean = _find_low_estimate_high_and_null_mean(
             line,
             predictions,
             law,
@@ -450,13 +450,13 @@ def is_summary(rows: object) -> bool:
     return hasattr(rows, "significant_bits")
 
 
-def _compute_value_and_cell_sample(summary, function, options):
+def _compute_value_cell_sample_and_options(summary, function, options):
     """Return the measure, the cells to draw from, and the options for them."""
     name = function.spec.name
     is_multiclass = summary.classes is not None and len(summary.classes) > 2
     samples = summary.samples(MAX_SUMMARY_CELLS)
     if options.get("n_bins") == "cube_root":
-        options = {**options, "n_bins": compute_cube_root_bin_count(summary.n_samples)}
+        options = {**options, "n_bins": compute_rounded_up_cube_root(summary.n_samples)}
     is_valid = len(samples) == 1 and function.spec.poolable
     if not is_valid or (is_multiclass and not function.has_pos_label):
         raise invalid_input(
@@ -532,7 +532,7 @@ def _make_value_and_simulator(predictions, function, options, sample, draw_optio
     pooled = None
     if evaluate_draws is not None and not options:
         pooled = pool_rows_if_worthwhile(
-            predictions, _MAX_POOLED_ROW_CELLS, always=True
+            predictions, _MAX_CELLS_WHEN_POOLING_ROWS, always=True
         )
     if pooled is None:
         draw = partial(
@@ -553,7 +553,9 @@ def _make_value_and_simulator(predictions, function, options, sample, draw_optio
     return evaluate(pooled.predictions), simulate_values_from_pooled_rows
 
 
-def _invert_test(line, predictions, law, observed, tail, progress):
+def _find_low_estimate_high_and_null_mean(
+    line, predictions, law, observed, tail, progress
+):
     """Return the lower end, the estimate, the upper end, and the mean if calibrated.
 
     The lower end and the estimate lie on the line from the predictions to `law`; the
@@ -590,7 +592,7 @@ def _invert_test(line, predictions, law, observed, tail, progress):
     if low > 0:
         # A one-sided miscalibration has the same error with a smaller distance
         # elsewhere, so it can give a smaller lower end.
-        half_line = line(_restrict_law_to_farther_half(predictions, law))
+        half_line = line(_replace_law_by_proba_in_nearer_half(predictions, law))
         strength = half_line.find_smallest_strength(make_rejection(tail))
         low = min(low, half_line.compute_population_value(strength))
         # It holds tables as large as the predictions.
@@ -612,7 +614,7 @@ def _compute_monte_carlo_pvalue(as_extreme):
     return (1 + np.count_nonzero(as_extreme)) / (1 + len(as_extreme))
 
 
-def _restrict_law_to_farther_half(predictions, law):
+def _replace_law_by_proba_in_nearer_half(predictions, law):
     """Return the law on the half of the rows where it is farthest from the predictions.
 
     The noise of the other, calibrated half adds more to an estimate than it does if all
@@ -623,8 +625,8 @@ def _restrict_law_to_farther_half(predictions, law):
     return np.where((distance >= np.median(distance))[:, None], law, proba)
 
 
-def _shift_proba_towards_frequency(predictions, distance):
-    """Shift predictions by `distance` in the direction in which they are off on average."""
+def _shift_proba_towards_frequency(predictions, proba_distance):
+    """Shift predictions by `proba_distance` in the direction in which they are off on average."""
     proba = np.asarray(predictions.proba)
     weight = predictions.weight / predictions.weight.sum()
     frequency = np.bincount(predictions.codes, weights=weight, minlength=proba.shape[1])
@@ -634,7 +636,7 @@ def _shift_proba_towards_frequency(predictions, distance):
     if largest < 1e-12:
         direction = np.eye(proba.shape[1])[0] - 1 / proba.shape[1]
         largest = 1.0
-    return proba + direction * (max(distance, 1e-6) / largest)
+    return proba + direction * (max(proba_distance, 1e-6) / largest)
 
 
 class _InterpolatedTruths:
@@ -652,15 +654,15 @@ class _InterpolatedTruths:
         self.law = law
         self.reads_top = reads_top
         # Both searches begin with the same points, which are simulated only once.
-        self.simulate_values = cache(lambda t: simulate(self.compute_truth(t)))
+        self.simulate_values = cache(lambda t: simulate(self.compute_true_proba(t)))
 
-    def compute_truth(self, t):
-        truth = np.clip(self.proba + t * (self.law - self.proba), 0, None)
+    def compute_true_proba(self, error_strength):
+        truth = np.clip(self.proba + error_strength * (self.law - self.proba), 0, None)
         return truth / truth.sum(axis=1, keepdims=True)
 
     def compute_population_value(self, t):
         """Compute the value of the sample's cells: each row with every label, weighted."""
-        tables = self.proba, self.compute_truth(t)
+        tables = self.proba, self.compute_true_proba(t)
         classes = self.predictions.classes
         if self.reads_top and len(classes) > 2:
             # Two copies of each row instead of k: the predicted class, or another one.

@@ -49,7 +49,7 @@ def evaluate_population_value(
 _DEFAULT_N_BINS = 15
 
 
-def _compute_bin_gaps(score, mass, events):
+def _compute_bin_gaps_by_draw_and_masses(score, mass, events):
     """Return the absolute mean residuals of the bins, (n_draws, n_bins), and their masses."""
     starts = find_bin_starts(mass, _DEFAULT_N_BINS)
     bin_mass, total = sum_runs(starts, mass, events - mass * score)
@@ -57,17 +57,17 @@ def _compute_bin_gaps(score, mass, events):
     return np.abs(total[:, is_filled]) / bin_mass[is_filled], bin_mass[is_filled]
 
 
-def _average_gaps(score, mass, events):
-    gaps, bin_mass = _compute_bin_gaps(score, mass, events)
+def _average_gaps_by_draw(score, mass, events):
+    gaps, bin_mass = _compute_bin_gaps_by_draw_and_masses(score, mass, events)
     return gaps @ bin_mass / bin_mass.sum()
 
 
 def _find_largest_gaps(score, mass, events):
-    gaps, _ = _compute_bin_gaps(score, mass, events)
+    gaps, _ = _compute_bin_gaps_by_draw_and_masses(score, mass, events)
     return gaps.max(axis=1)
 
 
-def _compute_smooth_errors(score, mass, events):
+def _compute_smooth_error_by_draw(score, mass, events):
     from .._kernels._smooth_calibration import compute_smooth_error
 
     residuals = (events - mass * score) / mass.sum()
@@ -81,7 +81,7 @@ def _compute_smooth_errors(score, mass, events):
 BATCH_EVALUATOR_BY_MEASURE: dict[
     str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 ] = {
-    "expected_calibration_error": _average_gaps,
+    "expected_calibration_error": _average_gaps_by_draw,
     "maximum_calibration_error": _find_largest_gaps,
-    "smooth_calibration_error": _compute_smooth_errors,
+    "smooth_calibration_error": _compute_smooth_error_by_draw,
 }

@@ -16,7 +16,10 @@ from ._clusters import (
     validate_clustered_predictions,
     warn_few_event_clusters,
 )
-from ._resampling import pool_rows_if_worthwhile, simulate_if_calibrated
+from ._resampling import (
+    compute_observed_ranked_and_null_values,
+    pool_rows_if_worthwhile,
+)
 
 # These measures are computed from absolute values of bins, which are the same if the
 # residuals of a bin change their sign.
@@ -222,7 +225,9 @@ def calibration_test(
         soft_labels=soft_labels,
         groups=groups,
     )
-    evaluate, name = _make_statistic_and_name(predictions, statistic, options)
+    evaluate, name = _make_miscalibration_statistic_and_name(
+        predictions, statistic, options
+    )
     depends_on_cells = _depends_only_on_cells(predictions, name, statistic, options)
     sample: Any = None
     draw = None
@@ -250,7 +255,7 @@ def calibration_test(
         draw = (
             sample.draw_dependent_labels if name in _ABSOLUTE_BIN_GAP_MEASURES else None
         )
-    observed, ranked, null_values = simulate_if_calibrated(
+    observed, ranked, null_values = compute_observed_ranked_and_null_values(
         predictions,
         sample,
         evaluate,
@@ -272,7 +277,7 @@ def _depends_only_on_cells(predictions, name, statistic, options):
     return len(predictions.classes) == 2 or measure.has_pos_label
 
 
-def _make_statistic_and_name(predictions, statistic, options):
+def _make_miscalibration_statistic_and_name(predictions, statistic, options):
     """Return a function of predictions, larger for worse calibration, and its name."""
     measure = statistic
     if not callable(statistic):

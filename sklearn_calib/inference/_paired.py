@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from scipy.stats import t
 
 from .._argument_checks import check_choice, check_level, validate_count
-from .._kernels._cluster_sums import compute_cluster_mean_error_and_df
+from .._kernels._cluster_sums import compute_cluster_mean_with_error_and_df
 from .._kernels._exact_sums import SUM_FRACTION_BITS, add_sum_lists
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
 from .._validation import check_and_get_common_index, check_weights, read_numbers
@@ -140,7 +140,7 @@ class PairedLosses:
         weight = None
         if sample_weight is not None:
             weight = read_numbers(sample_weight, "sample_weight").astype(np.float64)
-            check_weights(weight, keeps_unit=True)
+            check_weights(weight, checks_size_limits=True)
             shapes.append(weight.shape)
         if first_loss.ndim != 1 or len(set(shapes)) > 1:
             raise invalid_input(
@@ -278,7 +278,7 @@ class PairedLosses:
                 got=f"{n}",
                 hint="Pass one value for each question, say",
             )
-        _, error, degrees = compute_cluster_mean_error_and_df(change, mass)
+        _, error, degrees = compute_cluster_mean_with_error_and_df(change, mass)
         return float(t.ppf((1 + level) / 2, degrees) * error)
 
 
@@ -400,7 +400,9 @@ def paired_difference(
             confidence_interval(summary, None, measure, level=level, **draws)
             for summary in probas
         )
-        return _combine_intervals(measure, first_interval, second_interval)
+        return _make_paired_difference_from_intervals(
+            measure, first_interval, second_interval
+        )
     validate = partial(
         validate_predictions,
         y_true,
@@ -432,7 +434,9 @@ def paired_difference(
     )
     first_interval = compute_interval(first.codes, first.proba)
     second_interval = compute_interval(second.codes, second.proba)
-    return _combine_intervals(measure, first_interval, second_interval)
+    return _make_paired_difference_from_intervals(
+        measure, first_interval, second_interval
+    )
 
 
 def _compare_losses(measure, loss, first, second, level):
@@ -511,7 +515,7 @@ def _check_summaries_suffice(measure, needs_rows):
         )
 
 
-def _combine_intervals(measure, first, second):
+def _make_paired_difference_from_intervals(measure, first, second):
     """Combine two intervals into one of their difference."""
     difference = second.sample_value - first.sample_value
     # The difference of two intervals that hold with probability level each;

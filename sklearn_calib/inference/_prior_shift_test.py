@@ -10,11 +10,11 @@ from .._kernels._score_mixture import RankedScores
 from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._validation import (
-    assign_single_column_to_class,
     check_and_get_common_index,
     check_same_length,
-    check_single_column_class,
     find_positive_index,
+    get_proba_with_single_column_at_class,
+    raise_if_single_column_class_unclear,
     read_labels,
     read_proba,
     reorder_columns,
@@ -156,10 +156,10 @@ def prior_shift_test(
     target = reorder_columns(target, proba_target, classes)
     positive = find_positive_index(classes, pos_label)
     if pos_label is None:
-        check_single_column_class(proba_source, classes, "pos_label")
-        check_single_column_class(proba_target, classes, "pos_label")
-    source = assign_single_column_to_class(source, proba_source, positive)
-    target = assign_single_column_to_class(target, proba_target, positive)
+        raise_if_single_column_class_unclear(proba_source, classes, "pos_label")
+        raise_if_single_column_class_unclear(proba_target, classes, "pos_label")
+    source = get_proba_with_single_column_at_class(source, proba_source, positive)
+    target = get_proba_with_single_column_at_class(target, proba_target, positive)
     n_source = len(source)
     n_target = len(target)
     all_scores = np.vstack([source, target])

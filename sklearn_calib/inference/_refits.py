@@ -16,7 +16,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._clone import clone_comparing_by_value
 from .._group_folds import FastStratifiedGroupKFold
-from .._kernels._batch_measures import MEASURE_RANGES, compute_batch_measures
+from .._kernels._batch_measures import (
+    MEASURE_RANGES,
+    compute_measures_by_weight_and_model,
+)
 from .._sklearn_compat import routing_enabled, safe_split
 from .._typing import Estimator, Features, FloatArray, IntArray
 from .._validation import read_labels, read_proba
@@ -83,15 +86,15 @@ class RepeatedFits:
         self._labels = self._names[self.codes]
         has_tags = hasattr(estimator, "__sklearn_tags__")
         self._pairwise = has_tags and bool(get_tags(estimator).input_tags.pairwise)
-        self._params = self._collect_metadata()
+        self._params = self._collect_fit_metadata_by_argument()
         # An estimator that divides groups itself needs no folds from here.
         self._folds = None
         if groups is None or _find_fit_argument(estimator, "groups") is None:
-            self._folds = _find_cv_parameter_and_copy_folds(
+            self._folds = _find_cv_parameter_and_row_folds_if_any(
                 estimator, self.codes, groups
             )
 
-    def _collect_metadata(self):
+    def _collect_fit_metadata_by_argument(self):
         """Return the metadata of fit, by argument name, with one entry per row."""
         metadata = {}
         if self.weight is not None:
@@ -156,7 +159,7 @@ class RepeatedFits:
     def fit_on_resample(self, rng: np.random.Generator) -> Refit:
         """Fit on rows, or groups of rows, drawn with replacement until all classes are there."""
         for redrawn in range(_MAX_DRAW_ATTEMPTS):
-            rows = self._draw_rows(rng)
+            rows = self._draw_bootstrap_row_indices(rng)
             # A model without one of the classes has another number of columns.
             if np.bincount(self.codes[rows], minlength=len(self.classes)).all():
                 count = np.bincount(rows, minlength=len(self.codes)).astype(np.float64)
@@ -169,13 +172,13 @@ class RepeatedFits:
             hint="Give rare classes more rows, or groups that are finer",
         )
 
-    def _draw_rows(self, rng):
+    def _draw_bootstrap_row_indices(self, rng):
         n = len(self.codes)
         if self.groups is None:
             # Sorted rows are read faster; the order of a bootstrap sample has no
             # meaning.
             return np.sort(rng.integers(0, n, n))
-        order, starts, group_sizes = self._group_layout
+        order, starts, group_sizes = self._group_order_starts_and_sizes
         drawn_groups = rng.integers(0, len(group_sizes), len(group_sizes))
         return np.concatenate(
             [
@@ -185,14 +188,14 @@ class RepeatedFits:
         )
 
     @cached_property
-    def _group_layout(self):
+    def _group_order_starts_and_sizes(self):
         size = np.bincount(self.groups)
         return np.argsort(self.groups, kind="stable"), np.cumsum(size) - size, size
 
     def cross_fit_rows(self, rng: np.random.Generator) -> Refit:
         """Predict each row with a fit on the other folds of a random partition."""
         for redrawn in range(_MAX_DRAW_ATTEMPTS):
-            folds = list(self._iter_random_folds(rng))
+            folds = list(self._iter_random_train_test_splits(rng))
             n_classes = [len(np.unique(self.codes[train])) for train, _ in folds]
             if min(n_classes) < len(self.classes):
                 continue
@@ -207,7 +210,7 @@ class RepeatedFits:
             hint="Give rare classes more rows, or groups that are finer",
         )
 
-    def _iter_random_folds(self, rng):
+    def _iter_random_train_test_splits(self, rng):
         seed = int(rng.integers(2**32))
         splitter_class = (
             StratifiedKFold if self.groups is None else FastStratifiedGroupKFold
@@ -307,7 +310,7 @@ def _find_fit_argument(estimator, name):
     return None if inner_name is None else _find_fit_argument(inner_name, name)
 
 
-def _find_cv_parameter_and_copy_folds(estimator, codes, groups):
+def _find_cv_parameter_and_row_folds_if_any(estimator, codes, groups):
     """Return (parameter, fold of each row) of estimators with a numbered `cv`.
 
     They keep the copies of a row, or of a group, in a bootstrap sample in one fold: a
@@ -371,18 +374,20 @@ class RefitEvaluator:
             name for name, measure in self.measures.items() if isinstance(measure, str)
         ]
 
-    def select_columns(self, proba: FloatArray) -> FloatArray:
-        """Select the columns that `compute_measures` takes: the event's column of two, else all."""
+    def select_event_column_or_all(self, proba: FloatArray) -> FloatArray:
+        """Select the columns that measures take: the event's column of two, else all."""
         if len(self.predictions.classes) > 2:
             return proba
         return proba[:, self.predictions.positive]
 
     def evaluate_model(self, proba: FloatArray, weight: FloatArray) -> FloatArray:
         """Compute the measures of one model, of shape (n_measures,)."""
-        models = self.select_columns(proba)[None]
-        return self.compute_measures(models, [weight])[0, :, 0]
+        models = self.select_event_column_or_all(proba)[None]
+        return self.compute_values_by_weight_measure_and_model(models, [weight])[
+            0, :, 0
+        ]
 
-    def compute_measures(
+    def compute_values_by_weight_measure_and_model(
         self, models: FloatArray, weights: Sequence[FloatArray]
     ) -> FloatArray:
         """Compute measures of shape (n_weights, n_measures, n_models).
@@ -405,7 +410,7 @@ class RefitEvaluator:
         ]
         if self._batch_names:
             rows = [[*self.measures].index(name) for name in self._batch_names]
-            values_by_measure[:, rows] = compute_batch_measures(
+            values_by_measure[:, rows] = compute_measures_by_weight_and_model(
                 models, self._hit, positive_weights, self._batch_names
             )
         for row, measure in enumerate(self.measures.values()):
@@ -429,7 +434,7 @@ class RefitEvaluator:
         columns = [1 - predicted, predicted]
         return np.column_stack(columns if self.predictions.positive else columns[::-1])
 
-    def compute_unrelated_measures(self, proba: FloatArray) -> FloatArray:
+    def compute_no_information_measures(self, proba: FloatArray) -> FloatArray:
         """Compute the measures of every prediction paired with every label."""
         predictions = self.predictions
         k = proba.shape[1]
@@ -522,13 +527,17 @@ def _evaluate_fits(refits, evaluator, rngs, evaluated_rows, keep_predictions):
     with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always")
         refitted = [draw(rng) for rng in rngs]
-        predicted = np.stack([evaluator.select_columns(fit.proba) for fit in refitted])
+        predicted = np.stack(
+            [evaluator.select_event_column_or_all(fit.proba) for fit in refitted]
+        )
         count = np.stack([fit.counts for fit in refitted])
         weights = []
         for rows in evaluated_rows:
             compute_weight = _WEIGHT_FUNCTION_BY_ROWS[rows]
             weights.append(compute_weight(evaluator.predictions.weight, count))
-        values = evaluator.compute_measures(predicted, weights)
+        values = evaluator.compute_values_by_weight_measure_and_model(
+            predicted, weights
+        )
     # Warnings go back to the calling process as tuples, which can be pickled.
     caught_warnings = [
         (warning.message, warning.filename, warning.lineno) for warning in recorded

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._argument_checks import check_jobs, check_progress
-from .._kernels._cells import find_cell_runs
+from .._argument_checks import check_jobs, check_progress_callback
+from .._kernels._cells import find_cell_starts_to_limit
 from .._random import (
     CellBinomialSampler,
     cumulate_proba,
@@ -57,11 +57,11 @@ def simulate_null_distribution(
     """
     bounds = cumulate_proba(predictions.proba if law is None else law)
 
-    def draw_null_labels(rng):
+    def draw_predictions_with_null_labels(rng):
         return predictions.with_labels(draw_labels(bounds, rng))
 
     return simulate_distribution(
-        draw_null_labels,
+        draw_predictions_with_null_labels,
         evaluate,
         n_resamples,
         random_state,
@@ -158,7 +158,7 @@ def simulate_batches(
 ) -> FloatArray:
     """Compute `simulate_distribution` with a function that returns many values at once."""
     check_jobs(n_jobs)
-    check_progress(progress)
+    check_progress_callback(progress)
     # Each task has a generator of its own, so the draws do not depend on the number of
     # jobs.
     starts = range(0, n_resamples, _REPLICATES_PER_TASK)
@@ -180,7 +180,7 @@ def simulate_batches(
     return np.concatenate(values_by_task) if values_by_task else np.empty(0)
 
 
-def simulate_if_calibrated(
+def compute_observed_ranked_and_null_values(
     predictions: Predictions,
     sample: Any,
     evaluate: Callable[[Predictions], Any],
@@ -195,7 +195,7 @@ def simulate_if_calibrated(
     Parameters
     ----------
     predictions : Predictions
-    sample : PooledRows, ClusterSample or None
+    sample : RowsInScoreCells, ClusterSample or None
         The rows as cells, of which labels are drawn. None: rows are drawn and ranked
         themselves.
     evaluate, n_resamples, random_state
@@ -222,7 +222,7 @@ def simulate_if_calibrated(
 MAX_POOLED_CELLS = 4096
 
 
-class PooledRows:
+class RowsInScoreCells:
     """Rows of two classes in cells of nearly equal probability.
 
     The rows are known, so labels are drawn with the chance of each row.
@@ -251,9 +251,10 @@ class PooledRows:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_calib.inference._resampling import PooledRows
+    >>> from sklearn_calib.inference._resampling import RowsInScoreCells
     >>> proba = np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5]])
-    >>> pooled = PooledRows(proba, np.array([False, False, True]), np.ones(3), np.array([0, 1]))
+    >>> hit = np.array([False, False, True])
+    >>> pooled = RowsInScoreCells(proba, hit, np.ones(3), np.array([0, 1]))
     >>> pooled.predictions.weight.tolist()  # of labels 0 and 1 in each cell
     [1.0, 0.0, 1.0, 1.0]
     """
@@ -290,7 +291,7 @@ class PooledRows:
         self._cells = cells
         self.predictions = self._make_predictions(np.add.reduceat(weight * hit, starts))
 
-    def with_label_probabilities(self, law: FloatArray) -> "PooledRows":
+    def with_label_probabilities(self, law: FloatArray) -> "RowsInScoreCells":
         """Return the same rows with labels of another law, of shape (n_samples, n_classes).
 
         If cells hold many rows, all rows of a cell get the mean chance of these.
@@ -309,14 +310,17 @@ class PooledRows:
 
     def draw_event_weights(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
-        weights = [self._rows.draw_ones(rng, self._weight) for _ in range(n_draws)]
+        weights = [
+            self._rows.draw_event_totals_by_cell(rng, self._weight)
+            for _ in range(n_draws)
+        ]
         return np.array(weights, dtype=np.float64)
 
-    def _make_predictions(self, ones):
+    def _make_predictions(self, event_weight):
         """Return the cells as `Predictions`, two rows each, with these weights of label 1."""
-        weight = np.empty((len(ones), 2))
-        weight[:, 0] = self.mass - ones
-        weight[:, 1] = ones
+        weight = np.empty((len(event_weight), 2))
+        weight[:, 0] = self.mass - event_weight
+        weight[:, 1] = event_weight
         return self._cells.with_weight(weight.ravel())
 
     def simulate_labels(self, rng: np.random.Generator) -> Predictions:
@@ -331,7 +335,9 @@ class PooledRows:
         predictions : Predictions
             Two rows for each cell, one of each label.
         """
-        return self._make_predictions(self._rows.draw_ones(rng, self._weight))
+        return self._make_predictions(
+            self._rows.draw_event_totals_by_cell(rng, self._weight)
+        )
 
 
 def pool_rows_if_worthwhile(
@@ -339,7 +345,7 @@ def pool_rows_if_worthwhile(
     max_cells: int = MAX_POOLED_CELLS,
     *,
     always: bool = False,
-) -> PooledRows | None:
+) -> RowsInScoreCells | None:
     """Pool the rows of predictions into cells, or return None if that saves no work.
 
     Parameters
@@ -353,7 +359,7 @@ def pool_rows_if_worthwhile(
 
     Returns
     -------
-    pooled : PooledRows or None
+    pooled : RowsInScoreCells or None
         At most so many cells, of equal scores if there are no more of these. None for
         less than two rows per cell, and for predictions that carry exact logarithms,
         which cells do not.
@@ -376,11 +382,11 @@ def pool_rows_if_worthwhile(
     is_new = (proba[1:] != proba[:-1]).any(axis=1)
     starts = np.flatnonzero(np.append(True, is_new))
     if len(starts) > max_cells:
-        starts = find_cell_runs(proba[:, 1], proba[:, 0], max_cells)
+        starts = find_cell_starts_to_limit(proba[:, 1], proba[:, 0], max_cells)
     # Pooling pays only if it halves the number of rows.
     if 2 * len(starts) > len(proba) and not always:
         return None
     proba_index = order, np.broadcast_to(column, len(order))[order]
-    return PooledRows(
+    return RowsInScoreCells(
         proba, is_event[order], predictions.weight[order], starts, proba_index
     )

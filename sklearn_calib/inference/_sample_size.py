@@ -29,7 +29,7 @@ N_POWER_CELLS = 512
 _N_NORMAL_NODES = 20_001
 _NORMAL_DEVIATIONS = 10.0
 # Keeps a whole number that rounding has raised.
-_CEILING_FACTOR = 1 - 1e-9
+_FACTOR_BEFORE_CEILING = 1 - 1e-9
 MIN_NORMAL_FLOAT32 = np.finfo(np.float32).tiny
 
 
@@ -311,12 +311,12 @@ def validation_sample_size(
     if threshold is not None:
         se = net_benefit_width / (2 * z)
         t = float(threshold)
-        value, variance = law.compute_net_benefit_over_prevalence(t, phi)
+        value, variance = law.get_relative_net_benefit_and_row_variance(t, phi)
         name = f"net benefit at {t:.4g}"
         rows = variance / se**2
         rows_by_target.append((name, value, net_benefit_width, se, rows))
     if error is not None:
-        rows_by_target += _iter_error_target_rows(law, error)
+        rows_by_target += _iter_error_targets_and_rows(law, error)
     if not rows_by_target:
         raise invalid_input(
             expected="at least one target",
@@ -325,8 +325,8 @@ def validation_sample_size(
         )
     targets = []
     for name, value, width, se, rows in rows_by_target:
-        n_samples = ceil(rows * _CEILING_FACTOR)
-        n_events = ceil(rows * phi * _CEILING_FACTOR)
+        n_samples = ceil(rows * _FACTOR_BEFORE_CEILING)
+        n_events = ceil(rows * phi * _FACTOR_BEFORE_CEILING)
         targets.append(SampleSizeTarget(name, value, width, se, n_samples, n_events))
     return ValidationSampleSize(tuple(targets), phi, c, level)
 
@@ -369,7 +369,7 @@ class _ScoreDistribution(NamedTuple):
         ab = information @ self.z
         return float(a / (a * b - ab**2))
 
-    def compute_net_benefit_over_prevalence(
+    def get_relative_net_benefit_and_row_variance(
         self, t: float, phi: float
     ) -> tuple[float, float]:
         """Compute the net benefit at t over phi, and its variance times the number of rows."""
@@ -498,7 +498,7 @@ def _count_rows_for_c_statistic(c, phi, se):
     return max(half + sqrt(max(half**2 + scale * (1 - slope), 0.0)), 2.0)
 
 
-def _iter_error_target_rows(law, error):
+def _iter_error_targets_and_rows(law, error):
     """Iterate over (target, size, None, None, rows) of mean errors to be detected."""
     sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
     for size in sizes:
@@ -510,7 +510,7 @@ def _iter_error_target_rows(law, error):
             expected="an error strictly between 0 and 0.5",
             hint="Write 0.02 for 2 percentage points",
         )
-    errors = DetectableErrors(*_pool_law_into_cells(law))
+    errors = DetectableErrors(*_pool_law_to_scores_weights_and_log_odds(law))
     for size in map(float, sizes):
         rows = errors.count_rows_to_detect(size)
         if rows is None:
@@ -522,7 +522,7 @@ def _iter_error_target_rows(law, error):
         yield f"error of {size:.4g}", size, None, None, max(rows, 2.0)
 
 
-def _pool_law_into_cells(law):
+def _pool_law_to_scores_weights_and_log_odds(law):
     """Pool scores, shares and log-odds in at most 512 cells of equal weight."""
     cell = (np.cumsum(law.weight) * N_POWER_CELLS).astype(int)
     cell = np.minimum(cell, N_POWER_CELLS - 1)

@@ -22,7 +22,7 @@ from ..metrics import (
 
 #: The statistic of each method, the factor of the tolerance (which must stay below
 #: epsilon), and the divisor that makes a threshold of epsilon plus that product.
-_STATISTIC_AND_SCALES_BY_METHOD: dict[str, tuple[Measure[...], int, int]] = {
+_STATISTIC_FACTOR_AND_DIVISOR_BY_METHOD: dict[str, tuple[Measure[...], int, int]] = {
     "smooth": (smooth_calibration_error, 4, 4),
     "distance": (lower_distance_to_calibration, 1, 2),
 }
@@ -163,7 +163,7 @@ class CalibrationTester(BaseEstimator):
         order = np.arange(n)
         if self.n_parts > 1:
             order = make_generator(self.random_state).permutation(n)
-        measure, tolerance_factor, divisor = _STATISTIC_AND_SCALES_BY_METHOD[
+        measure, tolerance_factor, divisor = _STATISTIC_FACTOR_AND_DIVISOR_BY_METHOD[
             self.method
         ]
         threshold = (tolerance_factor * self.tolerance + self.epsilon) / divisor
@@ -225,7 +225,7 @@ class CalibrationTester(BaseEstimator):
 
     def _compute_required_rows_and_margin(self):
         """Return the rows for the verdict, and how far both kinds are from the threshold."""
-        check_choice("method", self.method, _STATISTIC_AND_SCALES_BY_METHOD)
+        check_choice("method", self.method, _STATISTIC_FACTOR_AND_DIVISOR_BY_METHOD)
         tolerance = self.tolerance
         epsilon = self.epsilon
         for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):
@@ -235,7 +235,9 @@ class CalibrationTester(BaseEstimator):
                     got=repr(value),
                     hint="Pass for instance 0.1",
                 )
-        _, tolerance_factor, divisor = _STATISTIC_AND_SCALES_BY_METHOD[self.method]
+        _, tolerance_factor, divisor = _STATISTIC_FACTOR_AND_DIVISOR_BY_METHOD[
+            self.method
+        ]
         if not (tolerance >= 0 and tolerance_factor * tolerance + 1e-9 < epsilon <= 1):
             raise invalid_input(
                 expected=f"0 <= {'4 ' if tolerance_factor == 4 else ''}tolerance + 1e-9 "

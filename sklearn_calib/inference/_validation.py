@@ -43,7 +43,10 @@ from ._clusters import (
     warn_few_event_clusters,
 )
 from ._monte_carlo import MonteCarloResult
-from ._resampling import pool_rows_if_worthwhile, simulate_if_calibrated
+from ._resampling import (
+    compute_observed_ranked_and_null_values,
+    pool_rows_if_worthwhile,
+)
 
 
 @dataclass(frozen=True)
@@ -545,7 +548,9 @@ class _RecalibrationLines:
         likelihood ratio of 0.
         """
         if self.clusters is not None:
-            return estimate, *self.clusters.test_in_the_large(estimate)
+            return estimate, *self.clusters.compute_in_the_large_interval_and_p_value(
+                estimate
+            )
         error = self._compute_covariance_and_errors(
             self.columns[:, :1], self.z + estimate
         )[1][0]
@@ -587,10 +592,10 @@ class _RecalibrationLines:
             max(2 * (top - null_log_likelihood), 0.0),
         )
         if self.clusters is not None:
-            ratios = self.clusters.compute_chi_squares(shift_estimate)
+            ratios = self.clusters.compute_slope_and_line_chi_squares(shift_estimate)
         # The estimate is infinite; only the profile likelihood has an end on one side.
         if logistic.threshold_separates(self.z, self.hit):
-            return self._make_separated_line_rows(b, top, ratios)
+            return self._warn_and_make_separated_line_rows(b, top, ratios)
         if self.clusters is not None:
             ends = self.clusters.compute_line_intervals(a, b)
             return self._make_line_rows(float(a), float(b), ends, ratios)
@@ -623,7 +628,7 @@ class _RecalibrationLines:
             )
         return self._make_line_rows(float(a), float(b), ends, ratios)
 
-    def _make_separated_line_rows(self, b, top, ratios):
+    def _warn_and_make_separated_line_rows(self, b, top, ratios):
         """Warn of an infinite slope, and return what exists of the three rows."""
         sign = np.sign(b)
         warn_calibration(
@@ -667,17 +672,17 @@ class _RecalibrationLines:
         # Neighbouring points of a profile have neighbouring maxima.
         last_estimate = [start]
 
-        def maximise_at(c):
+        def compute_max_log_likelihood_at(c):
             last_estimate[0], value = logistic.fit_coefficient_and_likelihood(
                 c * fixed, free, self.hit, self.weight, last_estimate[0]
             )
             return value
 
-        return maximise_at
+        return compute_max_log_likelihood_at
 
     def _compute_covariance_and_errors(self, columns, eta):
         squares = self.weight**2 if self.ci == "sandwich" else None
-        covariance = logistic.compute_covariance(
+        covariance = logistic.compute_coefficient_covariance(
             columns, eta, self.hit, self.weight, squares
         )
         return covariance, np.sqrt(covariance.diagonal())
@@ -719,7 +724,7 @@ def _make_overall_rows(predictions, weight, smoother, draws, groups=None):
     else:
         sample = ClusterSample(predictions.problems()[0], groups)
     evaluate = partial(_measure_cells, smoother=smoother)
-    observed, ranked, simulated = simulate_if_calibrated(
+    observed, ranked, simulated = compute_observed_ranked_and_null_values(
         predictions, sample, evaluate, **draws
     )
     p = predictions.second

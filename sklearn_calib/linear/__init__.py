@@ -15,9 +15,9 @@ from ._angle import (
 from ._fit import (
     LinearFit,
     approximate_leave_one_out,
-    compute_leave_one_out_scores,
+    compute_leave_one_out_score_columns,
     read_linear,
-    refine_fits_and_update_model,
+    refine_fits_and_update_own_model,
 )
 from ._intervals import logistic_intervals
 

@@ -18,9 +18,9 @@ from ..recalibrators import AngularCalibration
 from ._fit import (
     FREE_INTERCEPT,
     NO_INTERCEPT,
-    compute_fit_leverages,
+    compute_derivatives_and_leverages,
     read_linear,
-    refine_fits_and_update_model,
+    refine_fits_and_update_own_model,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # The largest dispersion of the row sizes beyond that of a normal distribution. It is
 # 0.6 for a t distribution of 10 degrees of freedom.
-MAX_ROW_SIZE_DISPERSION = 0.5
+MAX_EXCESS_ROW_SIZE_DISPERSION = 0.5
 # From so many rows per feature on, least squares gives the angle without a covariance.
 MIN_ROWS_PER_FEATURE_FOR_LEAST_SQUARES = 1.1
 
@@ -159,7 +159,7 @@ def estimate_angle(
     fits = check_angle_assumptions(
         read_linear(model, X, y, None), model, assume_centered
     )
-    [fit] = refine_fits_and_update_model(fits, model)
+    [fit] = refine_fits_and_update_own_model(fits, model)
     estimate = estimate_angle_from_fit(fit, covariance)
     if estimate.method != "likelihood":
         return estimate
@@ -237,7 +237,7 @@ def estimate_angle_from_fit(
     """
     n = len(fit.target)
     free = fit.intercept_kind == FREE_INTERCEPT
-    psi, curvature, h, m = compute_fit_leverages(fit)
+    psi, curvature, h, m = compute_derivatives_and_leverages(fit)
     # The leave-one-out score of each row by itself. Eq. (11) only needs the average
     # version, u = f - gamma psi.
     loo = fit.scores - psi * h / m
@@ -250,7 +250,7 @@ def estimate_angle_from_fit(
     method, norm2, inner, t2 = _estimate_norm_and_inner_product(seen, fit, covariance)
     norm = np.sqrt(norm2)
     df = n * seen.v * seen.gamma
-    cos = None if method == "likelihood" else _compute_cosine(inner, t2, norm)
+    cos = None if method == "likelihood" else _compute_cosine_or_warn(inner, t2, norm)
     middle = 0.0
     if free:
         middle = (fit.scores if method == "covariance" else loo).mean()
@@ -259,7 +259,7 @@ def estimate_angle_from_fit(
         "gamma": seen.gamma,
         "v": seen.v,
         "df": df,
-        "dispersion": _measure_leverage_dispersion(h / m, df),
+        "dispersion": _measure_excess_dispersion_and_warn(h / m, df),
         "moved": fit.score_move_deviations,
     }
     method = "likelihood" if cos is None else method
@@ -276,10 +276,10 @@ def _estimate_norm_and_inner_product(seen, fit, covariance):
     # variance |w|^2 in the covariance of the features.
     norm2 = float(np.mean(seen.leave_one_out_scores**2))
     if not is_scalar_equal(covariance, "auto"):
-        sigma, shrink = _get_covariance_and_factor(covariance, fit.X)
+        sigma, shrink = _get_covariance_and_inverse_scale(covariance, fit.X)
         norm2 = float(fit.coef @ sigma @ fit.coef)
         try:
-            quadratic = shrink * compute_precision_quadratic_form(
+            quadratic = shrink * compute_mean_gradient_quadratic_form(
                 fit.X, seen.psi, sigma
             )
         except np.linalg.LinAlgError:
@@ -288,11 +288,15 @@ def _estimate_norm_and_inner_product(seen, fit, covariance):
                 got="a singular one",
                 hint="Remove constant and duplicate features, or pass a structured estimate",
             ) from None
-        return "covariance", norm2, *estimate_by_covariance(seen, quadratic, norm2)
+        return (
+            "covariance",
+            norm2,
+            *estimate_overlap_numerator_and_square(seen, quadratic, norm2),
+        )
     # Without a penalty X'psi = 0 at the minimum, so the quadratic form that needs the
     # covariance is 0.
     if fit.l1 == 0 and fit.l2 == 0:
-        return "no penalty", norm2, *estimate_by_covariance(seen, 0.0)
+        return "no penalty", norm2, *estimate_overlap_numerator_and_square(seen, 0.0)
     # Least squares of the labels is a second fit whose inner product with the truth
     # needs no covariance, if there are more rows than features.
     if n - free > MIN_ROWS_PER_FEATURE_FOR_LEAST_SQUARES * d and not sparse.issparse(
@@ -303,7 +307,7 @@ def _estimate_norm_and_inner_product(seen, fit, covariance):
     return "likelihood", norm2, np.nan, np.nan
 
 
-def _compute_cosine(inner: float, t2: float, norm: float) -> float | None:
+def _compute_cosine_or_warn(inner: float, t2: float, norm: float) -> float | None:
     """Return the cosine, or warn and return None if the estimate is out of range."""
     # The estimates may violate Cauchy-Schwarz by chance if the signal is weak.
     if t2 > 0 and inner > 0 and inner <= norm * np.sqrt(t2):
@@ -340,13 +344,13 @@ def _is_centered(X):
     return bool(np.abs(mean).max() <= 1e-8 * spread)
 
 
-def _measure_leverage_dispersion(sizes, df):
+def _measure_excess_dispersion_and_warn(sizes, df):
     """Compute the variation of the leverages of rows beyond that of a normal distribution."""
     # For Gaussian rows h / m is nearly a scaled chi-square variable with df degrees of
     # freedom, whose squared coefficient of variation is 2 / df.
     dispersion = np.var(sizes) / np.mean(sizes) ** 2 - 2 / max(df, 1.0)
     dispersion = float(np.sqrt(max(dispersion, 0.0)))
-    if dispersion > MAX_ROW_SIZE_DISPERSION:
+    if dispersion > MAX_EXCESS_ROW_SIZE_DISPERSION:
         warn_calibration(
             expected="rows of similar size, as a normal law gives",
             got=f"leverages whose variation exceeds it by {dispersion:.2g}",
@@ -359,7 +363,7 @@ def _measure_leverage_dispersion(sizes, df):
     return dispersion
 
 
-def _get_covariance_and_factor(covariance, X):
+def _get_covariance_and_inverse_scale(covariance, X):
     """Return (covariance, factor for the quadratic form of its inverse)."""
     d = X.shape[1]
     dense = X.toarray() if sparse.issparse(X) else X
@@ -436,7 +440,7 @@ def compute_angle_observables(
     return AngleObservables(f - centre, psi, gamma, v, d)
 
 
-def estimate_by_covariance(
+def estimate_overlap_numerator_and_square(
     seen: AngleObservables, quadratic: float, norm2: float | None = None
 ) -> tuple[float, float]:
     """Return (N, t2): a = N / sqrt(t2) estimates <w*, w>_S (equation 11).
@@ -485,7 +489,7 @@ def estimate_by_least_squares(
     return float(inner), float(t2)
 
 
-def compute_precision_quadratic_form(
+def compute_mean_gradient_quadratic_form(
     X: Any, psi: FloatArray, covariance: FloatArray
 ) -> float:
     """Compute psi'X S^-1 X'psi / n^2; raise LinAlgError if S is not positive definite."""

@@ -20,7 +20,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from .._kernels._leverage import (
     compute_leverage_blocks,
-    compute_leverages_and_complements,
+    compute_leverages_and_curved_complements,
 )
 from .._kernels._newton import minimise_by_newton
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
@@ -45,7 +45,7 @@ MAX_NEWTON_COEFFICIENTS = 1000
 # Scores this close to those of the minimum, in standard deviations, are converged.
 MAX_SCORE_ERROR_DEVIATIONS = 1e-3
 # A matrix of this many rows takes 3.2 GB and some minutes.
-MAX_HESSIAN_ROWS = 20_000
+MAX_HESSIAN_MATRIX_ROWS = 20_000
 # If scores move farther, the rows are not those of the fit, or the training has hardly
 # begun.
 MAX_POLISHING_SCORE_MOVE = 0.2
@@ -76,7 +76,7 @@ class LinearFit:
     def scores(self) -> FloatArray:
         return self.X @ self.coef.T + self.intercept
 
-    def compute_derivatives(
+    def compute_weighted_derivatives(
         self, scores: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the value, psi = -dl/df and D = d2l/df2 of each row's loss, times its weight.
@@ -92,22 +92,22 @@ class LinearFit:
 # -- losses: value, minus first, and second derivative in the score ----------------------
 
 
-def _compute_log_loss(f, y):
+def _compute_log_loss_and_derivatives(f, y):
     # The probability of being wrong.
     p = expit(-y * f)
     return -log_expit(y * f), y * p, p * (1 - p)
 
 
-def _compute_squared_loss(f, y):
+def _compute_squared_loss_and_derivatives(f, y):
     return (y - f) ** 2 / 2, y - f, np.ones_like(f)
 
 
-def _compute_squared_hinge_loss(f, y):
+def _compute_hinge_square_and_derivatives(f, y):
     short = np.maximum(1 - y * f, 0)
     return short**2, 2 * y * short, 2.0 * (short > 0)
 
 
-def _compute_modified_huber_loss(f, y):
+def _compute_huber_loss_and_derivatives(f, y):
     margin = y * f
     short = np.maximum(1 - margin, 0)
     far = margin < -1
@@ -115,7 +115,7 @@ def _compute_modified_huber_loss(f, y):
     return value, np.where(far, 4 * y, 2 * y * short), 2.0 * ((short > 0) & ~far)
 
 
-def _compute_multinomial_loss(f, codes):
+def _compute_multinomial_loss_and_derivatives(f, codes):
     p = softmax(f, axis=1)
     labels = np.arange(len(f)), codes
     psi = -p
@@ -124,11 +124,11 @@ def _compute_multinomial_loss(f, codes):
 
 
 LOSS_DERIVATIVES_BY_NAME = {
-    "log": _compute_log_loss,
-    "squared": _compute_squared_loss,
-    "squared_hinge": _compute_squared_hinge_loss,
-    "modified_huber": _compute_modified_huber_loss,
-    "multinomial": _compute_multinomial_loss,
+    "log": _compute_log_loss_and_derivatives,
+    "squared": _compute_squared_loss_and_derivatives,
+    "squared_hinge": _compute_hinge_square_and_derivatives,
+    "modified_huber": _compute_huber_loss_and_derivatives,
+    "multinomial": _compute_multinomial_loss_and_derivatives,
 }
 
 
@@ -231,7 +231,7 @@ def read_linear(
     ]
 
 
-def _read_intercept_as_dict(model, penalised=False):
+def _get_intercept_kind_as_dict(model, penalised=False):
     intercept_kind = PENALISED_INTERCEPT if penalised else FREE_INTERCEPT
     return {"intercept_kind": intercept_kind if model.fit_intercept else NO_INTERCEPT}
 
@@ -257,7 +257,7 @@ def get_logistic_penalties(model: Any) -> dict[str, float]:
     return split_penalty(penalty, 1 / model.C, getattr(model, "l1_ratio", None))
 
 
-def _read_logistic_as_dict(model, n):
+def _get_logistic_objective_fields(model, n):
     """Return loss, penalties and intercept of LogisticRegression for n rows."""
     liblinear = model.solver == "liblinear"
     # Without a multinomial loss liblinear fits one class after the other.
@@ -274,11 +274,11 @@ def _read_logistic_as_dict(model, n):
     return {
         "loss": loss,
         **penalties,
-        **_read_intercept_as_dict(model, penalised=liblinear),
+        **_get_intercept_kind_as_dict(model, penalised=liblinear),
     }
 
 
-def _read_ridge_as_dict(model, n):
+def _get_ridge_objective_fields(model, n):
     if model.positive:
         raise invalid_input(
             expected="coefficients of any sign",
@@ -288,11 +288,11 @@ def _read_ridge_as_dict(model, n):
     return {
         "loss": "squared",
         "l2": float(model.alpha),
-        **_read_intercept_as_dict(model),
+        **_get_intercept_kind_as_dict(model),
     }
 
 
-def _read_svc_as_dict(model, n):
+def _get_svc_objective_fields(model, n):
     """Return loss, penalties and intercept of LinearSVC."""
     if model.loss != "squared_hinge" or model.multi_class != "ovr":
         raise invalid_input(
@@ -304,11 +304,11 @@ def _read_svc_as_dict(model, n):
     return {
         "loss": "squared_hinge",
         **penalties,
-        **_read_intercept_as_dict(model, penalised=True),
+        **_get_intercept_kind_as_dict(model, penalised=True),
     }
 
 
-def _read_sgd_as_dict(model, n):
+def _get_sgd_objective_fields(model, n):
     """Return loss, penalties and intercept of SGDClassifier for n rows."""
     names = {
         "log_loss": "log",
@@ -325,14 +325,18 @@ def _read_sgd_as_dict(model, n):
     # SGDClassifier minimises the mean loss; the penalty is multiplied by n to belong to
     # the sum.
     penalties = split_penalty(model.penalty, n * model.alpha, model.l1_ratio)
-    return {"loss": names[model.loss], **penalties, **_read_intercept_as_dict(model)}
+    return {
+        "loss": names[model.loss],
+        **penalties,
+        **_get_intercept_kind_as_dict(model),
+    }
 
 
 READER_BY_ESTIMATOR = {
-    LogisticRegression: _read_logistic_as_dict,
-    RidgeClassifier: _read_ridge_as_dict,
-    LinearSVC: _read_svc_as_dict,
-    SGDClassifier: _read_sgd_as_dict,
+    LogisticRegression: _get_logistic_objective_fields,
+    RidgeClassifier: _get_ridge_objective_fields,
+    LinearSVC: _get_svc_objective_fields,
+    SGDClassifier: _get_sgd_objective_fields,
 }
 
 
@@ -351,7 +355,7 @@ def polish_fit(fit: LinearFit, are_fit_rows: bool = False) -> LinearFit:
     """
     # An l1 penalty is not smooth, so its fit is only checked, not improved.
     if fit.l1 > 0:
-        return replace(fit, score_move_deviations=_measure_violation(fit))
+        return replace(fit, score_move_deviations=_measure_relative_l1_violation(fit))
     objective, start = _make_objective_and_start(fit)
     # The gradient is a sum that cancels at the minimum; relative to the sum of absolute
     # values, a tolerance means the same for all data.
@@ -407,7 +411,7 @@ def _make_objective_and_start(fit):
 
     def evaluate_objective(packed):
         coef, intercept = _unpack_parameters(fit, packed)
-        value, psi, _ = fit.compute_derivatives(fit.X @ coef.T + intercept)
+        value, psi, _ = fit.compute_weighted_derivatives(fit.X @ coef.T + intercept)
         gradient = (fit.l2 * coef - (fit.X.T @ psi).T).ravel()
         if free:
             gradient = np.append(gradient, -psi.sum(axis=0))
@@ -425,7 +429,7 @@ def _minimise_newton(fit, objective, packed):
     def find_step_and_decrement(packed, gradient):
         """Return Newton's direction at a vector of coefficients and intercept."""
         coef, intercept = _unpack_parameters(fit, packed)
-        curvature = fit.compute_derivatives(fit.X @ coef + intercept)[2]
+        curvature = fit.compute_weighted_derivatives(fit.X @ coef + intercept)[2]
         hessian = np.diag(np.append(np.full(d, fit.l2), np.zeros(int(free))))
         weighted = (
             fit.X.T.multiply(curvature)
@@ -459,14 +463,14 @@ def _unpack_parameters(fit, packed):
 
 def _compute_gradient_scale(fit):
     """Compute the size of a component of the gradient without cancellation."""
-    _, psi, _ = fit.compute_derivatives(fit.scores)
+    _, psi, _ = fit.compute_weighted_derivatives(fit.scores)
     size = abs(fit.X).T @ np.abs(psi)
     return max(float(np.max(size)), 1e-300)
 
 
-def _measure_violation(fit):
+def _measure_relative_l1_violation(fit):
     """Compute how far an l1 fit is from optimality, relative to the l1 penalty."""
-    _, psi, _ = fit.compute_derivatives(fit.scores)
+    _, psi, _ = fit.compute_weighted_derivatives(fit.scores)
     gradient = fit.l2 * fit.coef - fit.X.T @ psi
     active = fit.coef != 0
     # The conditions of optimality of the lasso: the gradient equals minus the penalty
@@ -476,7 +480,7 @@ def _measure_violation(fit):
     return float(max(on.max(initial=0), off.max(initial=0)) / fit.l1)
 
 
-def refine_fits_and_update_model(
+def refine_fits_and_update_own_model(
     fits: list[LinearFit], model: Estimator, is_own_model: bool = False
 ) -> list[LinearFit]:
     """Return the fits at their minimum.
@@ -524,19 +528,19 @@ def _warn_if_not_converged(fits):
 # -- leverages ---------------------------------------------------------------------------
 
 
-def compute_fit_leverages(
+def compute_derivatives_and_leverages(
     fit: LinearFit,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return (psi, D, h, m) of a binary fit, without coefficients that an l1 penalty sets to 0."""
-    _, psi, curvature = fit.compute_derivatives(fit.scores)
+    _, psi, curvature = fit.compute_weighted_derivatives(fit.scores)
     X = fit.X
     if fit.l1 > 0:
         # Leaving out one row rarely changes which coefficients are 0, so only the
         # active ones enter the Hessian.
         X = X[:, np.flatnonzero(fit.coef)]
-    _check_size(min(int((curvature > 0).sum()), X.shape[1]))
+    _check_hessian_size(min(int((curvature > 0).sum()), X.shape[1]))
     try:
-        h, m = compute_leverages_and_complements(
+        h, m = compute_leverages_and_curved_complements(
             X,
             curvature,
             fit.l2,
@@ -555,7 +559,7 @@ def compute_leave_one_out(fit: LinearFit) -> FloatArray:
     """Compute the score of each row by the fit without it, to first order."""
     if fit.loss == "multinomial":
         return _compute_multinomial_leave_one_out(fit)
-    psi, _, h, m = compute_fit_leverages(fit)
+    psi, _, h, m = compute_derivatives_and_leverages(fit)
     # One Newton step without the row: the change of its score is its leverage times its
     # residual, over 1 - D h.
     return fit.scores - psi * h / m
@@ -568,7 +572,7 @@ def _compute_multinomial_leave_one_out(fit):
     singular.
     """
     scores = fit.scores
-    _, psi, p = fit.compute_derivatives(scores)
+    _, psi, p = fit.compute_weighted_derivatives(scores)
     k = scores.shape[1]
     # Softmax scores are determined up to a common constant. An orthonormal basis of
     # contrasts removes it, so the matrices are regular.
@@ -579,7 +583,7 @@ def _compute_multinomial_leave_one_out(fit):
         - mean[:, :, None] * mean[:, None, :]
     )
     inner *= fit.weight[:, None, None]
-    _check_size((k - 1) * min(fit.X.shape))
+    _check_hessian_size((k - 1) * min(fit.X.shape))
     try:
         J = compute_leverage_blocks(
             fit.X,
@@ -594,11 +598,11 @@ def _compute_multinomial_leave_one_out(fit):
     return scores - step @ basis.T
 
 
-def _check_size(size):
-    if size > MAX_HESSIAN_ROWS:
+def _check_hessian_size(size):
+    if size > MAX_HESSIAN_MATRIX_ROWS:
         raise invalid_input(
             expected=(
-                f"a Hessian of at most {MAX_HESSIAN_ROWS} rows (the smaller of rows and "
+                f"a Hessian of at most {MAX_HESSIAN_MATRIX_ROWS} rows (the smaller of rows and "
                 "features, times the classes less one for a multinomial model)"
             ),
             got=f"{size}",
@@ -705,11 +709,13 @@ def approximate_leave_one_out(
     >>> bool(log_loss(y[:100], canonical_proba(honest, kind="logits")) > 2 * seen)
     True
     """
-    fits = refine_fits_and_update_model(read_linear(model, X, y, sample_weight), model)
-    return compute_leave_one_out_scores(fits)
+    fits = refine_fits_and_update_own_model(
+        read_linear(model, X, y, sample_weight), model
+    )
+    return compute_leave_one_out_score_columns(fits)
 
 
-def compute_leave_one_out_scores(fits: list[LinearFit]) -> FloatArray:
+def compute_leave_one_out_score_columns(fits: list[LinearFit]) -> FloatArray:
     """Return one array of the scores of one fit, or of one fit per class."""
     scores = [compute_leave_one_out(fit) for fit in fits]
     return scores[0] if len(scores) == 1 else np.column_stack(scores)

@@ -50,7 +50,7 @@ from ._ranges import Ranges
 from ._reading import MAX_MAP_DEPTH, read_map
 from ._rows import Rows, TensorRows
 from ._softmax_affine import SoftmaxAffine as SoftmaxAffine
-from ._top_label import TopLabel, distribute_rest, select_other_log_proba
+from ._top_label import TopLabel, distribute_rest, select_other_log_proba_and_mask
 
 # Users have fitted recalibrators, so nothing here is for them; these names are for
 # extensions.

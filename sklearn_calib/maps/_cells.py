@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels._level_sets import convert_levels_to_proba, find_row_cell_indices
+from .._kernels._level_sets import (
+    compute_simplex_proba_from_levels,
+    find_row_cell_indices,
+)
 from .._typing import FloatArray, IntArray
 from ._base import CalibrationMap, RowsOfScores
 from ._fields import Flag, Number, Numbers, invalid_field, schema_field
@@ -75,7 +78,7 @@ class Cells(CalibrationMap):
             levels = np.floor(proba * float(self.n_levels) + self.slack).astype(
                 np.int64
             )
-            out = convert_levels_to_proba(levels, self.n_levels)
+            out = compute_simplex_proba_from_levels(levels, self.n_levels)
         if len(self.keys):
             cell = find_row_cell_indices(proba, self.n_levels, self.keys, self.slack)
             is_inside = cell >= 0
@@ -88,7 +91,7 @@ class Cells(CalibrationMap):
         # The rest that floors leave is divided evenly, so that the row sums to 1.
         missing = (n_levels - levels.sum()) / float(rows.k)
         out = rows.p if self.keep else (levels + missing) / n_levels
-        return rows.divide_by_sums(
+        return rows.divide_by_sums_if_positive(
             rows.look_up_cells(self, levels, out) if len(self.keys) else out
         )
 
@@ -98,10 +101,10 @@ class Cells(CalibrationMap):
         """Cut where a level of either class changes."""
         steps = np.arange(1, self.n_levels + 1, dtype=np.float64)
 
-        def find_level(x, column):
+        def compute_proba_level(x, column):
             return np.floor(
                 rows(x).proba[:, column] * float(self.n_levels) + self.slack
             )
 
-        ranges.cut_at_levels(lambda x: find_level(x, 1), steps, jumps=True)
-        ranges.cut_at_levels(lambda x: find_level(x, 0), steps, jumps=True)
+        ranges.cut_at_levels(lambda x: compute_proba_level(x, 1), steps, jumps=True)
+        ranges.cut_at_levels(lambda x: compute_proba_level(x, 0), steps, jumps=True)

@@ -43,7 +43,7 @@ class CumulativeAffine(CalibrationMap):
         )
 
     def lower(self, rows: Any) -> Any:
-        eta = rows.compute_exceedance_log_odds() * float(self.slope) + self.shifts
+        eta = rows.compute_log_odds_above_each_class() * float(self.slope) + self.shifts
         above = [expit(eta).column(c) for c in range(rows.k - 1)]
         columns = [expit(-eta.column(0))]
         for before, after in itertools.pairwise(above):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from .._kernels._log_odds import (
-    find_smallest_input_rounding_beyond,
+    find_smallest_log_odds_rounding_beyond,
     round_to_36_bits,
     subtract_sigmoids,
 )
@@ -20,7 +20,7 @@ from ._base import RowsOfScores, check_length, combine_directions
 from ._fields import Choice, Field, Numbers, invalid_field, schema_field
 from ._function import TIES_FIELD, FunctionOfScore, take_entries
 from ._polynomials import find_slope_direction
-from ._ranges import SLOPE_TOLERANCE, Ranges
+from ._ranges import RELATIVE_SLOPE_TOLERANCE, Ranges
 from ._rows import TensorRows
 
 # Slices that select the starts and the ends of the pieces between knots.
@@ -209,7 +209,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         for name in (
             "_cubic_coefficients",
             "_square_coefficients",
-            "_linear_coefficients",
+            "_linear_coefficient_by_piece",
         ):
             added = (added + rows.constant(self, name)) * share
         first, last = self.knots[[0, -1]].tolist()
@@ -228,7 +228,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         return self._piece_tables[1]
 
     @property
-    def _goes_beyond(self):
+    def _has_lines_beyond_knots(self):
         """Return whether numbers beyond the knots occur, where the curve is a straight line."""
         if self.scale == "proba":
             return False
@@ -259,11 +259,11 @@ class PiecewiseLinear(CurveBetweenKnots):
     _cubic_coefficients = _square_coefficients = np.zeros(1)
 
     @cached_property
-    def _linear_coefficients(self):
+    def _linear_coefficient_by_piece(self):
         return np.diff(self.values)
 
     def _compute_end_slopes(self):
-        return (self._linear_coefficients / self._piece_lengths)[[0, -1]]
+        return (self._linear_coefficient_by_piece / self._piece_lengths)[[0, -1]]
 
     def value(self, x: Any) -> Any:
         piece, t, _ = self._find_piece_and_position(x)
@@ -271,7 +271,7 @@ class PiecewiseLinear(CurveBetweenKnots):
 
     def lower_piece_to_operations(self, place: Any, t: Any) -> Any:
         start = take_entries(self.values[:-1], place)
-        return start + t * take_entries(self._linear_coefficients, place)
+        return start + t * take_entries(self._linear_coefficient_by_piece, place)
 
     def direction(self) -> int | None:
         return find_monotone_direction(self.values)
@@ -330,36 +330,36 @@ class PiecewiseCubic(CurveBetweenKnots):
     def lower_piece_to_operations(self, place: Any, t: Any) -> Any:
         """Write the cubic in powers of t, and straight lines beyond the knots."""
         at = t
-        if self._goes_beyond:
+        if self._has_lines_beyond_knots:
             t = np.clip(at, 0.0, 1.0)
         powers = [
             self.values[:-1],
-            self._linear_coefficients,
-            self._square_coefficients,
+            self._linear_coefficient_by_piece,
+            self._square_coefficient_by_piece,
         ]
-        value = place.select_from(self._cubic_coefficients)
+        value = place.select_from(self._cubic_coefficient_by_piece)
         # Horner's scheme.
         for power in powers[::-1]:
             value = place.select_from(power) + t * value
-        if self._goes_beyond:
+        if self._has_lines_beyond_knots:
             value = value + np.minimum(at - t, 0.0) * place.select_from(powers[1])
             right = self._piece_lengths * self.slopes[1:]
             value = value + np.maximum(at - t, 0.0) * place.select_from(right)
         return value
 
     @property
-    def _linear_coefficients(self):
+    def _linear_coefficient_by_piece(self):
         return self._piece_lengths * self.slopes[:-1]
 
     @property
-    def _square_coefficients(self):
+    def _square_coefficient_by_piece(self):
         right = self._piece_lengths * self.slopes[1:]
-        return 3 * np.diff(self.values) - 2 * self._linear_coefficients - right
+        return 3 * np.diff(self.values) - 2 * self._linear_coefficient_by_piece - right
 
     @property
-    def _cubic_coefficients(self):
+    def _cubic_coefficient_by_piece(self):
         right = self._piece_lengths * self.slopes[1:]
-        return self._linear_coefficients + right - 2 * np.diff(self.values)
+        return self._linear_coefficient_by_piece + right - 2 * np.diff(self.values)
 
     def _compute_end_slopes(self):
         return self.slopes[[0, -1]]
@@ -367,9 +367,9 @@ class PiecewiseCubic(CurveBetweenKnots):
     def _compute_slope_coefficients(self):
         """Return a, b, c of each piece, whose slope in t is a t^2 + b t + c."""
         return (
-            3 * self._cubic_coefficients,
-            2 * self._square_coefficients,
-            self._linear_coefficients,
+            3 * self._cubic_coefficient_by_piece,
+            2 * self._square_coefficient_by_piece,
+            self._linear_coefficient_by_piece,
         )
 
     def direction(self) -> int | None:
@@ -380,7 +380,7 @@ class PiecewiseCubic(CurveBetweenKnots):
             vertex = np.where(a != 0, np.clip(-b / (2 * a), 0.0, 1.0), 0.0)
         slope = np.vstack([c, a + b + c, (a * vertex + b) * vertex + c])
         return find_slope_direction(
-            slope, SLOPE_TOLERANCE * (np.abs(a) + np.abs(b) + np.abs(c))
+            slope, RELATIVE_SLOPE_TOLERANCE * (np.abs(a) + np.abs(b) + np.abs(c))
         )
 
     def find_turns(self, every: bool) -> FloatArray:
@@ -463,7 +463,7 @@ def make_log_odds_steps(
     """Return a step function of rounded log-odds, with edges for those that are not rounded."""
     return make_steps(
         "rank",
-        find_smallest_input_rounding_beyond(cuts, inclusive=not right_closed),
+        find_smallest_log_odds_rounding_beyond(cuts, inclusive=not right_closed),
         values,
     )
 

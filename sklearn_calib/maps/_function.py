@@ -59,7 +59,7 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
             return rows.from_log_odds(value)
         return rows.with_proba(self.to_pair(value))
 
-    def has_same_input(self, other: "FunctionOfScore") -> bool:
+    def has_same_input_and_link(self, other: "FunctionOfScore") -> bool:
         """Return whether another function reads the same score and has the same link."""
         if self.input != other.input or self.rounds_scores != other.rounds_scores:
             return False

@@ -69,14 +69,14 @@ class OneVsRest(CalibrationMap):
         for part in self.parts:
             if not isinstance(part, FunctionOfScore) or isinstance(part, CallableMap):
                 return False
-        return all(map(first.has_same_input, self.parts))
+        return all(map(first.has_same_input_and_link, self.parts))
 
     def lower(self, rows: Any) -> Any:
         parts = self.parts * (rows.k if len(self.parts) == 1 else 1)
         columns = []
         for part, pair in zip(parts, rows.iter_one_vs_rest(), strict=True):
             columns.append(pair.apply_map(part).p.column(1))
-        return rows.divide_by_sums(np.column_stack(columns))
+        return rows.divide_by_sums_if_positive(np.column_stack(columns))
 
     def direction(self) -> int | None:
         return 1 if {part.direction() for part in self.parts} <= {0, 1} else None

@@ -10,7 +10,7 @@ from .._typing import FloatArray
 from ._base import combine_directions
 from ._fields import Number, Numbers, invalid_field, schema_field
 from ._function import LOGIT_FIELD, TIES_FIELD, FunctionOfScore
-from ._ranges import select_real_parts_between
+from ._ranges import get_distinct_real_parts_between
 
 # The slope of a Chebyshev series is checked at this many scores.
 _MONOTONE_GRID_SCORES = 4097
@@ -52,7 +52,7 @@ class SigmoidPoly(FunctionOfScore):
     def find_turns(self, every: bool) -> FloatArray:
         if len(self.coef) < 3:
             return np.array([])
-        roots = select_real_parts_between(
+        roots = get_distinct_real_parts_between(
             polynomial.polyroots(polynomial.polyder(self.coef))
         )
         return self.centre + self.spread * roots
@@ -91,7 +91,9 @@ class ClippedChebyshev(FunctionOfScore):
     def direction(self) -> int | None:
         z = np.linspace(-1.0, 1.0, _MONOTONE_GRID_SCORES)
         derivative = chebyshev.chebder(self.coef)
-        roots = select_real_parts_between(chebyshev.chebroots(derivative), -1.0, 1.0)
+        roots = get_distinct_real_parts_between(
+            chebyshev.chebroots(derivative), -1.0, 1.0
+        )
         # The sign of the derivative is constant between its roots. The grid guards
         # against roots that the solver misses.
         ends = np.unique(np.concatenate([z, roots]))
@@ -101,7 +103,7 @@ class ClippedChebyshev(FunctionOfScore):
 
     def find_turns(self, every: bool) -> FloatArray:
         low, high = self.domain
-        roots = select_real_parts_between(
+        roots = get_distinct_real_parts_between(
             chebyshev.chebroots(chebyshev.chebder(self.coef)), -1.0, 1.0
         )
         return np.concatenate([[low, high], low + (roots + 1) / 2 * (high - low)])

@@ -22,7 +22,7 @@ from .._typing import AnyArray, FloatArray
 ScoreFunction = Callable[[FloatArray], FloatArray]
 
 #: Relative slopes and steps below this are rounding.
-SLOPE_TOLERANCE = 1e-13
+RELATIVE_SLOPE_TOLERANCE = 1e-13
 #: Floating-point numbers, at most, between a cut and the jump of the map that it stands
 #: for.
 _MAX_FLOATS_BEFORE_JUMP_BY_DTYPE = {
@@ -114,10 +114,10 @@ class Ranges:
         number = max(
             9, min(_MAX_GRID_SCORES, _MAX_SEARCHED_SCORES // len(self.first_keys))
         )
-        x = self._make_key_grid(number)
+        x = self._make_key_grid_by_range(number)
         y = value(decode_floats(x.ravel(), self.dtype)).reshape(x.shape)
         step = np.diff(y, axis=1)
-        step[np.abs(step) <= SLOPE_TOLERANCE] = 0.0
+        step[np.abs(step) <= RELATIVE_SLOPE_TOLERANCE] = 0.0
         range_number, turn_positions = np.nonzero(step)
         sign = np.sign(step[range_number, turn_positions])
         turns = (np.diff(sign) != 0) & (np.diff(range_number) == 0)
@@ -127,15 +127,17 @@ class Ranges:
             after = turn_positions[1:][turns] + 1
             low = x[range_number, before]
             high = x[range_number, after]
-            self._add_cuts(self._find_extremes(value, low, high, sign[:-1][turns]))
+            self._add_cuts(
+                self._find_extreme_score_keys(value, low, high, sign[:-1][turns])
+            )
 
-    def _make_key_grid(self, number):
+    def _make_key_grid_by_range(self, n_keys_per_scale):
         """Return keys of each range, in even steps and in even steps of log-odds."""
         starts = self.first_keys[:, None]
         stops = self.last_keys[:, None]
         low = decode_floats(starts, self.dtype)
         high = decode_floats(stops, self.dtype)
-        share = np.linspace(0.0, 1.0, number)
+        share = np.linspace(0.0, 1.0, n_keys_per_scale)
         even = low + share * (high - low)
         if low.min() >= 0 and high.max() <= 1:
             logits = []
@@ -151,20 +153,20 @@ class Ranges:
         keys = encode_floats(np.clip(np.hstack([even, other]), low, high), self.dtype)
         return np.sort(np.hstack([starts, np.clip(keys, starts, stops), stops]), axis=1)
 
-    def _find_extremes(self, value, low, high, sign):
+    def _find_extreme_score_keys(self, value, low_keys, high_keys, sign):
         """Return keys where a function is largest (sign 1) or smallest, each between two others."""
-        while ((high - low) > 2).any():
-            third = (high - low) // np.uint64(3)
-            left = low + third
-            right = high - third
+        while ((high_keys - low_keys) > 2).any():
+            third = (high_keys - low_keys) // np.uint64(3)
+            left = low_keys + third
+            right = high_keys - third
             y = value(decode_floats(np.append(left, right), self.dtype)).reshape(2, -1)
             beyond = sign * y[0] < sign * y[1]
-            low = np.where(beyond, left, low)
-            high = np.where(beyond, high, right)
-        return low + np.uint64(1)
+            low_keys = np.where(beyond, left, low_keys)
+            high_keys = np.where(beyond, high_keys, right)
+        return low_keys + np.uint64(1)
 
 
-def select_real_parts_between(
+def get_distinct_real_parts_between(
     roots: Any, low: float = -np.inf, high: float = np.inf
 ) -> FloatArray:
     """Return the real parts of roots between two numbers.

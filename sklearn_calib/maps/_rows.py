@@ -372,14 +372,14 @@ class TensorRows:
         """Return the pairs (others, c) of each class c: n rows of class 0, n of class 1, ..."""
         xp = self.xp
         values = self._proba if self._log is None else self.log
-        rest = self._combine_others(values)
+        rest = self._sum_other_classes_in_same_kind(values)
         blocks = []
         for column in range(self.n_classes):
             this = slice(column, column + 1)
             blocks.append(xp.concat([rest[:, this], values[:, this]], axis=1))
         return self._with_same_kind(xp.concat(blocks, axis=0))
 
-    def _combine_others(self, values):
+    def _sum_other_classes_in_same_kind(self, values):
         """Return the sum over all other classes, or its logarithm.
 
         No numbers near 1 are subtracted from each other.

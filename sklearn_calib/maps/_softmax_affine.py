@@ -53,7 +53,9 @@ class SoftmaxAffine(CalibrationMap):
         is_scaled = self.coef.ndim == 0
         slope_0, slope_1 = self._slope_pair
         if rows.n_classes == 2 and is_scaled and self.least is None:
-            return rows.from_log_odds(slope_1 * rows.log_odds + self._added_log_odds)
+            return rows.from_log_odds(
+                slope_1 * rows.log_odds + self._two_class_log_odds_shift
+            )
         u = rows.log_up_to_constant if self.centred or is_scaled else rows.log
         if self.centred:
             u = u - rows.row_max(u)
@@ -62,7 +64,7 @@ class SoftmaxAffine(CalibrationMap):
             u = rows.xp.clip(u, self.least, None)
         if rows.n_classes == 2:
             log_odds = slope_1 * rows.column(u, 1) - slope_0 * rows.column(u, 0)
-            return rows.from_log_odds(log_odds + self._added_log_odds)
+            return rows.from_log_odds(log_odds + self._two_class_log_odds_shift)
         if is_scaled:
             u = u * slope_1
         elif self.coef.ndim == 1:
@@ -93,7 +95,7 @@ class SoftmaxAffine(CalibrationMap):
         return self.intercept.ndim == 1 and bool(self.intercept.any())
 
     @cached_property
-    def _added_log_odds(self):
+    def _two_class_log_odds_shift(self):
         return float(self.intercept[1] - self.intercept[0]) if self._has_offset else 0.0
 
     def lower(self, rows: Any) -> Any:

@@ -51,16 +51,20 @@ class TopLabel(CalibrationMap):
     def apply(self, rows: Any) -> Any:
         top = rows.proba.argmax(axis=1)
         if len(self.parts) == 1:
-            return rows.with_proba(self._apply_part(self.parts[0], rows, top))
+            return rows.with_proba(
+                self._compute_proba_by_part(self.parts[0], rows, top)
+            )
         # Rows whose class has no part keep their probabilities.
         out = np.array(rows.proba)
         for column, part in enumerate(self.parts):
             chosen = np.flatnonzero(top == column)
             if part is not None and len(chosen):
-                out[chosen] = self._apply_part(part, rows.select(chosen), top[chosen])
+                out[chosen] = self._compute_proba_by_part(
+                    part, rows.select(chosen), top[chosen]
+                )
         return rows.with_proba(out)
 
-    def _apply_part(self, part, rows, top):
+    def _compute_proba_by_part(self, part, rows, top):
         """Return the rows whose predicted class gets a probability from a part."""
         if part is None:
             return rows.proba
@@ -69,7 +73,7 @@ class TopLabel(CalibrationMap):
         return distribute_rest(part.apply(pairs).proba, proba, top, self.rest)
 
     def lower(self, rows: Any) -> Any:
-        is_top = rows.mark_top_classes()
+        is_top = rows.mark_first_top_class()
         exact = None
         log_others = is_top.where(rows.number_below_all_logs, rows.log)
         if rows.exact is not None:
@@ -99,7 +103,7 @@ class TopLabel(CalibrationMap):
         return rows.make_rows(out)
 
 
-def select_other_log_proba(
+def select_other_log_proba_and_mask(
     proba: FloatArray, top: IntArray
 ) -> tuple[FloatArray, AnyArray]:
     """Return the log-probabilities of all classes but the predicted one, and their places."""
@@ -112,7 +116,7 @@ def distribute_rest(
     pair: FloatArray, proba: FloatArray, top: IntArray, exponent: float
 ) -> FloatArray:
     """Return rows from pairs (all others, predicted class): the others share the first part."""
-    log, is_other = select_other_log_proba(proba, top)
+    log, is_other = select_other_log_proba_and_mask(proba, top)
     shares = softmax(exponent * (log - log.max(axis=1, keepdims=True)), axis=1)
     out = np.empty(is_other.shape)
     out[~is_other] = pair[:, 1]

@@ -73,7 +73,7 @@ from ._reliability import (
     ReliabilityCurves as ReliabilityCurves,
     compute_curve as compute_curve,
     reliability_curve,
-    resolve_n_bins,
+    resolve_n_bins_unless_sweep,
 )
 from ._scorers import ProbabilityScorer as ProbabilityScorer
 from ._smooth_calibration import (
@@ -120,7 +120,7 @@ def register_measures(things: _Iterable[object]) -> list[str]:
 
 
 # Every measure imported above is registered.
-_PACKAGE_MEASURES = register_measures(globals().values())
+_PACKAGE_MEASURE_NAMES = register_measures(globals().values())
 
 
 def all_metrics() -> dict[str, Measure]:
@@ -244,7 +244,7 @@ __all__ = [
     "lower_distance_interval",
     "lp_calibration_test",
     "reliability_curve",
-    *_PACKAGE_MEASURES,
+    *_PACKAGE_MEASURE_NAMES,
 ]
 
 

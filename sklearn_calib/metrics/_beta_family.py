@@ -114,14 +114,14 @@ class BetaFamilyLoss(ProperLoss):
         return np.asarray(proba)[:, ::-1] * weight[:, None] * [1, -1]
 
     def get_undecided_prediction(self, n_classes: int) -> FloatArray:
-        return np.array(_find_undecided_prediction(self))
+        return np.array(_find_undecided_proba_pair(self))
 
     def without_floor(self) -> "BetaFamilyLoss":
         return BetaFamilyLoss(self.alpha, self.beta, False)
 
 
 @lru_cache(maxsize=64)
-def _find_undecided_prediction(loss):
+def _find_undecided_proba_pair(loss):
     """Return the prediction for which both labels cost the same, as a tuple."""
 
     def compute_loss_gap(z):
@@ -153,7 +153,7 @@ def _integrate_cost_above(z, a, b):
     """Integrate (1 - c) w(c) from c = expit(z) to 1, over log-odds, where it is smooth."""
     # The incomplete beta function of scipy loses digits for parameters near -1, and
     # calls of it are slow; the table is made once per loss.
-    step, integral_from = _tabulate_tail_integrals(a, b)
+    step, integral_from = _tabulate_step_and_tail_integrals(a, b)
     clipped = np.clip(z, -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS)
     edge = np.minimum(
         ((clipped + _MAX_ABS_LOG_ODDS) / step).astype(np.intp) + 1,
@@ -180,7 +180,7 @@ def _integrate_cost_above(z, a, b):
 
 
 @lru_cache(maxsize=8)
-def _tabulate_tail_integrals(a, b):
+def _tabulate_step_and_tail_integrals(a, b):
     """Return the width of cells of log-odds, and the integral from each edge to infinity."""
     # The density is narrower for larger parameters, by the root of these.
     n_cells = LOG_ODDS_CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0))))

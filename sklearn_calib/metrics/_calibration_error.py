@@ -17,7 +17,7 @@ from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import invalid_input
 from ._measure import SharedOptions, measure
 from ._predictions import MIN_COMPILED_ROWS, MULTICLASS_REDUCTIONS
-from ._reliability import resolve_n_bins
+from ._reliability import resolve_n_bins_unless_sweep
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -120,7 +120,7 @@ def _compute_binned_error(
     predictions, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"
 ):
     """Return the error that the three public measures compute."""
-    n_bins = _check_options_and_resolve_n_bins(
+    n_bins = _check_and_resolve_n_bins_unless_sweep(
         predictions, norm, strategy, n_bins, debias, bin_weight
     )
     power = 2 if norm == "l2" else 1
@@ -144,7 +144,7 @@ def _compute_binned_error(
     return min(max(np.dot(shares, errors), 0.0) ** (1 / power), 1.0)
 
 
-def _check_options_and_resolve_n_bins(
+def _check_and_resolve_n_bins_unless_sweep(
     predictions, norm, strategy, n_bins, debias, bin_weight
 ):
     """Check the options, and return the number of bins, or "sweep"."""
@@ -163,14 +163,14 @@ def _check_options_and_resolve_n_bins(
         predictions.check_single_labels(
             "the variance that debias takes off", "Set debias=False"
         )
-    return resolve_n_bins(n_bins, predictions)
+    return resolve_n_bins_unless_sweep(n_bins, predictions)
 
 
 def _compute_filled_bin_statistics(problem, n_bins, strategy, debias):
     """Compute the mean residual, its variance (NaN for one row) and mass of non-empty bins."""
     bins = None
     if strategy == "uniform" and n_bins != "sweep":
-        mass, total = _sum_uniform_bins(problem, n_bins)
+        mass, total = _sum_mass_and_residuals_by_uniform_bin(problem, n_bins)
     else:
         cells = problem.cells
         if n_bins == "sweep":
@@ -194,11 +194,11 @@ def _compute_filled_bin_statistics(problem, n_bins, strategy, debias):
             row_bin = assign_values_to_bins(problem.score, None, n_bins, strategy)
         else:
             row_bin = bins[problem.cell_indices]
-        variance = _compute_gap_variance(problem, row_bin, gap, mass)[is_filled]
+        variance = _compute_gap_variance_by_bin(problem, row_bin, gap, mass)[is_filled]
     return gap[is_filled], variance, mass[is_filled]
 
 
-def _sum_uniform_bins(problem, n_bins):
+def _sum_mass_and_residuals_by_uniform_bin(problem, n_bins):
     """Compute mass and summed residuals of equally wide bins, without sorting."""
     score = problem.score
     outcome = problem.hit
@@ -211,7 +211,7 @@ def _sum_uniform_bins(problem, n_bins):
     return sum_bins(bins, n_bins, weight, weight * (outcome - score))
 
 
-def _compute_gap_variance(problem, row_bin, gap, mass):
+def _compute_gap_variance_by_bin(problem, row_bin, gap, mass):
     """Return the variance of the mean residual of each bin; NaN for one row."""
     weight = problem.weight
     residual = problem.hit - problem.score

@@ -130,16 +130,18 @@ def _make_error_function(problem):
     and -b it is too large by a b / (a + b) for the two triangles, and too small by
     (a + b) / 6 for the curvature.
     """
-    from .._kernels._score_sums import bin_linearly
+    from .._kernels._score_sums import compute_linearly_binned_residuals
 
     # Sums over rows need neither an order nor cells.
     residual = problem.weight * (problem.hit - problem.score)
     # The cosine transform convolves with reflection at 0 and 1, as in definition 9 of
     # Hu, Jambulapati, Tian, Yang (2024).
-    binned_residual = bin_linearly(problem.score, residual, GRID_CELLS)
+    binned_residual = compute_linearly_binned_residuals(
+        problem.score, residual, GRID_CELLS
+    )
     spectrum = dct(binned_residual / problem.weight.sum())
 
-    def compute_error(bandwidth):
+    def compute_smoothed_error(bandwidth):
         """Return the integral for one bandwidth."""
         # A power of 2, for which the transform is fast.
         n_needed = 1 << int(
@@ -163,4 +165,4 @@ def _make_error_function(problem):
         correction = (gap / 6 - left * right / gap).sum()
         return float(magnitude.sum() + correction)
 
-    return compute_error
+    return compute_smoothed_error

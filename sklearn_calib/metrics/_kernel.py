@@ -25,7 +25,7 @@ _ESTIMATOR_NAMES = ("auto", "biased", "unbiased", "linear")
 _MAX_PAIRED_ROWS = 5000
 
 
-def _compute_canonical_error(
+def _compute_squared_canonical_error(
     predictions: "Predictions", *, kernel="laplace", bandwidth=1.0, estimator="auto"
 ) -> float:
     """Return the squared error of whole vectors."""
@@ -58,7 +58,7 @@ def _compute_canonical_error(
         bandwidth = predictions.derive_from_proba(_find_median_distance, items)
     _check_bandwidth(bandwidth, " or 'median'")
     compute_gram = {
-        "linear": _compute_neighbour_pairs_kernel,
+        "linear": _compute_kernel_by_disjoint_row_pair,
         "unbiased": compute_pair_kernel,
         "biased": _compute_distinct_row_kernel,
     }[estimator]
@@ -87,24 +87,29 @@ def _compute_distinct_row_kernel(proba, bandwidth):
     return compute_pair_kernel(_index_distinct_rows(proba)[0], bandwidth)
 
 
-def _find_median_distance(proba, item_bytes):
+def _find_median_distance(proba, item_number_bytes):
     """Return the median distance of rows.
 
-    `item_bytes` are the item numbers of soft labels as bytes, which can be hashed: an
+    `item_number_bytes` are the item numbers of soft labels as bytes, which can be hashed: an
     item counts once.
     """
     rows = slice(None)
-    if item_bytes is not None:
-        rows = np.unique(np.frombuffer(item_bytes, dtype=np.intp), return_index=True)[1]
+    if item_number_bytes is not None:
+        rows = np.unique(
+            np.frombuffer(item_number_bytes, dtype=np.intp), return_index=True
+        )[1]
     return compute_median_bandwidth(np.asarray(proba)[rows])
 
 
-def _compute_neighbour_pairs_kernel(proba, bandwidth):
+def _compute_kernel_by_disjoint_row_pair(proba, bandwidth):
     return compute_adjacent_pair_kernel(np.asarray(proba), bandwidth)
 
 
 @binary_measure(
-    range=(-2.0, 2.0), in_report=False, poolable=True, joint=_compute_canonical_error
+    range=(-2.0, 2.0),
+    in_report=False,
+    poolable=True,
+    joint=_compute_squared_canonical_error,
 )
 def kernel_calibration_error(
     problem: "BinaryProblem",
@@ -187,7 +192,7 @@ def kernel_calibration_error(
     >>> kernel_calibration_error(y, proba, multiclass="canonical", bandwidth="median") > 0.01
     True
     """
-    from .._kernels._score_sums import compute_laplace_square
+    from .._kernels._score_sums import sum_residual_products_by_laplace_kernel
 
     _check_options(kernel, estimator)
     if estimator not in ("auto", "biased"):
@@ -198,7 +203,9 @@ def kernel_calibration_error(
         )
     _check_bandwidth(bandwidth)
     cells = problem.cells
-    square = compute_laplace_square(cells.score, cells.residual, float(bandwidth))
+    square = sum_residual_products_by_laplace_kernel(
+        cells.score, cells.residual, float(bandwidth)
+    )
     return min(np.sqrt(max(square, 0.0)), 1.0)
 
 

@@ -200,7 +200,7 @@ def _compute_distance_interval(problem, resolution, method, needs_bound):
         # it costs at most one cell.
         return DistanceInterval(value, value - lower + 1 / n_cells)
     if resolution is None:
-        program = kernel.make_score_program(cells.score, hits, misses)
+        program = kernel.make_distance_program_on_scores(cells.score, hits, misses)
     else:
         program = kernel.make_uniform_program(cells.score, hits, misses, n_cells)
     solution = kernel.solve_distance_program(program)

@@ -141,7 +141,9 @@ def lp_calibration_error(
     >>> round(lp_calibration_error([0, 1, 2, 2], p, n_levels=4), 3)
     0.177
     """
-    error, _ = _make_error_function_and_count_cells(predictions, p, n_levels, estimator)
+    error, _ = _make_code_error_function_and_count_cells(
+        predictions, p, n_levels, estimator
+    )
     return error(predictions.codes)
 
 
@@ -206,7 +208,7 @@ def lp_calibration_test(
         pos_label,
         validate=_read_proba_without_copy,
     )
-    error, n_cells = _make_error_function_and_count_cells(
+    error, n_cells = _make_code_error_function_and_count_cells(
         predictions, p, n_levels, estimator
     )
     value = error(predictions.codes)
@@ -227,7 +229,7 @@ def lp_calibration_test(
     )
 
 
-def _make_error_function_and_count_cells(predictions, p, n_levels, estimator):
+def _make_code_error_function_and_count_cells(predictions, p, n_levels, estimator):
     """Return the error as a function of the labels' codes, and the number of cells.
 
     Rows are grouped only once, for all labels that are drawn.

@@ -22,7 +22,7 @@ from .._blas_threads import limit_blas_threads
 from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function, Multiclass
 from .._validation import (
-    get_category_order,
+    get_present_ordered_categories,
     get_survival_hint,
     is_label_table,
     read_proba_keeping_single_column,
@@ -112,7 +112,7 @@ def _require_arrays(call: Function) -> Function:
     """Return the call of a measure with an error if labels or scores are missing."""
 
     @wraps(call)
-    def call_with_arrays(self, *arrays, **options):
+    def call_if_arrays_are_passed(self, *arrays, **options):
         """Call the measure if both arrays were passed, by position or by name."""
         names = list(_DESCRIPTION_BY_ARRAY)
         for name in names[len(arrays) :]:
@@ -130,7 +130,7 @@ def _require_arrays(call: Function) -> Function:
                 )
         return call(self, *arrays, **options)
 
-    return cast("Function", call_with_arrays)
+    return cast("Function", call_if_arrays_are_passed)
 
 
 class Measure(Generic[P]):
@@ -166,7 +166,7 @@ class Measure(Generic[P]):
         spec: MetricSpec,
         validate: Callable[..., FloatArray] = read_proba_keeping_single_column,
     ) -> None:
-        options = _get_options(function)
+        options = _get_option_parameters(function)
         self.spec = spec
         self._function = function
         self._validate = validate
@@ -226,7 +226,7 @@ class Measure(Generic[P]):
         # The order of a pandas Categorical is lost once labels are encoded, so it is
         # read before.
         if "order" in self.option_names and remaining.get("order") is None:
-            remaining["order"] = get_category_order(y_true, labels)
+            remaining["order"] = get_present_ordered_categories(y_true, labels)
         self.check_options(remaining)
         predictions = validate_predictions(
             y_true,
@@ -458,14 +458,14 @@ def binary_measure(
         # The signature has `multiclass` and the options of the wrapped function.
         option = Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto")
         average_problems.__signature__ = Signature(
-            [argument, option, *_get_options(function)]
+            [argument, option, *_get_option_parameters(function)]
         )
         return measure(multiclass=reductions, **properties)(average_problems)
 
     return make_average_measure
 
 
-def _get_options(function):
+def _get_option_parameters(function):
     """Return the parameters of a measure's function without the first and the shared ones."""
     _, *options = signature(function).parameters.values()
     # `**shared` declares the shared ones for type checkers.

@@ -15,12 +15,12 @@ from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
     BINARY_CLASSES,
     add_first_class_column,
-    assign_single_column_to_class,
     check_and_get_common_index,
     check_same_length,
-    check_single_column_class,
     find_known_rows,
     find_positive_index,
+    get_proba_with_single_column_at_class,
+    raise_if_single_column_class_unclear,
     read_label_names_proba_and_table,
     read_labels,
     read_proba_keeping_single_column,
@@ -161,10 +161,10 @@ class BinaryProblem:
     def cells(self) -> Cells:
         """Return the rows pooled by score."""
         if self._is_hash_pooling_faster():
-            from .._kernels._pool_by_score import pool_rows_by_score
+            from .._kernels._pool_by_score import pool_rows_by_score_if_possible
 
             score = np.ascontiguousarray(self.score, dtype=np.float64)
-            pooled = pool_rows_by_score(score, self.hit)
+            pooled = pool_rows_by_score_if_possible(score, self.hit)
             if pooled is not None:
                 return Cells(*pooled)
         order, starts, score = self._problem_scores.order_starts_and_distinct_scores
@@ -603,7 +603,9 @@ def validate_predictions(
             n_rows=n_given,
             scores=y_proba,
         )
-        proba, y_true, sample_weight, labels = soft.expand_to_weighted_rows(proba)
+        proba, y_true, sample_weight, labels = soft.expand_to_weighted_rows_and_classes(
+            proba
+        )
         items = soft.items
     classes, codes = read_labels(y_true, classes=labels)
     check_same_length(codes, proba)
@@ -622,8 +624,8 @@ def validate_predictions(
     proba = reorder_columns(proba, y_proba, classes)
     positive = find_positive_index(classes, pos_label)
     if pos_label is None and not is_ordered:
-        check_single_column_class(y_proba, classes, "pos_label")
-    proba = assign_single_column_to_class(proba, y_proba, positive)
+        raise_if_single_column_class_unclear(y_proba, classes, "pos_label")
+    proba = get_proba_with_single_column_at_class(proba, y_proba, positive)
     weight = None
     unit = 1.0
     if sample_weight is not None:

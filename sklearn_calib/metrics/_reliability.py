@@ -11,14 +11,19 @@ from .._argument_checks import check_choice, check_level, is_number, validate_co
 from .._kernels._binning import (
     assign_rows_to_bins,
     assign_values_to_monotonic_bins,
-    compute_cube_root_bin_count,
+    compute_rounded_up_cube_root,
     find_distinct_scores_and_index,
     sum_bins,
 )
 from .._kernels._loess import Loess
 from .._kernels._log_odds import compute_finite_log_odds
-from .._kernels._picture_axes import compute_histogram_fractions as log_odds_histogram
-from .._kernels._polynomial_test import fit_natural_spline, fit_polynomial
+from .._kernels._picture_axes import (
+    compute_weight_fractions_by_bin as log_odds_histogram,
+)
+from .._kernels._polynomial_test import (
+    fit_logistic_polynomial_if_possible,
+    fit_logistic_spline,
+)
 from .._kernels._proportion import compute_exact_interval, compute_wilson_interval
 from .._random import draw_row_counts, make_generator
 from .._sklearn_compat import fit_isotonic_shares
@@ -230,7 +235,7 @@ default="quantile"
     curves = []
     for problem, predictions in problems:
         rows = CurveRows.from_problem(problem)
-        n_used_bins = resolve_n_bins(n_bins, predictions)
+        n_used_bins = resolve_n_bins_unless_sweep(n_bins, predictions)
         curve = compute_curve(rows, strategy, n_used_bins, level, n_resamples, rng)
         curves.append(replace(curve, weight=curve.weight * predictions.unit))
     return ReliabilityCurves(curves)
@@ -344,7 +349,7 @@ def compute_curve(
         points = _choose_curve_point_indices(len(values))
         predicted = values[points]
         observed = fit_isotonic_shares(total / mass, mass)[points]
-        consistency = _refit_isotonic_to_drawn_labels(
+        consistency = _compute_isotonic_fits_to_drawn_labels(
             rows,
             row_value,
             mass,
@@ -371,7 +376,7 @@ def compute_curve(
             rows, strategy, level
         )
     else:
-        n_bins = resolve_n_bins(n_bins)
+        n_bins = resolve_n_bins_unless_sweep(n_bins)
         if n_bins == "sweep":
             values, row_value = find_distinct_scores_and_index(score)
             mass, total = sum_bins(row_value, len(values), weight, hits)
@@ -448,7 +453,11 @@ def _fit_curve_on_log_odds(rows, strategy, level):
     # Weights are scaled so that their sum is Kish's number of rows.
     kish = rows.weight.sum() / rows.squares.sum()
     z = compute_finite_log_odds(rows.score, 1 - rows.score)
-    fit_curve = fit_polynomial if strategy == "polynomial" else fit_natural_spline
+    fit_curve = (
+        fit_logistic_polynomial_if_possible
+        if strategy == "polynomial"
+        else fit_logistic_spline
+    )
     fit = fit_curve(z, kish * rows.weight, kish * rows.hits)
     # Points evenly spaced in the probability and in the log-odds, so that the curve is
     # smooth on either axis.
@@ -460,7 +469,7 @@ def _fit_curve_on_log_odds(rows, strategy, level):
     nearest = np.searchsorted((points[1:] + points[:-1]) / 2, rows.score)
     z = compute_finite_log_odds(points, 1 - points)
     mass = np.bincount(nearest, rows.weight, len(points))
-    return points, fit.predict_curve(z), mass, fit.compute_belt(z, level)
+    return points, fit.compute_curve_probabilities(z), mass, fit.compute_belt(z, level)
 
 
 def _choose_curve_point_indices(n):
@@ -469,7 +478,7 @@ def _choose_curve_point_indices(n):
     return np.unique(positions.astype(np.intp))
 
 
-def _refit_isotonic_to_drawn_labels(
+def _compute_isotonic_fits_to_drawn_labels(
     rows, row_value, mass, point_indices, n_resamples, rng
 ):
     """Return the isotonic fit at some points for labels drawn from the predictions.
@@ -499,14 +508,14 @@ def _bootstrap_isotonic_fits(rows, row_value, mass, point_indices, n_resamples, 
     return np.array(fits)
 
 
-def resolve_n_bins(
+def resolve_n_bins_unless_sweep(
     n_bins: NumberOfBins, predictions: Predictions | None = None
 ) -> NumberOfBins:
     """Return the number of bins, or "sweep", which needs the labels."""
     if isinstance(n_bins, str) and n_bins == "sweep":
         return n_bins
     if isinstance(n_bins, str) and n_bins == "cube_root" and predictions is not None:
-        return compute_cube_root_bin_count(predictions.n_items)
+        return compute_rounded_up_cube_root(predictions.n_items)
     if (
         isinstance(n_bins, int | np.integer)
         and not isinstance(n_bins, bool)

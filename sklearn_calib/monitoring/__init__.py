@@ -5,7 +5,7 @@ Start reading with `CalibrationMonitor` in `_monitor.py`.
 """
 
 from ._aftermath import Diagnosis as Diagnosis, ShiftRegion as ShiftRegion
-from ._monitor import CalibrationMonitor, continue_batch
+from ._monitor import CalibrationMonitor, add_rows_to_last_batch_in_place
 from ._result import Alarm as Alarm, MonitorHistory as MonitorHistory
 from ._rows import TIME_ORDER_HINT
 from ._safe_test import SafeTestResult as SafeTestResult, safe_calibration_test

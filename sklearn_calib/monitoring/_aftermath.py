@@ -117,7 +117,7 @@ class Diagnosis(NamedTuple):
             advice = (
                 "an offset is enough so far: "
                 f"add {self.shift:+.2f} to the log-odds{subject}"
-                f"{self._format_offset_call()} ({rates})"
+                f"{self._format_prior_shift_advice()} ({rates})"
             )
         elif self.repair == "line":
             advice = (
@@ -138,7 +138,7 @@ class Diagnosis(NamedTuple):
             )
         return f"{since}; by its {rows} {advice}"
 
-    def _format_offset_call(self):
+    def _format_prior_shift_advice(self):
         # `PriorShift` does not accept a mean of 0 or 1.
         if not 0 < self.event_rate < 1:
             return ""
@@ -150,7 +150,7 @@ class Diagnosis(NamedTuple):
 
 def compute_shift_region(counts: cells.LogOddsAtoms, level: float) -> ShiftRegion:
     """Compute the region of shift and slope of the rows so far."""
-    centre, border = cells.find_confidence_region(counts, level)
+    centre, border = cells.find_confidence_centre_and_border(counts, level)
     shift, slope = centre
     # The weak penalty keeps the fit finite if a line separates the outcomes.
     if len(counts.log_odds):
@@ -177,9 +177,9 @@ def diagnose_stream(
 
     `forget` drops blocks that certainly precede it.
     """
-    if not record.add_waiting_rows_to_counts().blocks:
+    if not record.add_waiting_rows_in_place().blocks:
         return None
-    onset, low, high = record.locate_onset_blocks()
+    onset, low, high = record.locate_onset_and_interval_blocks()
     blocks = record.blocks
     onset_time = blocks[onset].start_time
     rows = record.get_cells_since_block(onset)
@@ -210,19 +210,19 @@ def diagnose_stream(
         pvalue_curvature,
         float(rows.rows @ expit(rows.log_odds)) / n,
         float(rows.events.sum()) / n,
-        _compute_class_rates(record.count_labels_since_block(onset)),
+        _compute_positive_class_rates(record.count_labels_since_block(onset)),
         confidence,
     )
     if forget:
-        record.drop_blocks_before(low, high)
+        record.drop_older_blocks_and_freeze_interval(low, high)
     return diagnosis
 
 
-def _compute_class_rates(labels):
+def _compute_positive_class_rates(label_counts):
     """Compute the fraction of each class, all above 0."""
     # Half a row in every class if one has none: `PriorShift` needs positive
     # frequencies.
-    counts = labels + (0.5 if (labels == 0).any() else 0.0)
+    counts = label_counts + (0.5 if (label_counts == 0).any() else 0.0)
     return tuple((counts / counts.sum()).tolist())
 
 

@@ -398,7 +398,7 @@ class CalibrationMonitor:
             self._update_and_find_rejection_row(evidence, self.n_samples_) is not None
         )
         if is_rejected and self.alarm == "test":
-            self._record_alarm(
+            self._record_alarm_and_restart_counts(
                 self.log_e_value_,
                 self.rejected_at_,
                 self._last_time_and_text,
@@ -407,7 +407,7 @@ class CalibrationMonitor:
         # float64 overflows at exp(709).
         statistic = math.exp(min(self.log_detector_, 700.0))
         if statistic >= self.average_run_length:
-            self._raise_alarm_and_reset_detector(
+            self._raise_alarm_if_enabled_and_reset_detector(
                 self.log_detector_, self.n_samples_, self._last_time_and_text
             )
         return self
@@ -501,7 +501,7 @@ class CalibrationMonitor:
 
     @property
     def history_(self) -> MonitorHistory:
-        return self._history.make_history(self._make_moment())
+        return self._history.make_history(self._get_history_row_tuple())
 
     def region(
         self, level: float = 0.95, *, since: str = "start", stream: str | None = None
@@ -557,7 +557,7 @@ class CalibrationMonitor:
         check_level(level)
         check_choice("since", since, ("start", "alarm"))
         record = self._records[find_stream(self._list_stream_names(), stream)]
-        return compute_shift_region(record.get_cells_since(since == "alarm"), level)
+        return compute_shift_region(record.get_cells(since == "alarm"), level)
 
     def diagnose(self, *, stream: str | None = None) -> Diagnosis:
         """Diagnose since when the probabilities are off, from all rows so far, and what suffices.
@@ -788,7 +788,7 @@ class CalibrationMonitor:
                 if not is_impossible_row[row]:
                     log_statistic = math.log(statistic)
                 n_samples = self.n_samples_ + row + 1
-                self._raise_alarm_and_reset_detector(
+                self._raise_alarm_if_enabled_and_reset_detector(
                     log_statistic, n_samples, rows.get_time(row)
                 )
             start = row + 1
@@ -799,7 +799,7 @@ class CalibrationMonitor:
         if rows.time is not None:
             self._last_time_and_text = rows.get_time(-1)
         if self._history.is_due(self.n_samples_):
-            self._history.add(self._make_moment())
+            self._history.add(self._get_history_row_tuple())
 
     def _record_rows(self, stop):
         """Add the rows of the block before row `stop` to the records."""
@@ -820,7 +820,7 @@ class CalibrationMonitor:
         if hit.dtype != bool:
             # The diagnosis counts labels, so one label is drawn from each row's shares.
             # A draw by the number of the row is reproducible.
-            hit = grid.draw_label_indicators(hit, number)
+            hit = grid.draw_label_flags_by_column(hit, number)
             code = grid.draw_class(code, number)
         n_groups, n_columns = self._n_impossible.shape
         for group_number in np.unique(group).tolist() if n_groups > 1 else (0,):
@@ -863,7 +863,7 @@ class CalibrationMonitor:
             impossible[rows_until_alarm],
             rows.group[rows_until_alarm],
         )
-        self._record_alarm(
+        self._record_alarm_and_restart_counts(
             float(path[alarm_offset]),
             self.rejected_at_,
             rows.get_time(row),
@@ -909,19 +909,27 @@ class CalibrationMonitor:
         self.rejected_at_ = first_row + row
         return row
 
-    def _raise_alarm_and_reset_detector(self, log_statistic, n_samples, time_and_text):
+    def _raise_alarm_if_enabled_and_reset_detector(
+        self, log_statistic, n_samples, time_and_text
+    ):
         """Begin the detector anew, after an alarm if it is what raises alarms."""
         if self.alarm == "detector":
             with np.errstate(divide="ignore"):
                 log_detectors = np.log(self._detector @ _PRIOR_WEIGHTS)
-            self._record_alarm(log_statistic, n_samples, time_and_text, log_detectors)
+            self._record_alarm_and_restart_counts(
+                log_statistic, n_samples, time_and_text, log_detectors
+            )
             time, _ = time_and_text
-            self._history.add(self._make_moment(n_samples, log_statistic, time))
+            self._history.add(
+                self._get_history_row_tuple(n_samples, log_statistic, time)
+            )
         # After an alarm the detector begins anew, so the next run length is again that
         # of a fresh start.
         self._detector[:] = 0.0
 
-    def _record_alarm(self, log_statistic, n_samples, time_and_text, stream_values):
+    def _record_alarm_and_restart_counts(
+        self, log_statistic, n_samples, time_and_text, stream_values
+    ):
         """Append an alarm at row `n_samples`, with a diagnosis of the stream that caused it.
 
         `stream_values` holds the statistic of each stream, of shape (n_groups, n_parallel);
@@ -961,7 +969,9 @@ class CalibrationMonitor:
             )
         return record.diagnosis
 
-    def _make_moment(self, n_samples=None, log_detector=None, moment_time=None):
+    def _get_history_row_tuple(
+        self, n_samples=None, log_detector=None, moment_time=None
+    ):
         return (
             self.n_samples_ if n_samples is None else n_samples,
             self.log_e_value_,
@@ -972,7 +982,7 @@ class CalibrationMonitor:
         )
 
 
-def continue_batch(
+def add_rows_to_last_batch_in_place(
     monitor: CalibrationMonitor,
     y: ArrayLike,
     y_proba: ArrayLike,

@@ -9,8 +9,8 @@ from .._kernels._log_odds_cells import (
     COARSE_LOG_ODDS_GRID,
     FINE_LOG_ODDS_GRID,
     LogOddsAtoms,
-    compute_grid_likelihood_gains,
-    locate_onset,
+    compute_log_likelihood_gain_by_line,
+    locate_onset_block_and_interval,
     split_cells_into_atoms,
 )
 from .._kernels._logistic_grid import COARSE_LINE_GRID
@@ -20,7 +20,7 @@ from ._rows import time_from_json, time_to_json
 NEWEST_BLOCK_ROWS = 32
 MAX_BLOCKS_PER_SIZE = 8
 # Rows that are collected before they are counted.
-_MAX_WAITING_ROWS = 4096
+_MAX_UNCOUNTED_ROWS = 4096
 # The level of the interval of the onset.
 _ONSET_LEVEL = 0.95
 # Attributes that are stored as they are.
@@ -60,13 +60,13 @@ class BlockCounts:
     def compute_log_likelihood_ratios(self) -> FloatArray:
         """Compute the log likelihood ratio of each pair, once the block is complete."""
         if self._gains is None:
-            self._gains = compute_grid_likelihood_gains(
+            self._gains = compute_log_likelihood_gain_by_line(
                 split_cells_into_atoms(self.counts, COARSE_LOG_ODDS_GRID),
                 COARSE_LINE_GRID,
             )
         return self._gains
 
-    def append_block(self, block: "BlockCounts") -> None:
+    def merge_next_block(self, block: "BlockCounts") -> None:
         """Add the counts of the rows that follow."""
         self.counts = self.counts + block.counts
         self.labels = self.labels + block.labels
@@ -151,15 +151,15 @@ class StreamCellCounts:
         self._waiting.append(PendingBuffer(z, hit, number, time, is_informative, code))
         self._n_waiting += len(code)
         self.rows += len(z)
-        if self._n_waiting >= _MAX_WAITING_ROWS:
-            self.add_waiting_rows_to_counts()
+        if self._n_waiting >= _MAX_UNCOUNTED_ROWS:
+            self.add_waiting_rows_in_place()
 
-    def add_waiting_rows_to_counts(self) -> "StreamCellCounts":
+    def add_waiting_rows_in_place(self) -> "StreamCellCounts":
         """Count the rows that wait."""
         waiting = self._waiting
         self._waiting = []
         self._n_waiting = 0
-        for buffer in _join_waiting(waiting):
+        for buffer in _join_waiting_buffers(waiting):
             # The last informative row up to each row, -1 if there is none: uninformative
             # rows belong to the block of the row before them.
             last_informative = np.cumsum(buffer.is_informative) - 1
@@ -172,7 +172,7 @@ class StreamCellCounts:
                 continue
             # Rows before the last alarm count for the whole, later ones also as fresh.
             is_fresh = (buffer.number > self.behind).astype(np.intp)
-            old, new = FINE_LOG_ODDS_GRID.sum_rows_by_part_and_cell(
+            old, new = FINE_LOG_ODDS_GRID.sum_row_moments_by_part_and_cell(
                 buffer.z, buffer.hit, is_fresh, 2
             )
             self.all_counts += old + new
@@ -197,7 +197,7 @@ class StreamCellCounts:
         # The first `n_missing` rows fill the newest block, which has the number 0 here.
         block_number = (np.arange(n) - n_missing) // NEWEST_BLOCK_ROWS + 1
         n_blocks = int(block_number[-1]) + 1
-        counts_by_block = COARSE_LOG_ODDS_GRID.sum_rows_by_part_and_cell(
+        counts_by_block = COARSE_LOG_ODDS_GRID.sum_row_moments_by_part_and_cell(
             buffer.z,
             buffer.hit,
             block_number,
@@ -218,15 +218,15 @@ class StreamCellCounts:
                 counts_by_block[index],
                 labels[index],
             )
-            self._add_block(block)
+            self._add_block_and_merge_oldest(block)
 
-    def _add_block(self, block):
+    def _add_block_and_merge_oldest(self, block):
         """Add a block, or its rows to the newest block if that is not full.
 
         A block that is not full has the level -1.
         """
         if self.blocks and self.blocks[-1].level < 0:
-            self.blocks[-1].append_block(block)
+            self.blocks[-1].merge_next_block(block)
         else:
             self.blocks.append(block)
         if self.blocks[-1].rows >= NEWEST_BLOCK_ROWS:
@@ -248,7 +248,7 @@ class StreamCellCounts:
             old, new = self.blocks[start : start + 2]
             level += 1
             merged = replace(old, level=level)
-            merged.append_block(new)
+            merged.merge_next_block(new)
             self.blocks[start : start + 2] = [merged]
             end = start + 1
 
@@ -259,20 +259,22 @@ class StreamCellCounts:
 
     # -- answers ----------------------------------------------------------------------------------
 
-    def get_cells_since(self, alarm: bool) -> LogOddsAtoms:
+    def get_cells(self, since_alarm_only: bool) -> LogOddsAtoms:
         """Return the cells of all rows, or of those since the last alarm."""
-        self.add_waiting_rows_to_counts()
-        counts = self.fresh_counts if alarm else self.all_counts
+        self.add_waiting_rows_in_place()
+        counts = self.fresh_counts if since_alarm_only else self.all_counts
         return split_cells_into_atoms(counts, FINE_LOG_ODDS_GRID)
 
-    def locate_onset_blocks(self) -> tuple[int, int, int]:
+    def locate_onset_and_interval_blocks(self) -> tuple[int, int, int]:
         """Locate the block in which the change began, and the blocks that bound an interval."""
-        self.add_waiting_rows_to_counts()
+        self.add_waiting_rows_in_place()
         gains = np.array(
             [block.compute_log_likelihood_ratios() for block in self.blocks]
         )
         rows = np.array([block.rows for block in self.blocks])
-        return locate_onset(gains, rows, COARSE_LINE_GRID.log_prior, _ONSET_LEVEL)
+        return locate_onset_block_and_interval(
+            gains, rows, COARSE_LINE_GRID.log_prior, _ONSET_LEVEL
+        )
 
     def get_cells_since_block(self, first_block: int) -> LogOddsAtoms:
         """Return the cells of the rows of a block and of all later ones."""
@@ -295,23 +297,24 @@ class StreamCellCounts:
         """Return whether enough rows are new to look for the change again: one in five."""
         return 5 * (self.rows - self.judged) >= self.rows > 0
 
-    def drop_blocks_before(self, low: int, high: int) -> None:
+    def drop_older_blocks_and_freeze_interval(
+        self, interval_start_block: int, interval_end_block: int
+    ) -> None:
         """Drop the blocks before the interval of the onset, and no longer merge those in it.
 
-        `low` and `high` are the first and the last block of the interval.
+        `interval_start_block` and `interval_end_block` are the first and the last block
+        of the interval.
         """
-        self.kept = self.blocks[high].last
-        self.blocks = self.blocks[low:]
+        self.kept = self.blocks[interval_end_block].last
+        self.blocks = self.blocks[interval_start_block:]
         # Rows before the interval are certainly older than the change.
         self.rows = self.judged = sum(block.rows for block in self.blocks)
 
     def merge(self, other: "StreamCellCounts", n_before: int) -> None:
         """Append the rows of another record; `n_before` is added to their numbers."""
-        self.add_waiting_rows_to_counts()
+        self.add_waiting_rows_in_place()
         self.rows += other.rows
-        self.all_counts = (
-            self.all_counts + other.add_waiting_rows_to_counts().all_counts
-        )
+        self.all_counts = self.all_counts + other.add_waiting_rows_in_place().all_counts
         self.fresh_counts = self.fresh_counts + other.fresh_counts
         # Blocks are merged from the newest: an older one must not have a lower level.
         largest_level = max([0, *(block.level for block in other.blocks)])
@@ -326,7 +329,7 @@ class StreamCellCounts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
-        self.add_waiting_rows_to_counts()
+        self.add_waiting_rows_in_place()
         blocks = []
         for block in self.blocks:
             blocks.append(
@@ -335,14 +338,14 @@ class StreamCellCounts:
                     block.first,
                     block.last,
                     time_to_json(block.start_time),
-                    _to_sparse(block.counts),
-                    _to_sparse(block.labels[None]),
+                    _list_filled_cell_indices_and_counts(block.counts),
+                    _list_filled_cell_indices_and_counts(block.labels[None]),
                 ]
             )
         numbers = {key: getattr(self, key) for key in _STORED_COUNTS}
         return {
-            "every": _to_sparse(self.all_counts),
-            "fresh": _to_sparse(self.fresh_counts),
+            "every": _list_filled_cell_indices_and_counts(self.all_counts),
+            "fresh": _list_filled_cell_indices_and_counts(self.fresh_counts),
             "blocks": blocks,
         } | numbers
 
@@ -369,7 +372,7 @@ class StreamCellCounts:
         return record
 
 
-def _join_waiting(waiting):
+def _join_waiting_buffers(waiting):
     """Join rows into one batch; those with times and those without stay separate."""
     if len({buffer.time is None for buffer in waiting}) > 1:
         return waiting
@@ -382,14 +385,14 @@ def _join_waiting(waiting):
     return [PendingBuffer(*columns)]
 
 
-def _to_sparse(counts):
+def _list_filled_cell_indices_and_counts(counts):
     """Return the index and the counts of the cells that are not empty."""
     filled = np.flatnonzero(counts[0])
     return np.column_stack([filled, counts[:, filled].T]).tolist()
 
 
 def _to_dense(cells, n, rows=5):
-    """Return the counts of `_to_sparse` as an array of shape (rows, n), validated."""
+    """Return the counts of filled cells as a validated array of shape (rows, n)."""
     counts = np.zeros((rows, n), dtype=np.int64)
     for cell, *numbers in cells:
         # The second number of a cell counts events, of at most as many rows.

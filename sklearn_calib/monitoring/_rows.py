@@ -113,7 +113,7 @@ def read_rows(
         hits.append(
             label[row_indices, problem.target] if soft else label == problem.target
         )
-    group = _encode_groups(groups, known_groups, len(proba))
+    group = _encode_known_groups(groups, known_groups, len(proba))
     log_pair = np.stack(pairs, axis=1)
     hit = np.column_stack(hits)
     if time is None:
@@ -166,7 +166,7 @@ def compute_exact_log(proba: FloatArray) -> FloatArray:
         return np.log(np.asarray(proba))
 
 
-def _encode_groups(groups, known_groups, n):
+def _encode_known_groups(groups, known_groups, n):
     """Return the place of each row's group among the known ones; reject other groups."""
     if known_groups is None:
         if groups is not None:
@@ -221,7 +221,7 @@ def _read_times_and_given_values(time, n):
     elif given_times.dtype.kind == "M":
         times = given_times.astype("datetime64[us]")
     else:
-        dates = [_parse_time(value) for value in given_times.tolist()]
+        dates = [_parse_utc_date_or_nat(value) for value in given_times.tolist()]
         times = np.array(dates, dtype="datetime64[us]")
     # NaT is not finite either.
     is_invalid = ~np.isfinite(times)
@@ -236,7 +236,7 @@ def _read_times_and_given_values(time, n):
     return times, given_times
 
 
-def _parse_time(value):
+def _parse_utc_date_or_nat(value):
     """Convert a date or its text to datetime64 in UTC; NaT if it is not a date."""
     try:
         date = value

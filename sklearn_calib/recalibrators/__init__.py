@@ -31,7 +31,7 @@ from ._booster import BoosterOptionsMixin
 from ._by_group import BaseGroupRecalibrator
 from ._cross_fitting import (
     check_cv_pairs,
-    check_fold_count,
+    check_folds_fit_largest_class,
     cross_fitted_proba,
     make_folds,
     recalibrate_own_rows,
@@ -78,7 +78,7 @@ from ._restricted_polynomial import (
 )
 from ._smooth_isotonic import SmoothIsotonicCalibration as SmoothIsotonicCalibration
 from ._spline import SplineCalibration as SplineCalibration
-from ._stacking import compute_fold_weights
+from ._stacking import compute_fit_and_held_out_weights
 from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling

@@ -9,8 +9,11 @@ from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._binning import pool_equal_scores_to_rates
-from .._kernels._log_odds import compute_rank_score, interpolate_in_probability
+from .._kernels._binning import find_scores_index_mass_and_event_rates
+from .._kernels._log_odds import (
+    compute_rounded_rank_log_odds,
+    interpolate_in_probability,
+)
 from .._kernels._logistic import compute_model_covariance, compute_standard_error
 from .._simplex_array import compute_log_odds
 from .._sklearn_compat import NONNEGATIVE_REAL, OPEN_UNIT_INTERVAL
@@ -182,7 +185,7 @@ class AdaptiveCalibration(Recalibrator):
                 )
             check_and_get_common_index(X, intervals)
             intervals = _read_intervals(intervals, np.shape(X)[0])
-        # The base class validates and drops rows; `_accept_fit_input` selects the
+        # The base class validates and drops rows; `_check_and_take_fit_rows` selects the
         # intervals of those that remain.
         self._intervals = intervals
         try:
@@ -194,8 +197,8 @@ class AdaptiveCalibration(Recalibrator):
     _fit_validated = Recalibrator._fit_validated
     _intervals: Any = None
 
-    def _accept_fit_input(self, rows):
-        super()._accept_fit_input(rows)
+    def _check_and_take_fit_rows(self, rows):
+        super()._check_and_take_fit_rows(rows)
         if self._intervals is not None:
             self._intervals = self._intervals[rows.items]
 
@@ -228,7 +231,9 @@ class AdaptiveCalibration(Recalibrator):
         check_and_get_common_index(X, intervals)
         ends = _compute_interval_log_odds(_read_intervals(intervals, len(proba)))
         return make_two_columns(
-            self._cells.estimate_window(compute_rank_score(proba), *ends)
+            self._cells.estimate_rate_in_log_odds_window(
+                compute_rounded_rank_log_odds(proba), *ends
+            )
         )
 
     @property
@@ -238,15 +243,15 @@ class AdaptiveCalibration(Recalibrator):
     def _fit(self, proba, codes, weight):
         """Pool the rows by score, and compute the interval of each distinct score."""
         intervals = getattr(self, "_intervals", None)
-        self.log_odds_, row_knot, mass, share = pool_equal_scores_to_rates(
-            compute_rank_score(proba), codes, weight
+        self.log_odds_, row_knot, mass, share = find_scores_index_mass_and_event_rates(
+            compute_rounded_rank_log_odds(proba), codes, weight
         )
         # Sums per distinct score answer every window, so the rows themselves are not
         # kept.
         self.weights_ = np.column_stack([mass * (1 - share), mass * share])
         if self.neighborhood == "interval" and intervals is None:
             rows = weight * get_rows_per_weight(weight)
-            self._wald = _WaldIntervals(proba, codes, rows, self.level)
+            self._wald = _LogOddsWaldIntervalModel(proba, codes, rows, self.level)
             ends = self._wald.compute_ends(self.log_odds_)
             self.intervals_ = expit(np.column_stack(ends))
         elif self.neighborhood == "interval":
@@ -279,13 +284,13 @@ class AdaptiveCalibration(Recalibrator):
         if "weights_" in state:
             self._set_window_estimator()
 
-    def _predict_pairs(self, proba):
-        score = compute_rank_score(proba)
+    def _predict_two_class_proba(self, proba):
+        score = compute_rounded_rank_log_odds(proba)
         if self.neighborhood == "nearest":
             rate = self._cells.estimate_nearest(score)
         else:
             ends = self._compute_interval_ends_as_log_odds(score)
-            rate = self._cells.estimate_window(score, *ends)
+            rate = self._cells.estimate_rate_in_log_odds_window(score, *ends)
         return make_two_columns(rate)
 
     def _compute_interval_ends_as_log_odds(self, score):
@@ -300,12 +305,16 @@ class AdaptiveCalibration(Recalibrator):
     def _make_map(self):
         """Make a curve whose points are the scores at which a window gains or loses a cell."""
         if self.neighborhood == "nearest":
-            return self._make_curve(self.log_odds_, self._cells.find_nearest)
+            return self._make_curve(
+                self.log_odds_, self._cells.find_nearest_window_start_and_end
+            )
         points = self.log_odds_
         # The ends of Wald's intervals need not increase with the score, so the map may
         # also change where an end meets a point.
         if self._wald is not None:
-            points = np.append(points, self._wald.find_scores_with_interval_end(points))
+            points = np.append(
+                points, self._wald.find_log_odds_with_interval_end(points)
+            )
 
         def find_window(score):
             return self._cells.find_window(
@@ -330,13 +339,13 @@ class AdaptiveCalibration(Recalibrator):
         return maps.CallableMap(
             input="rank",
             name=type(self).__name__,
-            predict=self._predict_pairs,
+            predict=self._predict_two_class_proba,
             points=points,
             piece=compute_piece_ids,
         )
 
 
-class _WaldIntervals:
+class _LogOddsWaldIntervalModel:
     """The intervals of a logistic regression on the log-odds, carried back to the scores."""
 
     def __init__(self, proba, codes, weight, level):
@@ -344,17 +353,17 @@ class _WaldIntervals:
         platt._fit(proba, codes, weight)
         score = compute_log_odds(proba)
         z = platt.slope_ * score + platt.intercept_
-        design = _add_constant_column(score)
+        design = _append_constant_column(score)
         self.covariance = compute_model_covariance(design, weight, z, 0.0)
         self.factor = norm.ppf((1 + level) / 2) / max(abs(platt.slope_), 1e-300)
 
     def compute_ends(self, log_odds):
         """Compute log-odds of the lower and upper ends at these log-odds."""
-        design = _add_constant_column(log_odds)
+        design = _append_constant_column(log_odds)
         half_width = self.factor * compute_standard_error(design, self.covariance)
         return log_odds - half_width, log_odds + half_width
 
-    def find_scores_with_interval_end(self, ends):
+    def find_log_odds_with_interval_end(self, ends):
         """Compute the log-odds whose intervals end at these."""
         (square, cross), (_, constant) = self.factor**2 * self.covariance
         # These are the coefficients of a x^2 - 2 b x + c = 0.
@@ -369,7 +378,7 @@ class _WaldIntervals:
         return roots[np.isfinite(roots)]
 
 
-def _add_constant_column(column):
+def _append_constant_column(column):
     return np.column_stack([column, np.ones_like(column)])
 
 

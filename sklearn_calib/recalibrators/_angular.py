@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import maps
 from .._kernels._expected_link import (
     SYMMETRY_CENTRE_BY_LINK,
-    compute_both_label_proba,
     compute_label_log_proba_and_derivatives,
+    compute_negative_and_positive_proba,
 )
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex_array import compute_log_odds
@@ -165,7 +165,7 @@ class AngularCalibration(Recalibrator):
         # The standardised score of eq. (3) of Li and Sur (2025): w'x / |w|_S, centred.
         s = (u - self.center_) / self.norm_
         self._check_link()
-        parameters = _fit_with_fixed_class_order(
+        parameters = _fit_angle_and_line_class_symmetrically(
             self.link,
             s,
             codes,
@@ -195,13 +195,13 @@ class AngularCalibration(Recalibrator):
         shrink = 1 / np.hypot(1, a * np.sin(self.theta_))
         return float(self.cos_theta_ * shrink / self.norm_), float(b / a * (shrink - 1))
 
-    def _predict_pairs(self, proba):
+    def _predict_two_class_proba(self, proba):
         s = (compute_log_odds(proba) - self.center_) / self.norm_
         # The mean of the argument of the link in eq. (3), and the deviation of the
         # noise that is averaged out.
         mu = self.link_slope_ * self.cos_theta_ * s + self.link_intercept_
         tau = self.link_slope_ * np.sin(self.theta_)
-        return np.column_stack(compute_both_label_proba(self.link, mu, tau))
+        return np.column_stack(compute_negative_and_positive_proba(self.link, mu, tau))
 
     def _make_map(self):
         points = self.center_ + self.norm_ * np.array([-1.0, 0.0, 1.0])
@@ -209,7 +209,7 @@ class AngularCalibration(Recalibrator):
         return maps.CallableMap(
             input="logit",
             name=name,
-            predict=self._predict_pairs,
+            predict=self._predict_two_class_proba,
             points=points,
         )
 
@@ -229,7 +229,9 @@ class AngularCalibration(Recalibrator):
                 )
 
 
-def _fit_with_fixed_class_order(link, s, codes, share, cos_theta, slope, intercept):
+def _fit_angle_and_line_class_symmetrically(
+    link, s, codes, share, cos_theta, slope, intercept
+):
     """Fit with classes in a fixed order, so that exchanged classes give the same curve."""
     if callable(link) or codes[0] == 0:
         return _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept)
@@ -261,7 +263,7 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
     # Angle and slope enter the likelihood as the coefficient a cos(theta) and the noise
     # a sin(theta), in which it is smooth.
     if cos_theta is None and slope is None:
-        return _fit_angle_and_slope(link, s, codes, share, intercept)
+        return _fit_angle_slope_and_intercept(link, s, codes, share, intercept)
     free = [value is None for value in fixed_values]
     values = np.array(fixed_values, dtype=float)
 
@@ -286,7 +288,7 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
     return values
 
 
-def _fit_angle_and_slope(link, s, codes, share, intercept):
+def _fit_angle_slope_and_intercept(link, s, codes, share, intercept):
     """Fit angle and slope, both free, by mu's coefficient of s and the noise's deviation.
 
     In units of the scores that decide a logistic fit (few huge scores make the others

@@ -18,7 +18,7 @@ from .._typing import (
     IntArray,
     RecalibratorLike,
 )
-from .._validation import align_columns, get_category_order
+from .._validation import align_columns, get_present_ordered_categories
 from ..exceptions import invalid_input
 
 #: Other name -> (name here, where it is called so).
@@ -122,7 +122,7 @@ def fit_validated(
             **metadata,
         )
         return recalibrator.fit(proba, y, **arguments)
-    category_order = get_category_order(ordered_labels, classes)
+    category_order = get_present_ordered_categories(ordered_labels, classes)
     return recalibrator._fit_validated(
         proba, y_encoded, classes, sample_weight, groups, category_order
     )

@@ -22,7 +22,7 @@ from .._simplex_array import (
     attach_log_proba,
     compute_log_losses,
     compute_log_odds,
-    compute_masked_log_proba,
+    compute_log_proba_with_absent_minus_inf,
     convert_log_odds,
     get_absent_option_mask,
 )
@@ -48,7 +48,7 @@ from ._quadratic import QuadraticScaling
 from ._spline import SplineCalibration
 from ._stacking import (
     RecalibratorChains,
-    compute_fold_weights,
+    compute_fit_and_held_out_weights,
     fit_chains,
     iter_chain_predictions,
     make_chains_by_name,
@@ -365,7 +365,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         """Weigh the candidates by their held-out likelihood, and refit those with weight."""
         per_weight = get_rows_per_weight(weight)
         n_rows = float(weight.sum() * per_weight)
-        chains = self._make_chains(proba, n_rows)
+        chains = self._make_candidates_by_name(proba, n_rows)
         folds = []
         alone = self._groups is not None and self._groups.max() == 0
         if alone:
@@ -378,7 +378,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         elif n_rows >= _MIN_WEIGHTING_ROWS and (codes != codes[0]).any():
             # Folds are masses per row instead of positions, so that rows with counts as
             # weights can be divided between folds.
-            folds = compute_fold_weights(
+            folds = compute_fit_and_held_out_weights(
                 proba,
                 codes,
                 weight,
@@ -401,21 +401,21 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         with report_fit(self, len(folds) + 1, proba, codes) as context:
             *tasks, last = make_task_contexts(context, len(folds) + 1, "fold")
             calls = (
-                delayed(_compute_held_out_likelihoods)(
+                delayed(_compute_held_out_likelihoods_and_mass)(
                     task, self, chains, proba, codes, *masses
                 )
                 for task, masses in zip(tasks, folds, strict=True)
             )
             outside = Parallel(n_jobs=self.n_jobs)(calls)
             with report_task(last, self, None, proba, codes):
-                self._fit_weights(
+                self._fit_and_store_weights(
                     self._list_usable_chain_names(chains, outside), outside, per_weight
                 )
                 # Tables of the folds are not held during the last fits.
                 del folds, calls, outside
                 self._refit_chains(chains, proba, codes, weight, n_rows)
 
-    def _make_chains(self, proba, n_rows):
+    def _make_candidates_by_name(self, proba, n_rows):
         """Return the candidates by name, each a tuple of steps."""
         if is_scalar_equal(self.recalibrators, "auto"):
             candidates = list_candidates(proba.shape[1], n_rows, monotone=self.monotone)
@@ -465,23 +465,25 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             estimator=self,
         )
 
-    def _fit_weights(self, names, outside, per_weight):
+    def _fit_and_store_weights(self, names, held_out_by_fold, per_weight):
         """Fit the weights of the candidates.
 
-        `outside` has one pair per fold: the likelihoods of the held-out rows for each
+        `held_out_by_fold` has one pair per fold: the likelihoods of the held-out rows for each
         candidate by name, and the masses of these rows.
         """
         from .._kernels._mixture_proportions import fit_mixture_weights
 
         prior = get_prior_shares(names)
         self.cv_losses_ = {}
-        if outside:
+        if held_out_by_fold:
             columns = []
             for name in names:
-                fold_values = [values_by_name[name] for values_by_name, _ in outside]
+                fold_values = [
+                    values_by_name[name] for values_by_name, _ in held_out_by_fold
+                ]
                 columns.append(np.concatenate(fold_values))
             table = np.column_stack(columns)
-            mass = np.concatenate([left for _, left in outside]) * per_weight
+            mass = np.concatenate([left for _, left in held_out_by_fold]) * per_weight
             losses = compute_log_losses(table)
             means = mass @ losses / mass.sum()
             errors = np.sqrt(mass @ (losses - means) ** 2) / mass.sum()
@@ -641,7 +643,7 @@ def _list_decreasing_map_names(fitted, proba):
     return [name for name, table in predictions if np.diff(table[:, 1]).min() < -1e-12]
 
 
-def _compute_held_out_likelihoods(
+def _compute_held_out_likelihoods_and_mass(
     task, caller, chains, proba, codes, fit_mass, held_out_mass
 ):
     """Compute held-out probabilities of the true classes for each candidate, or its error."""
@@ -653,7 +655,7 @@ def _compute_held_out_likelihoods(
         # A fold must not raise small probabilities to a floor of its own, because the
         # final map, whose floor is that of all rows, leaves these rows as they are.
         test_proba = proba[test]
-        log = compute_masked_log_proba(test_proba)
+        log = compute_log_proba_with_absent_minus_inf(test_proba)
         test_proba = attach_log_proba(
             test_proba, log, get_absent_option_mask(test_proba)
         )

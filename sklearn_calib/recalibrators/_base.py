@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_param_magnitudes, validate_bool
-from .._atomic import replace_by_fitted_copy
+from .._atomic import replace_state_after_fitting_copy
 from .._blas_threads import MAX_UNTHREADED_ENTRIES, limit_blas_threads
 from .._kernels._logistic import compute_platt_targets
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
@@ -32,10 +32,10 @@ from .._validation import (
     check_column_labels,
     check_names_differ,
     check_same_length,
-    check_single_column_class,
-    find_columns,
-    get_category_order,
+    find_columns_if_names_match,
+    get_present_ordered_categories,
     has_unsorted_classes,
+    raise_if_single_column_class_unclear,
     read_labels,
     read_proba,
     reorder_columns,
@@ -58,7 +58,7 @@ from ._threshold import ScoreKind, find_thresholds
 MAX_ABSENT_CLASS_ENTRIES = 20_000_000
 
 
-def add_absent_class_rows(
+def split_rows_among_absent_classes(
     proba: FloatArray, codes: IntArray, weight: FloatArray, absent: IntArray
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return rows in which classes without a label are as frequent as predicted.
@@ -281,7 +281,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             rank correlation at a level of 1e-4, one-sided, divided by the number of
             classes if there are more than two.
         """
-        with replace_by_fitted_copy(self) as new:
+        with replace_state_after_fitting_copy(self) as new:
             new._validate_params()
             # A new dict, because a prediction fills it and sets no attribute.
             new._derived = {}
@@ -479,7 +479,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             category_order,
             has_weights=self.capabilities.sample_weight,
         )
-        self._accept_fit_input(rows)
+        self._check_and_take_fit_rows(rows)
         self.classes_ = classes
         self.n_features_in_ = proba.shape[1]
         self._fit_canonical(rows.proba, rows.y_encoded, rows.weight)
@@ -502,7 +502,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if len(absent) and vars(self).get("mean") is None:
             warn_absent_classes(self, absent)
             if self._completes_rows:
-                learned, labels, masses = add_absent_class_rows(
+                learned, labels, masses = split_rows_among_absent_classes(
                     proba, y_encoded, weight, absent
                 )
         with limit_blas_threads(*proba.shape):
@@ -543,14 +543,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _make_map_with_floor(self):
         """Return the map of rows as they are given, or reject predictions that are not a map."""
-        if not self._has_valid_map():
+        if not self._has_map_matching_predictions():
             Recalibrator._make_map(self)
         if not self.capabilities.needs_positive_proba:
             return self.map_
         return make_chain(Floor(floor=self.floor_), self.map_)
 
     @classmethod
-    def _has_valid_map(cls):
+    def _has_map_matching_predictions(cls):
         """Return whether no class overrides predictions below the one that makes the map."""
         # A subclass that overrides `_predict_proba` below the class that defines the
         # map no longer predicts by that map.
@@ -573,8 +573,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _make_snapshot(self) -> Self:
         """Return this object as it is now, unaffected by fits in other threads."""
-        # `replace_by_fitted_copy` replaces the attribute dictionary at the end of a fit; a view
-        # keeps the dictionary of before.
+        # `replace_state_after_fitting_copy` replaces the attribute dictionary at the end
+        # of a fit; a view keeps the dictionary of before.
         view = object.__new__(type(self))
         view.__dict__ = self.__dict__
         return view
@@ -598,10 +598,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             keeps_unit=keeps_unit,
             has_weights=self.capabilities.sample_weight,
         )
-        self._accept_fit_input(rows)
+        self._check_and_take_fit_rows(rows)
         return rows
 
-    def _accept_fit_input(self, rows):
+    def _check_and_take_fit_rows(self, rows):
         """Raise ValueError if this method cannot learn from validated rows."""
         self._check_class_number(rows.proba, rows.classes)
         self._check_absent_classes_allowed(rows.proba)
@@ -665,7 +665,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             )
 
     def _can_map_tensors(self):
-        return self.capabilities.array_api and self._has_valid_map()
+        return self.capabilities.array_api and self._has_map_matching_predictions()
 
     def _set_input_features(self, X, proba, *, reset):
         """Set the number and names of columns at fit, or compare them at predict."""
@@ -679,7 +679,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             check_names_differ(X)
         if (
             not reset
-            and find_columns(X, self.classes_, self._get_feature_names_in()) is not None
+            and find_columns_if_names_match(
+                X, self.classes_, self._get_feature_names_in()
+            )
+            is not None
         ):
             # The columns were ordered by their names.
             return
@@ -790,14 +793,16 @@ def validate_fit_input(
             y, sample_weight, classes, n_rows=len(proba), scores=X, input_name="y"
         )
         items = soft.items
-        proba, y, sample_weight, classes = soft.expand_to_weighted_rows(proba)
+        proba, y, sample_weight, classes = soft.expand_to_weighted_rows_and_classes(
+            proba
+        )
     classes, y_encoded = read_labels(y, classes=classes, input_name="y")
-    category_order = get_category_order(y, classes)
+    category_order = get_present_ordered_categories(y, classes)
     check_same_length(y_encoded, proba)
     check_column_labels(classes, proba.shape[1])
     proba = reorder_columns(proba, X, classes)
     if not is_ordered:
-        check_single_column_class(X, classes, "classes")
+        raise_if_single_column_class_unclear(X, classes, "classes")
     return make_fit_input(
         proba,
         y_encoded,

@@ -8,16 +8,16 @@ from sklearn.utils._param_validation import StrOptions
 from .. import maps
 from .._kernels._binning import (
     BIN_EDGE_TOLERANCE,
-    compute_log_evidence,
+    find_scores_index_mass_and_event_rates,
     limit_rows_by_distinct_values,
-    pool_equal_scores_to_rates,
+    sum_log_evidence_over_bins,
 )
-from .._kernels._log_odds import round_second_class_proba
+from .._kernels._log_odds import get_rounded_second_class_column
 from .._typing import FloatArray, IntArray
 from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
 
-_MIN_WEIGHT_DROP_PER_VARIANCE = 0.001
+_MIN_MODEL_WEIGHT_DROP_PER_VARIANCE = 0.001
 
 
 class BBQ(Recalibrator):
@@ -106,7 +106,7 @@ class BBQ(Recalibrator):
             min_bins, int(np.ceil(min(rows / 5, 10 * root) - BIN_EDGE_TOLERANCE))
         )
         models = [
-            data.compute_binning_and_evidence(n_bins, self.criterion)
+            data.compute_log_evidence_edges_and_values(n_bins, self.criterion)
             for n_bins in range(min_bins, max_bins + 1)
         ]
         evidence = np.array([model[0] for model in models])
@@ -130,8 +130,8 @@ class _BinningFitter:
     def __init__(self, proba, codes, weight):
         from .._kernels._range_sums import RangeSums
 
-        knots, row_knot, mass, share = pool_equal_scores_to_rates(
-            round_second_class_proba(proba), codes, weight
+        knots, row_knot, mass, share = find_scores_index_mass_and_event_rates(
+            get_rounded_second_class_column(proba), codes, weight
         )
         self.knots = np.zeros(len(knots))
         # Scores that agree to 36 bits are pooled, but cut points lie between the scores
@@ -143,7 +143,7 @@ class _BinningFitter:
         self._before = np.append(0.0, np.cumsum(mass))
         self.rows = self._before[-1]
 
-    def compute_binning_and_evidence(self, n_bins, criterion):
+    def compute_log_evidence_edges_and_values(self, n_bins, criterion):
         """Log evidence, inner edges and values of a model."""
         size = self.rows / n_bins
         size = (
@@ -170,7 +170,7 @@ class _BinningFitter:
         else:
             count = 2.0 / len(n)
             mean = np.full(len(n), 0.5)
-        evidence = compute_log_evidence(n, ones, count, mean)
+        evidence = sum_log_evidence_over_bins(n, ones, count, mean)
         # The value of a bin is its event rate with one pseudo row; its label is the
         # mean of the bin's positives and its middle, which keeps empty bins near the
         # diagonal.
@@ -190,7 +190,7 @@ def _select_before_elbow(weights):
         k += 1
     while (
         k + 1 < len(order)
-        and falling[k] - falling[k + 1] > _MIN_WEIGHT_DROP_PER_VARIANCE * spread
+        and falling[k] - falling[k + 1] > _MIN_MODEL_WEIGHT_DROP_PER_VARIANCE * spread
     ):
         k += 1
     return order[: max(k, 1)]

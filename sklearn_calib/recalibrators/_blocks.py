@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import softmax
 
 from .._kernels._probability_floor import (
-    FloorStatistics,
+    ProbabilityFloorStatistics,
     clip_to_floor,
     collect_floor_statistics,
 )
@@ -23,16 +23,16 @@ from .._simplex_array import (
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import (
     DeviceScores,
-    canonical_logits,
     canonical_weight,
     check_and_get_common_index,
     check_same_length,
-    check_single_column_class,
-    find_columns,
+    find_columns_if_names_match,
     has_unsorted_classes,
+    raise_if_single_column_class_unclear,
     read_array,
     read_device_scores,
     read_labels,
+    read_logits_by_class,
     read_numbers,
     read_proba,
     warn_column_order,
@@ -86,9 +86,9 @@ class ScoreBlock:
         self.kind = kind
         self._known_classes = classes
         with add_error_context(source=self.source):
-            self._load_block_item(item)
+            self._set_scores_and_labels_from_item(item)
 
-    def _load_block_item(self, item):
+    def _set_scores_and_labels_from_item(self, item):
         """Load the block, and check shapes, columns and indexes."""
         kind = self.kind
         classes = self._known_classes
@@ -138,7 +138,7 @@ class ScoreBlock:
         self.is_unnamed = classes is None
         self.classes = np.arange(columns) if classes is None else classes
         check_and_get_common_index(self.y, item[0], self.sample_weight)
-        places = find_columns(item[0], self.classes)
+        places = find_columns_if_names_match(item[0], self.classes)
         if places is not None:
             self.scores = read_numbers(self.scores, "scores")[:, places]
 
@@ -151,7 +151,7 @@ class ScoreBlock:
                 return np.zeros(0, dtype=np.intp)
             if self.is_unnamed and labels.dtype.kind not in "biuf":
                 distinct = read_labels(labels)[0]
-                check_single_column_class(self.scores, distinct, "classes")
+                raise_if_single_column_class_unclear(self.scores, distinct, "classes")
             return read_labels(labels, classes=self.classes, input_name="labels")[1]
 
     @cached_property
@@ -163,9 +163,9 @@ class ScoreBlock:
                 return np.zeros(self.n_rows)
             return canonical_weight(weight, self.n_rows, keeps_unit=True)
 
-    def select_rows(
+    def select_rows_and_smallest_proba(
         self, row_slice: slice, floor: float
-    ) -> tuple[SampleRows, FloorStatistics, float]:
+    ) -> tuple[SampleRows, ProbabilityFloorStatistics, float]:
         """Return the rows with positive weight, and two statistics of all rows."""
         with add_error_context(source=self.source):
             scores = self.scores[row_slice]
@@ -176,7 +176,9 @@ class ScoreBlock:
             if self.kind == "logits":
                 # Logits are not turned into probabilities, whose logarithms would have
                 # lost the far classes.
-                z = canonical_logits(scores, input_name="scores", first=row_slice.start)
+                z = read_logits_by_class(
+                    scores, input_name="scores", first=row_slice.start
+                )
                 z = z if kept.all() else z[kept]
                 floor_statistics = collect_floor_statistics(
                     _find_smallest_proba(z) if len(z) else np.zeros(0), shares=False
@@ -204,20 +206,20 @@ def _find_smallest_proba(z):
 
 
 @dataclass(frozen=True)
-class PassResult:
+class SumAndFloorStatistics:
     """What one reading of some rows gives."""
 
     # The sum of a function of the rows; None if no row had a positive weight.
     value: Any
     # These statistics decide the floor.
-    floor_statistics: FloorStatistics
+    floor_statistics: ProbabilityFloorStatistics
     # The smallest probability that has no exact logarithm.
     smallest_inexact_proba: float
     n_classes: int
     # Whether the scores are a single column, of the second class.
     has_single_column: bool
 
-    def __add__(self, other: "PassResult") -> "PassResult":
+    def __add__(self, other: "SumAndFloorStatistics") -> "SumAndFloorStatistics":
         """Add the reading of other rows of the same width."""
         if self.n_classes != other.n_classes:
             raise invalid_input(
@@ -226,7 +228,7 @@ class PassResult:
                 hint="Pass one column per class in every block",
             )
         values = [value for value in (self.value, other.value) if value is not None]
-        return PassResult(
+        return SumAndFloorStatistics(
             reduce(operator.add, values) if values else None,
             self.floor_statistics + other.floor_statistics,
             min(self.smallest_inexact_proba, other.smallest_inexact_proba),
@@ -235,8 +237,8 @@ class PassResult:
         )
 
 
-def _sum_over_block(numbered_block, function, floor, kind, classes):
-    """Compute the `PassResult` of one block; None for a block without rows."""
+def _compute_block_sum_and_statistics(numbered_block, function, floor, kind, classes):
+    """Compute the `SumAndFloorStatistics` of one block; None for a block without rows."""
     block = ScoreBlock(*numbered_block, kind, classes)
     if len(block.codes) == 0:
         return None
@@ -249,10 +251,12 @@ def _sum_over_block(numbered_block, function, floor, kind, classes):
         table = table.reshape(block.n_rows, -1)
     slice_results = []
     for row_slice in iter_row_blocks(table, _SLICE_ENTRIES):
-        rows, *rest = block.select_rows(row_slice, floor)
+        rows, *rest = block.select_rows_and_smallest_proba(row_slice, floor)
         value = function(*rows) if len(rows[0]) else None
         slice_results.append(
-            PassResult(value, *rest, len(block.classes), block.has_single_column)
+            SumAndFloorStatistics(
+                value, *rest, len(block.classes), block.has_single_column
+            )
         )
     return reduce(operator.add, slice_results)
 
@@ -329,7 +333,12 @@ class ScoreBlocks:
         they count as.
         """
         options = {"kind": self.kind, "classes": self.classes}
-        call = partial(_sum_over_block, function=function, floor=self.floor, **options)
+        call = partial(
+            _compute_block_sum_and_statistics,
+            function=function,
+            floor=self.floor,
+            **options,
+        )
         block_results = (
             block_result
             for block_result in self.map(call, enumerate(self.blocks))
@@ -391,9 +400,9 @@ class ScoreBlocks:
         blocks = self.blocks
         rng = np.random.default_rng(0)
         if not isinstance(blocks, list | tuple):
-            return self._sample_first_blocks(rng)
+            return self._sample_parts_from_first_blocks(rng)
         if any(map(callable, blocks)):
-            return self._sample_some_functions(rng)
+            return self._sample_parts_from_some_functions(rng)
         all_blocks = [
             self._make_block(number, item) for number, item in enumerate(blocks)
         ]
@@ -401,9 +410,9 @@ class ScoreBlocks:
         n_sampled = min(
             _compute_max_sample_rows(all_blocks), max(_MIN_SAMPLE_ROWS, wanted_rows)
         )
-        return self._copy_some_rows(all_blocks, n_sampled, rng)
+        return self._copy_row_sample_parts(all_blocks, n_sampled, rng)
 
-    def _sample_first_blocks(self, rng):
+    def _sample_parts_from_first_blocks(self, rng):
         """Sample the first blocks, because these can only be read in order."""
         first_blocks = []
         for number, item in enumerate(self.blocks):
@@ -411,9 +420,9 @@ class ScoreBlocks:
             if sum(block.n_rows for block in first_blocks) >= _MIN_SAMPLE_ROWS:
                 break
         n_sampled = min(_MIN_SAMPLE_ROWS, _compute_max_sample_rows(first_blocks))
-        return self._copy_some_rows(first_blocks, n_sampled, rng)
+        return self._copy_row_sample_parts(first_blocks, n_sampled, rng)
 
-    def _sample_some_functions(self, rng):
+    def _sample_parts_from_some_functions(self, rng):
         """Sample the blocks of some functions, because loading a block may be slow."""
         blocks = self.blocks
         n_chosen = max(1, len(blocks) // _LOADED_BLOCK_INTERVAL)
@@ -422,14 +431,14 @@ class ScoreBlocks:
             block = [self._make_block(number, blocks[number])]
             max_rows = _compute_max_sample_rows(block)
             # A part of the sample from each block, but not from more than `_N_SAMPLE_PIECES`.
-            parts += self._copy_some_rows(
+            parts += self._copy_row_sample_parts(
                 block, max_rows // min(n_chosen, _N_SAMPLE_PIECES), rng
             )
             if sum(len(z) for z, *_ in parts) >= min(_MIN_SAMPLE_ROWS, max_rows):
                 break
         return parts
 
-    def _copy_some_rows(self, blocks, n_sampled, rng):
+    def _copy_row_sample_parts(self, blocks, n_sampled, rng):
         """Copy about `n_sampled` rows of these blocks, so that the blocks are not kept."""
         # Pieces of adjacent rows are read fast from memory-mapped files; several places
         # protect against files that are sorted.
@@ -448,14 +457,16 @@ class ScoreBlocks:
         ]
         chosen = [slices[index] for index in order]
         parts = [
-            block.select_rows(row_slice, self.floor) for block, row_slice in chosen
+            block.select_rows_and_smallest_proba(row_slice, self.floor)
+            for block, row_slice in chosen
         ]
         # If the floor matters for a row of the sample, the pieces are read again with
         # the floor of the sample.
         if parts and min(part[2] for part in parts) < self.floor:
             self.floor = reduce(operator.add, (part[1] for part in parts)).floor
             parts = [
-                block.select_rows(row_slice, self.floor) for block, row_slice in chosen
+                block.select_rows_and_smallest_proba(row_slice, self.floor)
+                for block, row_slice in chosen
             ]
         # Pieces without a row of positive weight are empty.
         rows = [part[0] for part in parts if len(part[0][0])]

@@ -20,7 +20,7 @@ from ._group_columns import (
     MAX_COLUMN_BINS,
     ColumnBinner,
     assign_bins,
-    compute_bin_edges,
+    compute_inner_bin_edges,
 )
 
 # Beyond these log-odds float64 probabilities do not differ.
@@ -128,7 +128,7 @@ class BoosterRound(NamedTuple):
         return np.clip(slope * raised + intercept, -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
 
 
-class _RoundTracker:
+class _MarginUpdater:
     """Rows that follow a correction as it grows: their bins and their log-odds."""
 
     def __init__(self, rows, coding):
@@ -145,7 +145,7 @@ class _RoundTracker:
         self.raised = self.margin
         assign_bins(self.margin, edges, self.codes[:, -1])
 
-    def follow_round(self, round_, block):
+    def update_margins_by_block(self, round_, block):
         from .._kernels._offset_trees import sum_offset_and_tree_values
 
         self.raised = sum_offset_and_tree_values(block, self.codes, self.raised)
@@ -165,13 +165,13 @@ class BoostingRounds:
 
     def grow_step(
         self,
-        track: _RoundTracker,
+        track: _MarginUpdater,
         options: BoosterOptionsMixin,
         min_leaf_weight: float,
-        followers: Sequence[_RoundTracker] = (),
+        followers: Sequence[_MarginUpdater] = (),
     ) -> None:
         """Grow one more step on the training rows, with leaves of at least `min_leaf_weight`."""
-        from .._kernels._offset_trees import boost_trees
+        from .._kernels._offset_trees import boost_trees_and_get_log_odds_and_gains
 
         s = options
         rows = track.rows
@@ -181,11 +181,11 @@ class BoostingRounds:
         if not self.rounds or len(self.rounds[-1].trees) == n_steps:
             edges = np.empty(0)
             if s.use_score:
-                edges = compute_bin_edges(track.margin, rows.weight, s.n_bins)
+                edges = compute_inner_bin_edges(track.margin, rows.weight, s.n_bins)
             self.rounds.append(BoosterRound(edges, [], []))
             for other_track in (track, *followers):
                 other_track.begin_round(edges)
-        block, track.raised, gains = boost_trees(
+        block, track.raised, gains = boost_trees_and_get_log_odds_and_gains(
             track.codes,
             rows.target,
             rows.weight,
@@ -198,7 +198,7 @@ class BoostingRounds:
             min_weight=min_leaf_weight,
             l2=s.l2,
             min_gain=s.min_gain,
-            rising=track.codes.shape[1] - 1 if s.monotone else -1,
+            rising_column=track.codes.shape[1] - 1 if s.monotone else -1,
         )
         last = self.rounds[-1]
         last.trees.append(block)
@@ -206,7 +206,7 @@ class BoostingRounds:
         self.gains.append(gains)
         track.margin = last.apply_last_line(track.raised)
         for other_track in followers:
-            other_track.follow_round(last, block)
+            other_track.update_margins_by_block(last, block)
 
     def keep_first_steps(self, n_steps: int) -> Self:
         """Return the same rounds with their first steps only."""
@@ -227,11 +227,11 @@ class BoostingRounds:
 
     def predict(self, rows: BoosterRows) -> FloatArray:
         """Predict the corrected log-odds of any rows."""
-        track = _RoundTracker(rows, self.coding)
+        track = _MarginUpdater(rows, self.coding)
         for each_round in self.rounds:
             track.begin_round(each_round.edges)
             for block in each_round.trees:
-                track.follow_round(each_round, block)
+                track.update_margins_by_block(each_round, block)
         return track.margin
 
 
@@ -242,7 +242,7 @@ def _fit_line(score, rows, options):
     separates the classes.
     """
     single_group = np.zeros(len(score), np.intp)
-    spread = compute_weighted_deviation(score, rows.weight)
+    spread = compute_weighted_deviation_or_one(score, rows.weight)
 
     def fit_shrunken_line(z):
         return fit_group_line_coefficients(
@@ -264,7 +264,7 @@ def _fit_line(score, rows, options):
     return float(intercept), float(slope)
 
 
-def compute_weighted_deviation(values: FloatArray, weight: FloatArray) -> float:
+def compute_weighted_deviation_or_one(values: FloatArray, weight: FloatArray) -> float:
     """Compute the standard deviation; 1 if all values are equal."""
     values = values - np.average(values, weights=weight)
     return float(np.sqrt(np.average(values**2, weights=weight))) or 1.0
@@ -297,8 +297,8 @@ def cross_validate_steps(
     # judge.
     tracks = []
     for rounds, (train, test) in zip(fold_rounds, folds, strict=True):
-        learned = _RoundTracker(rows.take_rows(train), rounds.coding)
-        held = _RoundTracker(rows.take_rows(test), rounds.coding)
+        learned = _MarginUpdater(rows.take_rows(train), rounds.coding)
+        held = _MarginUpdater(rows.take_rows(test), rounds.coding)
         tracks.append((learned, held))
     mass = sum(held.rows.weight.sum() for _, held in tracks)
     n_steps, _ = options._count_steps_and_trees()

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import validate_bool
-from .._atomic import replace_by_fitted_copy
+from .._atomic import replace_state_after_fitting_copy
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
@@ -80,7 +80,7 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
-        with replace_by_fitted_copy(self) as new:
+        with replace_state_after_fitting_copy(self) as new:
             validate_params(new)
             soft_labels = validate_bool(soft_labels, "soft_labels")
             rows = validate_fit_input(

@@ -21,7 +21,7 @@ from .._validation import (
     canonical_weight,
     check_and_get_common_index,
     check_same_length,
-    check_single_column_class,
+    raise_if_single_column_class_unclear,
     read_labels,
     read_proba,
     reorder_columns,
@@ -112,7 +112,7 @@ def cross_fitted_proba(
     if sample_weight is not None:
         sample_weight = canonical_weight(sample_weight, len(codes))
     if classes is None:
-        check_single_column_class(table, names, "classes")
+        raise_if_single_column_class_unclear(table, names, "classes")
     else:
         rows = slice(None) if sample_weight is None else sample_weight > 0
         warn_column_order(proba[rows], codes[rows], names, "classes")
@@ -174,7 +174,7 @@ def make_folds(
     """
     check_seed(random_state)
     if isinstance(cv, int | np.integer):
-        check_fold_count(cv, codes)
+        check_folds_fit_largest_class(cv, codes)
         random_state = make_random_state(random_state)
         if groups is not None and (n_groups := len(np.unique(np.asarray(groups)))) < cv:
             raise invalid_input(
@@ -203,7 +203,7 @@ def make_folds(
     return iter(splits)
 
 
-def check_fold_count(cv: int, codes: IntArray) -> None:
+def check_folds_fit_largest_class(cv: int, codes: IntArray) -> None:
     """Reject numbers of stratified folds that some class cannot be split into."""
     max_folds = int(np.bincount(codes).max())
     if not is_number(cv) or not 2 <= cv <= max_folds:

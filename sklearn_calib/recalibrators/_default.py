@@ -8,7 +8,10 @@ from scipy.special import expit, logit, logsumexp, softmax
 
 from .. import maps
 from .._kernels._log_odds import round_to_36_bits
-from .._kernels._logistic import fit_slope_and_intercept, fit_two_class_vector_scaling
+from .._kernels._logistic import (
+    fit_slope_and_opposite_offsets,
+    fit_two_class_vector_scaling,
+)
 from .._kernels._softmax_regression import (
     fit_softmax_regression,
     fit_temperature_and_offsets,
@@ -26,7 +29,7 @@ from ._structured_matrix import StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling
 
 # Labels of these rows follow the scores.
-_PRIOR_ROWS_PER_CLASS = 2
+_SCORE_LIKE_PSEUDO_ROWS_PER_CLASS = 2
 # For each class beyond two, the offsets must save so many nats on the calibration rows.
 _MIN_OFFSET_GAIN_NATS_PER_CLASS = 2.0
 _BINARY_LINE_PENALTY = 2.0
@@ -151,7 +154,7 @@ class DefaultCalibration(Recalibrator):
     'logit'
     """
 
-    maps_: "list[_TwoStepScaling | _SplinedMap | Identity]"
+    maps_: "list[_TwoStepScaling | _MapWithSharedSpline | Identity]"
     weights_: FloatArray
 
     capabilities = replace(FittedSoftmax.capabilities, monotone=True, weights="counts")
@@ -160,7 +163,9 @@ class DefaultCalibration(Recalibrator):
         """Fit the candidates, and mix their maps by penalised likelihoods."""
         is_binary = proba.shape[1] == 2
         iter_fits = (
-            self._iter_two_class_fits if is_binary else self._iter_multiclass_fits
+            self._iter_two_class_fits_prices_and_proba
+            if is_binary
+            else self._iter_multiclass_fits_prices_and_proba
         )
         unchanged = [(Identity(), 0.0, proba)]
         candidates = []
@@ -188,7 +193,7 @@ class DefaultCalibration(Recalibrator):
         self.maps_ = [candidates[number] for number in kept]
         self.weights_ = weights[kept] / weights[kept].sum()
 
-    def _iter_two_class_fits(self, proba, codes, weight):
+    def _iter_two_class_fits_prices_and_proba(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
         scores = _compute_log_proba_or_log_odds(proba)
         for scale, price in _BINARY_PRICE_NATS_BY_SCALE.items():
@@ -197,7 +202,7 @@ class DefaultCalibration(Recalibrator):
                 continue
             yield steps, price, steps._fit_predict_scores(scores, codes, weight)
 
-    def _iter_multiclass_fits(self, proba, codes, weight):
+    def _iter_multiclass_fits_prices_and_proba(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
         scores = _compute_log_proba_or_log_odds(proba)
         matrix = _TwoStepScaling()
@@ -222,7 +227,7 @@ class DefaultCalibration(Recalibrator):
         del scores
         if weight.sum() < _MIN_SPLINE_ROWS:
             return
-        splined = _SplinedMap(matrix)
+        splined = _MapWithSharedSpline(matrix)
         splined._fit(matrix_proba, codes, weight)
         yield (
             splined,
@@ -242,7 +247,7 @@ def _compute_log_proba_or_log_odds(proba):
     return log[:, 1] - log[:, 0] if log.shape[1] == 2 else log
 
 
-class _SplinedMap(Recalibrator):
+class _MapWithSharedSpline(Recalibrator):
     """A fitted map, followed by one spline that all classes share."""
 
     def __init__(self, first: "_TwoStepScaling") -> None:
@@ -295,9 +300,9 @@ class _TwoStepScaling(FittedSoftmax):
         # The uniform distribution gets the weight of one row in n + 1, so that no
         # probability becomes 0 (Laplace's rule).
         self.uniform_share_ = 1.0 / (total + 1.0)
-        scores = self._rescale_scores(scores)
+        scores = self._convert_scores_to_scale(scores)
         if scores.ndim == 1:
-            return self._fit_predict_log_odds(scores, codes, weight)
+            return self._fit_log_odds_and_predict_proba(scores, codes, weight)
         if self.first_step is None:
             self._fit_first_step(scores, codes, weight)
             second = StructuredMatrixScaling()
@@ -306,16 +311,18 @@ class _TwoStepScaling(FittedSoftmax):
                 (self.first_step.inverse_temperature_, self.first_step.offsets_)
             )
             second = StructuredVectorScaling()
-        ridges = second._compute_ridges(total, scores.shape[1])
-        log = np.log(self._apply_first_step(scores))
+        ridges = second._compute_coef_and_intercept_ridges(total, scores.shape[1])
+        log = np.log(self._compute_first_step_proba(scores))
         self._store_fit(fit_softmax_regression(log.T, codes, weight, *ridges))
         log = log * self.coef_ if self.coef_.ndim == 1 else log @ self.coef_.T
         return softmax(log + self.intercept_, axis=1)
 
-    def _fit_predict_log_odds(self, log_odds, codes, weight):
+    def _fit_log_odds_and_predict_proba(self, log_odds, codes, weight):
         """Fit both steps for two classes, and return the probabilities of the rows."""
         self._set_first_step(
-            fit_slope_and_intercept(log_odds, codes, weight, 2 * _PRIOR_ROWS_PER_CLASS)
+            fit_slope_and_opposite_offsets(
+                log_odds, codes, weight, 2 * _SCORE_LIKE_PSEUDO_ROWS_PER_CLASS
+            )
         )
         log_odds = self.inverse_temperature_ * log_odds + np.diff(self.offsets_)
         # The data of a nearly perfect model contain few errors and allow a smaller
@@ -349,7 +356,7 @@ class _TwoStepScaling(FittedSoftmax):
             self.values_ = even
         return True
 
-    def _rescale_scores(self, scores):
+    def _convert_scores_to_scale(self, scores):
         """Return the scores that this is a map of."""
         if self.scale == "logit":
             return scores
@@ -379,8 +386,8 @@ class _TwoStepScaling(FittedSoftmax):
             values=self.values_,
         )
 
-    def _set_first_step(self, first):
-        self.inverse_temperature_, self.offsets_ = first
+    def _set_first_step(self, beta_and_offsets):
+        self.inverse_temperature_, self.offsets_ = beta_and_offsets
 
     def _fit_first_step(self, log, codes, weight):
         """Fit the temperature, or temperature and offsets if that is clearly better."""
@@ -394,14 +401,14 @@ class _TwoStepScaling(FittedSoftmax):
             log,
             codes,
             weight,
-            _PRIOR_ROWS_PER_CLASS * k,
+            _SCORE_LIKE_PSEUDO_ROWS_PER_CLASS * k,
             start,
         )
         alone = (float(fit.beta), np.zeros(k))
         losses = []
         for first in (alone, joint):
             self._set_first_step(first)
-            true = self._apply_first_step(log)[np.arange(len(codes)), codes]
+            true = self._compute_first_step_proba(log)[np.arange(len(codes)), codes]
             losses.append(float(-weight @ np.log(true)))
         # Offsets cost k - 1 parameters; they are used only if they gain more than noise
         # in the labels could.
@@ -416,7 +423,7 @@ class _TwoStepScaling(FittedSoftmax):
                 estimator=self,
             )
 
-    def _apply_first_step(self, log):
+    def _compute_first_step_proba(self, log):
         """Compute the result of the first step."""
         scaled = scale_proba(log, self.inverse_temperature_, self.offsets_)
         return mix_with_uniform(scaled, self.uniform_share_)

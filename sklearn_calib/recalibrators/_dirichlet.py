@@ -114,7 +114,7 @@ class DirichletCalibration(FittedSoftmax):
         k = proba.shape[1]
         z = log_proba(np.asarray(proba))
         if self.penalty == "auto":
-            fit, scale = self._fit_tuned_on_scaled_log_proba(z, codes, weight)
+            fit, scale = self._find_tuned_fit_and_inverse_temperature(z, codes, weight)
         else:
             mu = (
                 self.penalty
@@ -130,7 +130,7 @@ class DirichletCalibration(FittedSoftmax):
             scale = 1.0
         self._store_fit(fit, scale)
 
-    def _fit_tuned_on_scaled_log_proba(self, z, codes, weight):
+    def _find_tuned_fit_and_inverse_temperature(self, z, codes, weight):
         """Fit on temperature-scaled log-probabilities, and return the inverse temperature."""
         if self.intercept_penalty is not None:
             raise invalid_input(

@@ -11,8 +11,8 @@ from ._near_isotonic import BaseScoreInterpolator
 from ._penalty_paths import (
     MAX_PENALTIES,
     compute_bic_penalty_per_df,
+    compute_deviance_rows_and_positives,
     compute_model_weights,
-    compute_total_loss_and_counts,
     find_run_starts_and_values,
     pool_equal_log_odds,
     select_evenly_by_rank,
@@ -105,7 +105,7 @@ class ENIR(BaseScoreInterpolator):
         models = []
         for lam in lams[1:] if len(lams) > 1 else lams:
             starts, value = find_run_starts_and_values(path, lam, 6)
-            loss, total, ones = compute_total_loss_and_counts(starts, value, path)
+            loss, total, ones = compute_deviance_rows_and_positives(starts, value, path)
             [score] = scores.sum_runs(starts)
             # The authors' program shrinks the value of a group to its mean score, the
             # more the better both agree.

@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
+from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoint_fractions
 from .._show import quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import (
+    convert_dates_to_numpy_if_any,
     convert_list_to_object_array,
     is_missing_or_infinite,
     iter_named_columns,
     read_array,
-    to_numpy_dates,
 )
 from ..exceptions import add_error_context, invalid_input
 
@@ -77,7 +77,10 @@ def _convert_group_table(groups, what):
             got=f"{quote_text(twice)} twice",
             hint="Rename them",
         )
-    return {name: _convert_column(column, name) for name, column in pairs}
+    return {
+        name: _convert_column_to_floats_or_objects(column, name)
+        for name, column in pairs
+    }
 
 
 def _is_mask(value):
@@ -86,13 +89,13 @@ def _is_mask(value):
     return dtype_name in ("bool", "boolean") and np.ndim(value) == 1
 
 
-def _convert_column(column, name):
+def _convert_column_to_floats_or_objects(column, name):
     """Convert a column to an array: float64 for numbers and dates, else objects."""
     # The dtype of a categorical column of pandas.
     is_categorical = getattr(getattr(column, "dtype", None), "name", "") == "category"
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
-    values = to_numpy_dates(
+    values = convert_dates_to_numpy_if_any(
         read_array(convert_list_to_object_array(column), f"column {quote_text(name)}")
     )
     if values.dtype.kind in "mM":
@@ -220,7 +223,7 @@ class ColumnSchema(NamedTuple):
         )
         return [
             _convert_number_column(column, name) if categories is None
-            else _encode_categories(column, categories, name)
+            else _encode_categories_or_minus_one(column, categories, name)
             for column, name, categories in triples
         ]  # fmt: skip
 
@@ -255,7 +258,7 @@ def _convert_number_column(column, name):
     return np.clip(column, -1e300, 1e300)
 
 
-def _encode_categories(column, number_by_category, name):
+def _encode_categories_or_minus_one(column, number_by_category, name):
     """Return the number of each category, and -1 for new ones."""
     values = column.tolist()
     # A column of numbers at fit and of text at predict would otherwise silently be all
@@ -296,8 +299,8 @@ class ColumnBinner:
         n_bins: int,
     ) -> None:
         self.maps = [
-            compute_bin_edges(c, weight, n_bins) if c.dtype.kind == "f"
-            else _assign_category_bins(c, residual, weight)
+            compute_inner_bin_edges(c, weight, n_bins) if c.dtype.kind == "f"
+            else _assign_bins_to_categories_and_unknown(c, residual, weight)
             for c in columns
         ]  # fmt: skip
         self.unordered = [c.dtype.kind != "f" for c in columns]
@@ -311,7 +314,7 @@ class ColumnBinner:
                 out[:, j] = learned[np.where(values < len(learned) - 1, values, -1)]
 
 
-def compute_bin_edges(
+def compute_inner_bin_edges(
     values: FloatArray, weight: FloatArray, n_bins: int
 ) -> FloatArray:
     """Return inner edges of at most `n_bins` bins of about equal weight."""
@@ -336,7 +339,7 @@ def assign_bins(values: FloatArray, edges: FloatArray, out: AnyArray) -> None:
     out[np.isnan(values)] = 0
 
 
-def _assign_category_bins(places: IntArray, residual, weight):
+def _assign_bins_to_categories_and_unknown(places: IntArray, residual, weight):
     """Return the bin of each category, and 0 after the last."""
     is_present = places >= 0
     size = int(places.max(initial=-1)) + 1
@@ -354,6 +357,9 @@ def _assign_category_bins(places: IntArray, residual, weight):
     else:
         # More categories than bins: neighbours in the order of their residuals share a
         # bin.
-        middle = find_mass_midpoints(mass[seen]) * MAX_COLUMN_BINS + BIN_EDGE_TOLERANCE
+        middle = (
+            find_mass_midpoint_fractions(mass[seen]) * MAX_COLUMN_BINS
+            + BIN_EDGE_TOLERANCE
+        )
         bins[seen] = 1 + np.minimum(middle, MAX_COLUMN_BINS - 1)
     return bins

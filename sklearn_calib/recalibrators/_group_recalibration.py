@@ -16,7 +16,7 @@ from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import FitInput
-from ._booster import compute_weighted_deviation
+from ._booster import compute_weighted_deviation_or_one
 from ._by_group import BaseGroupRecalibrator
 from ._group_columns import ColumnSchema, is_missing_value, select_columns
 from ._platt import PlattScaling
@@ -165,7 +165,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
         )
         line = (
             (self.pooled_.intercept_, self.pooled_.slope_)
-            if self._is_line_on_log_odds()
+            if self._is_pooled_map_line_on_log_odds()
             else (0.0, 1.0)
         )
         self.pooled_line_ = line
@@ -188,12 +188,12 @@ class GroupRecalibration(BaseGroupRecalibrator):
         base = self._compute_base_proba(data.proba)
         self.floor_ = estimate_floor(base)
         z = self._compute_base_log_odds(base)
-        group = self._find_group(keys)
+        group = self._find_group_positions_or_minus_one(keys)
         target = data.y_encoded.astype(float)
         n_groups = len(self.groups_)
         lines = fit_group_line_coefficients(
             z, target, data.weight, group, n_groups, line, self.strength,
-            compute_weighted_deviation(z, data.weight),
+            compute_weighted_deviation_or_one(z, data.weight),
         )  # fmt: skip
         self.intercepts_ = lines[:, 0].copy()
         self.slopes_ = lines[:, 1].copy()
@@ -213,7 +213,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
         # Numbers passed as text would be new groups; the encoding raises an error for
         # them.
         self._schema.encode_columns(columns)
-        group = self._find_group(
+        group = self._find_group_positions_or_minus_one(
             _make_group_keys(select_columns(columns, self.group_names_))
         )
         # Index -1 selects the appended entry: new groups get the line of all rows.
@@ -224,7 +224,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
         )
         return compute_sigmoid_columns(t)
 
-    def _is_line_on_log_odds(self):
+    def _is_pooled_map_line_on_log_odds(self):
         """Return whether the pooled map is itself a line on the log-odds."""
         return isinstance(self.pooled_, PlattScaling) and self.pooled_.scale == "logit"
 
@@ -232,14 +232,16 @@ class GroupRecalibration(BaseGroupRecalibrator):
         """Return the probabilities that the lines start from."""
         return (
             proba
-            if self._is_line_on_log_odds()
+            if self._is_pooled_map_line_on_log_odds()
             else predict_proba_aligned(self.pooled_, proba, np.arange(2))
         )
 
     def _compute_base_log_odds(self, base):
         return compute_log_odds(clip_to_floor(base, self.floor_))
 
-    def _find_group(self, keys: list[tuple[Any, ...]]) -> IntArray:
+    def _find_group_positions_or_minus_one(
+        self, keys: list[tuple[Any, ...]]
+    ) -> IntArray:
         """Return the position of each row's group; -1 (all rows) for a new one."""
         return np.fromiter(
             (self._index_by_group.get(key, -1) for key in keys),
@@ -256,10 +258,10 @@ def _make_group_keys(columns):
 def _convert_column_to_group_values(column) -> list[Any]:
     if column.dtype == object:
         return [None if is_missing_value(value) else value for value in column.tolist()]
-    return [_convert_to_group_value(value) for value in column.tolist()]
+    return [_convert_float_to_group_value(value) for value in column.tolist()]
 
 
-def _convert_to_group_value(value):
+def _convert_float_to_group_value(value):
     if math.isnan(value):
         return None
     return int(value) if value.is_integer() else value

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
 from .._kernels._classical_tests import compute_spearman_and_z
-from .._kernels._log_odds import compute_rank_score
+from .._kernels._log_odds import compute_rounded_rank_log_odds
 from .._simplex_array import LOG_LOSS_FLOOR, compute_log_losses, iter_row_blocks
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._warnings import warn_calibration
@@ -26,14 +26,14 @@ _MIN_ROWS_PER_TIED_SCORE = 5
 # So many scores must have that many rows.
 _MIN_TIED_SCORES = 20
 # The base rate is tested on a sample of at most this many rows.
-_MAX_BASE_RATE_ROWS = 20_000
+_MAX_BASE_RATE_TEST_ROWS = 20_000
 # With more rows an overfitted map is unlikely, and refits take long.
 _MAX_LOSS_CHECK_ROWS = 4_000
 # With fewer rows, 3 standard errors of skewed differences are not evidence.
 _MIN_LOSS_CHECK_ROWS = 500
-_MAX_STANDARD_ERRORS = 3.0
+_MAX_BASE_RATE_STANDARD_ERRORS = 3.0
 # A map that learns nothing costs its parameters / (2 n) nats.
-_MAX_LOSS_RATIO = 1.05
+_MAX_LOSS_RATIO_AFTER_TO_BEFORE = 1.05
 # The fraction of rows that must be copies of others.
 _MIN_COPIED_FRACTION = 0.2
 # From the distances of the last two follows where the first is to be expected.
@@ -111,7 +111,7 @@ def find_negative_rank_correlation(
     if outcome @ score >= outcome.sum() / share.sum() * (share @ score):
         return None
     if two:
-        score = compute_rank_score(proba)
+        score = compute_rounded_rank_log_odds(proba)
     correlation, statistic = compute_spearman_and_z(score, y_encoded, weight)
     return (
         correlation if statistic < ndtri(WARNING_SIGNIFICANCE_LEVEL / n_tests) else None
@@ -218,10 +218,10 @@ def warn_leaky_folds(got: str, hint: str = GROUPS_HINT) -> None:
     )
 
 
-def warn_repeated_rows_in_counts(counts: IntArray) -> None:
+def warn_repeated_rows_in_counts(class_counts_by_score: IntArray) -> None:
     """Warn of repeated rows of two classes, counted by class in cells of increasing scores."""
-    count = counts.sum(axis=1).astype(float)
-    hits = counts[:, 1].astype(float)
+    count = class_counts_by_score.sum(axis=1).astype(float)
+    hits = class_counts_by_score[:, 1].astype(float)
     large = count >= _MIN_ROWS_PER_TIED_SCORE
     if large.sum() < _MIN_TIED_SCORES or 2 * count[large].sum() < count.sum():
         return
@@ -340,7 +340,7 @@ def warn_if_harmful(
         # of it.
         return
     name = type(recalibrator).__name__
-    some = _select_evenly_spread_rows(positive, _MAX_BASE_RATE_ROWS)
+    some = _select_evenly_spread_rows(positive, _MAX_BASE_RATE_TEST_ROWS)
     lost = _find_significant_base_rate_gap(
         recalibrator,
         scores[some],
@@ -368,7 +368,7 @@ def warn_if_harmful(
         return compute_log_losses(proba, (np.arange(len(proba)), y_encoded[half]))
 
     before = compute_log_losses(np.asarray(scores), (np.arange(n), y_encoded))
-    after = _compute_left_out_losses(
+    after = _compute_other_half_losses(
         second, lambda part: refit(positive[part]), compute_losses
     )
     _warn_larger_loss(after, before, weight[positive], f" with {name}")
@@ -380,7 +380,7 @@ def _warn_base_rate_gap(name, classes, column, mean, rate, errors):
     warn_calibration(
         expected=(
             "calibrated probabilities whose mean is the class's frequency within "
-            f"{_MAX_STANDARD_ERRORS:g} standard errors"
+            f"{_MAX_BASE_RATE_STANDARD_ERRORS:g} standard errors"
         ),
         got=f"mean {mean:.3g} for frequency {rate:.3g}",
         sentence=(
@@ -412,7 +412,7 @@ def warn_if_labels_harmed(
         warn_calibration(
             expected=(
                 "calibrated probabilities of each label whose mean is the label's "
-                f"frequency within {_MAX_STANDARD_ERRORS:g} standard errors"
+                f"frequency within {_MAX_BASE_RATE_STANDARD_ERRORS:g} standard errors"
             ),
             got=f"{len(losses)} labels that differ",
             sentence=(
@@ -429,11 +429,13 @@ def warn_if_labels_harmed(
 
     def compute_losses(fitted, half):
         predicted = fitted.predict_proba([pair[rows[half]] for pair in pairs])
-        return _sum_losses_over_labels(predicted, table[rows[half]])
+        return _compute_row_losses_over_labels(predicted, table[rows[half]])
 
-    before = _sum_losses_over_labels([pair[rows] for pair in pairs], table[rows])
+    before = _compute_row_losses_over_labels(
+        [pair[rows] for pair in pairs], table[rows]
+    )
     is_second_half = np.arange(len(rows)) % 2 == 1
-    after = _compute_left_out_losses(
+    after = _compute_other_half_losses(
         is_second_half, lambda fit_half: refit(rows[fit_half]), compute_losses
     )
     _warn_larger_loss(after, before, weight[rows], ", summed over the labels")
@@ -450,7 +452,7 @@ def _list_labels_with_base_rate_gap(recalibrator, pairs, table, weight):
             continue
         if _has_other_target_prior(method, y_encoded, weight[labelled], 2):
             continue
-        sampled = _select_evenly_spread_rows(labelled, _MAX_BASE_RATE_ROWS)
+        sampled = _select_evenly_spread_rows(labelled, _MAX_BASE_RATE_TEST_ROWS)
         lost = _find_significant_base_rate_gap(
             method,
             pairs[label][sampled],
@@ -464,7 +466,7 @@ def _list_labels_with_base_rate_gap(recalibrator, pairs, table, weight):
     return losses
 
 
-def _sum_losses_over_labels(pairs, table):
+def _compute_row_losses_over_labels(pairs, table):
     """Return the sum over the known labels of each row."""
     total = np.zeros(len(table))
     for pair, y in zip(pairs, table.T, strict=True):
@@ -504,7 +506,7 @@ def _find_significant_base_rate_gap(
     worst = int(np.flatnonzero(~(errors < (1.0 - 1e-9) * errors.max()))[-1])
     # Bonferroni's correction for looking at the worst of all classes and labels.
     if errors[worst] <= norm.isf(
-        norm.sf(_MAX_STANDARD_ERRORS) / (len(classes) - 1) / n_tests
+        norm.sf(_MAX_BASE_RATE_STANDARD_ERRORS) / (len(classes) - 1) / n_tests
     ):
         return None
     total = weight.sum()
@@ -513,12 +515,12 @@ def _find_significant_base_rate_gap(
     return worst, mean, rate, errors[worst]
 
 
-def _compute_left_out_losses(second, refit, compute_losses):
+def _compute_other_half_losses(is_second_half, refit, compute_losses):
     """Return the losses of each half of the rows by a fit on the other half."""
-    losses = np.empty(len(second))
+    losses = np.empty(len(is_second_half))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for half in (second, ~second):
+        for half in (is_second_half, ~is_second_half):
             losses[half] = compute_losses(refit(np.flatnonzero(~half)), half)
     return losses
 
@@ -529,8 +531,8 @@ def _warn_larger_loss(after, before, weight, how):
     rise = share @ (after - before)
     # Losses of the same rows are compared, so most of their variance cancels.
     error = np.sqrt(share**2 @ (after - before - rise) ** 2)
-    is_clear = rise > _MAX_STANDARD_ERRORS * error
-    is_large = share @ after > _MAX_LOSS_RATIO * (share @ before)
+    is_clear = rise > _MAX_BASE_RATE_STANDARD_ERRORS * error
+    is_large = share @ after > _MAX_LOSS_RATIO_AFTER_TO_BEFORE * (share @ before)
     if is_clear and is_large:
         warn_calibration(
             expected="a log loss that recalibration does not increase",

@@ -10,14 +10,17 @@ from .. import maps
 from .._kernels._binning import (
     BIN_EDGE_TOLERANCE,
     blend_with_base_rate,
-    compute_log_evidence,
     find_distinct_scores_and_index,
-    find_mass_midpoints,
+    find_mass_midpoint_fractions,
+    find_scores_index_mass_and_event_rates,
     limit_rows_by_distinct_values,
-    pool_equal_scores_to_rates,
     sum_bins,
+    sum_log_evidence_over_bins,
 )
-from .._kernels._log_odds import average_log_odds_as_probabilities, compute_rank_score
+from .._kernels._log_odds import (
+    average_log_odds_as_probabilities,
+    compute_rounded_rank_log_odds,
+)
 from .._sklearn_compat import NONNEGATIVE_REAL, POSITIVE_INTEGER
 from .._typing import FloatArray, Strategy
 from .._validation import get_rows_per_weight
@@ -126,7 +129,7 @@ class HistogramBinning(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         """Choose the bins, and set each value to the event rate shrunk to the mean score."""
-        score = self._compute_score_to_bin(proba)
+        score = self._compute_proba_or_rank_score(proba)
         self.n_bins_ = self.n_bins
         if self.n_bins == "bdeu":
             self.n_bins_ = _choose_bin_count(score, codes, weight, self.strategy)
@@ -164,20 +167,20 @@ class HistogramBinning(Recalibrator):
             )
         return maps.make_log_odds_steps(self._cuts, self.bin_values_, right_closed=True)
 
-    def _compute_score_to_bin(self, proba):
+    def _compute_proba_or_rank_score(self, proba):
         """Return the values to cut: probabilities for equal widths, ranks for equal masses."""
         return (
             np.asarray(proba)[:, 1]
             if self.strategy == "uniform"
-            else compute_rank_score(proba)
+            else compute_rounded_rank_log_odds(proba)
         )
 
 
 def _find_equal_mass_cuts(score, weight, n_bins):
     """Return right-closed cuts between bins of equal mass, without empty bins."""
     values, row_value = find_distinct_scores_and_index(score)
-    middles = find_mass_midpoints(np.bincount(row_value, weights=weight))
-    starts = np.unique(_find_bin_start_positions(values, middles, n_bins))
+    middles = find_mass_midpoint_fractions(np.bincount(row_value, weights=weight))
+    starts = np.unique(_find_inner_bin_starts(values, middles, n_bins))
     # Bins that begin before the first score or behind the last one are empty.
     left = starts[(starts > 0) & (starts < len(values))] - 1
     # The mean of neighbouring floats may round to the right one, which must stay in the
@@ -188,7 +191,7 @@ def _find_equal_mass_cuts(score, weight, n_bins):
     )
 
 
-def _find_bin_start_positions(values, mass_midpoints, n_bins):
+def _find_inner_bin_starts(values, mass_midpoints, n_bins):
     """Find the starts of bins 1, 2, ... of increasing log-odds, from the middles of masses.
 
     A middle on an edge belongs to the bin that is nearer to the median, and on the
@@ -209,11 +212,11 @@ def _choose_bin_count(score, codes, weight, strategy):
     """Return the number of bins with the largest evidence, from partial sums."""
     from .._kernels._range_sums import RangeSums
 
-    knots, _, mass, share = pool_equal_scores_to_rates(score, codes, weight)
+    knots, _, mass, share = find_scores_index_mass_and_event_rates(score, codes, weight)
     mass = mass * get_rows_per_weight(weight)
     sums = RangeSums(mass * (1 - share), mass * share)
     uniform = strategy == "uniform"
-    bin_axis = knots if uniform else find_mass_midpoints(mass)
+    bin_axis = knots if uniform else find_mass_midpoint_fractions(mass)
     rows = limit_rows_by_distinct_values(mass.sum(), len(knots))
     evidence = []
     # At most 10 n^(1/3) bins are tried, as in the averages of binnings (BBQ).
@@ -224,9 +227,11 @@ def _choose_bin_count(score, codes, weight, strategy):
                 bin_axis, np.arange(1, n_bins) / n_bins, side="right"
             )
         else:
-            cuts = _find_bin_start_positions(knots, bin_axis, n_bins)
+            cuts = _find_inner_bin_starts(knots, bin_axis, n_bins)
         zeros, ones = sums.sum_between(np.append(0, cuts), np.append(cuts, len(knots)))
         # The BDeu score with an equivalent sample size of 2, as in the implementation
         # of Naeini et al. (2015).
-        evidence.append(compute_log_evidence(zeros + ones, ones, 2.0 / n_bins, 0.5))
+        evidence.append(
+            sum_log_evidence_over_bins(zeros + ones, ones, 2.0 / n_bins, 0.5)
+        )
     return 1 + int(np.argmax(evidence))

@@ -57,5 +57,5 @@ class MatrixScaling(BaseSoftmaxScaling):
 
     capabilities = replace(BaseSoftmaxScaling.capabilities, max_classes=200)
 
-    def _compute_ridges(self, n, k):
+    def _compute_coef_and_intercept_ridges(self, n, k):
         return np.full((k, k), float(self.penalty)), float(self.penalty)

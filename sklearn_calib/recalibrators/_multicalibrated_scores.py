@@ -172,7 +172,7 @@ class MulticalibratedScores(BoosterOptionsMixin, BaseGroupRecalibrator):
         # slightly different trees. A fixed orientation prevents this.
         self._turned = _is_second_class_more_frequent(data)
         data = data._replace(
-            proba=self._swap_columns_if_turned(data.proba),
+            proba=self._swap_columns_if_second_more_frequent(data.proba),
             y_encoded=data.y_encoded ^ self._turned,
         )
         self._schema = ColumnSchema.learn_categories(data.group_columns)
@@ -215,7 +215,7 @@ class MulticalibratedScores(BoosterOptionsMixin, BaseGroupRecalibrator):
             return np.array(proba)
         nothing = np.empty(0)
         rows = BoosterRows(
-            self._compute_margin(self._swap_columns_if_turned(proba)),
+            self._compute_margin(self._swap_columns_if_second_more_frequent(proba)),
             columns_read,
             nothing,
             nothing,
@@ -223,9 +223,11 @@ class MulticalibratedScores(BoosterOptionsMixin, BaseGroupRecalibrator):
         # The corrections of all folds are averaged, which has less variance than one
         # fit to all rows and costs no further fit.
         margin = np.mean([rounds.predict(rows) for rounds in self._fold_rounds], axis=0)
-        return self._swap_columns_if_turned(compute_sigmoid_columns(margin))
+        return self._swap_columns_if_second_more_frequent(
+            compute_sigmoid_columns(margin)
+        )
 
-    def _swap_columns_if_turned(self, proba):
+    def _swap_columns_if_second_more_frequent(self, proba):
         """Exchange the two columns into the order that the trees use, and back."""
         if not self._turned:
             return proba

@@ -10,15 +10,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import maps
 from .._kernels._level_merging import (
     CorrectionRule,
-    SplitSampleEstimates,
-    WholeSampleEstimates,
+    SplitSampleLabelEstimates,
+    WholeSampleLabelEstimates,
     correct_and_merge_cells,
 )
 from .._kernels._level_sets import (
     MAX_LEVELS,
     choose_n_levels,
     compute_levels,
-    convert_levels_to_proba,
+    compute_simplex_proba_from_levels,
     find_row_cell_indices,
     get_integer_snap_width,
     get_max_cell_error,
@@ -29,7 +29,7 @@ from .._sklearn_compat import NONNEGATIVE_INTEGER, NONNEGATIVE_REAL, OPEN_UNIT_I
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
-from ._base import Capabilities, Recalibrator, add_absent_class_rows
+from ._base import Capabilities, Recalibrator, split_rows_among_absent_classes
 
 
 class CellGroup(NamedTuple):
@@ -255,7 +255,7 @@ class MulticlassBinning(Recalibrator):
         choice_rows, estimate_rows = self._separate_choice_and_estimate_rows(
             len(proba), rng
         )
-        heavy, self.mass_in_bins_ = self._find_heavy_cells(
+        heavy, self.mass_in_bins_ = self._find_heavy_cells_and_total_mass(
             proba[choice_rows], weight[choice_rows]
         )
         self.bins_ = heavy
@@ -267,19 +267,19 @@ class MulticlassBinning(Recalibrator):
         absent = np.setdiff1d(np.arange(k), codes)
         sums = []
         for pool in pool_rows:
-            completed = add_absent_class_rows(
+            completed = split_rows_among_absent_classes(
                 proba[pool],
                 codes[pool],
                 weight[pool],
                 absent,
             )
-            sums.append(self._summarise_cells(*completed))
+            sums.append(self._compute_cell_shares_means_and_size(*completed))
         labels, first, size = sums[0]
         # Algorithm 2 starts each group at rho(v), the point of the simplex nearest to
         # the cell. Keeping the mean of the model's own predictions loses nothing to
         # rounding.
         if not self.keep:
-            first = convert_levels_to_proba(heavy, self.n_levels_)
+            first = compute_simplex_proba_from_levels(heavy, self.n_levels_)
         beta = max(self.beta_, 1e-12)
         # The number of iterations is O(1 / beta^2) by lemma 14; this is its bound with
         # the constants of the proof.
@@ -301,7 +301,7 @@ class MulticlassBinning(Recalibrator):
             labels,
             first,
             rule,
-            self._make_estimate_pools(sums, k, rng),
+            self._make_label_frequency_estimates(sums, k, rng),
         )
         self.n_iter_ = merged.n_iter
         self.n_merges_ = merged.n_merges
@@ -355,7 +355,7 @@ class MulticlassBinning(Recalibrator):
         shuffled = rng.permutation(n)
         return shuffled[: n // 2], shuffled[n // 2 :]
 
-    def _find_heavy_cells(self, proba, weight):
+    def _find_heavy_cells_and_total_mass(self, proba, weight):
         """Return the levels of cells with enough mass, (b, k), and their share of the mass."""
         order, starts = sort_rows_into_level_runs(proba, self.n_levels_)
         counts = np.add.reduceat(weight[order], starts)
@@ -370,7 +370,7 @@ class MulticlassBinning(Recalibrator):
         cells = cells[np.lexsort(cells.T[::-1])].reshape(-1, proba.shape[1])
         return cells, float(counts[kept].sum() / total)
 
-    def _summarise_cells(self, proba, codes, weight):
+    def _compute_cell_shares_means_and_size(self, proba, codes, weight):
         """Compute label masses and the mean prediction of each cell, and the sample size."""
         b = len(self.bins_)
         k = proba.shape[1]
@@ -388,15 +388,15 @@ class MulticlassBinning(Recalibrator):
             )
         with np.errstate(invalid="ignore"):
             first /= size * mass[:, None]
-        first[mass == 0] = convert_levels_to_proba(
+        first[mass == 0] = compute_simplex_proba_from_levels(
             self.bins_[mass == 0], self.n_levels_
         )
         return labels, first, size
 
-    def _make_estimate_pools(self, sums, k, rng):
+    def _make_label_frequency_estimates(self, sums, k, rng):
         """Return the estimates of label frequencies: from one pool, or from noisy ones."""
         if self.pools is None:
-            return WholeSampleEstimates(sums[0][0])
+            return WholeSampleLabelEstimates(sums[0][0])
         noise = None
         if self.noise == "laplace":
             b = max(len(self.bins_), 1)
@@ -406,7 +406,7 @@ class MulticlassBinning(Recalibrator):
             # from m = 32 log(4 n k / delta) / alpha^2 rows; this is it without alpha.
             scale = np.sqrt(2 / (size * np.log(4 * b * k / failure)))
             noise = partial(rng.laplace, 0, scale)
-        return SplitSampleEstimates([labels for labels, _, _ in sums], noise)
+        return SplitSampleLabelEstimates([labels for labels, _, _ in sums], noise)
 
     def _find_cell(self, proba):
         """Return the heavy cell of each row, or -1."""

@@ -8,14 +8,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._atomic import replace_by_fitted_copy
+from .._atomic import replace_state_after_fitting_copy
 from .._count_weights import are_counts
 from .._kernels._log_odds import compute_map_input
 from .._kernels._probability_floor import clip_to_floor
 from .._kernels._ridge_logistic_groups import (
     COMMON_LINE_PENALTY,
     DEFAULT_PENALTIES,
-    LabelColumns,
+    MultilabelScores,
     choose_shrunken_lines,
 )
 from .._simplex_array import stack_proba_rows
@@ -25,7 +25,7 @@ from .._validation import (
     BINARY_CLASSES,
     canonical_weight,
     check_and_get_common_index,
-    find_columns,
+    find_columns_if_names_match,
     find_known_rows,
     read_label_names_proba_and_table,
     read_label_scores,
@@ -173,7 +173,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             another method than Platt scaling. After any error the estimator is
             unfitted.
         """
-        with replace_by_fitted_copy(self) as new:
+        with replace_state_after_fitting_copy(self) as new:
             validate_params(new)
             method = new._resolve_recalibrator()
             check_and_get_common_index(y, X, sample_weight)
@@ -185,7 +185,9 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
                 input_name="X",
             )
             weight = canonical_weight(sample_weight, len(table))
-            new._fit_by_pooling(_MultilabelInput(pairs, table, weight, names), method)
+            new._fit_labels_by_pooling_option(
+                _MultilabelInput(pairs, table, weight, names), method
+            )
             check_feature_names(new, X, reset=True)
         return self
 
@@ -194,12 +196,12 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         validate_params(self)
         weight = canonical_weight(sample_weight, len(table))
         names = list(range(len(pairs)))
-        self._fit_by_pooling(
+        self._fit_labels_by_pooling_option(
             _MultilabelInput(pairs, table, weight, names), self._resolve_recalibrator()
         )
         return self
 
-    def _fit_by_pooling(self, data, method):
+    def _fit_labels_by_pooling_option(self, data, method):
         if self.pooling == "none":
             self._fit_labels_separately(data, method)
         elif self.pooling == "all":
@@ -260,7 +262,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         self.recalibrators_ = []
         lost = []
         for label in range(len(data.pairs)):
-            fitted = data.fit_method(method, [label])
+            fitted = data.fit_copy_to_labels_unless_constant(method, [label])
             if fitted is None:
                 lost.append(data.names[label])
                 fitted = data.fit_identity(label)
@@ -268,7 +270,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         if lost:
             warn_calibration(
                 expected="rows with the label and rows without it, for each label",
-                got=f"one kind or none for {_join_names(lost)}",
+                got=f"one kind or none for {_join_names_with_label_prefix(lost)}",
                 hint=(
                     "The probabilities of these labels stay as they are; pooling='shrink' "
                     "learns from the other labels"
@@ -279,7 +281,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     def _fit_labels_together(self, data, method):
         """Fit one method to the rows of all labels."""
         labels = range(len(data.pairs))
-        self.pooled_ = data.fit_method(method, labels)
+        self.pooled_ = data.fit_copy_to_labels_unless_constant(method, labels)
         if self.pooled_ is None:
             warn_calibration(
                 expected="some label that is 0 in some rows and 1 in others",
@@ -289,11 +291,13 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             )
             self.pooled_ = data.fit_identity(0)
         self.recalibrators_ = [self.pooled_] * len(labels)
-        unknown = [data.names[i] for i in labels if not len(data.find_rows(i))]
+        unknown = [
+            data.names[i] for i in labels if not len(data.find_known_row_indices(i))
+        ]
         if unknown:
             warn_calibration(
                 expected="a row whose label is known, for each label",
-                got=f"none for {_join_names(unknown)}",
+                got=f"none for {_join_names_with_label_prefix(unknown)}",
                 hint="The map of all labels together is used for these",
                 estimator=self,
             )
@@ -355,9 +359,11 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         scores = read_label_scores(X, self.n_features_in_, input_name="X")
         fitted = getattr(self, "feature_names_in_", None)
-        if find_columns(X, fitted) is None:
+        if find_columns_if_names_match(X, fitted) is None:
             check_feature_names(self, X, reset=False)
-        return scores.match_labels(X, vars(self).get("_names"), fitted)
+        return scores.order_pairs_like_score_columns(
+            X, vars(self).get("_names"), fitted
+        )
 
     def _recalibrate_pairs(self, scores):
         label_pairs = zip(self.recalibrators_, scores.pairs, strict=True)
@@ -375,18 +381,18 @@ class _MultilabelInput(NamedTuple):
     weight: FloatArray
     names: list[object]
 
-    def find_rows(self, label):
+    def find_known_row_indices(self, label):
         """Return the rows that count for a label."""
         labelled = find_known_rows(self.table, label)
         return labelled[self.weight[labelled] > 0]
 
-    def fit_method(self, method, chosen):
+    def fit_copy_to_labels_unless_constant(self, method, labels):
         """Return a copy of a method fitted to some labels together; None if all rows agree."""
         outcomes = []
         pairs = []
         weights = []
-        for label in chosen:
-            rows = self.find_rows(label)
+        for label in labels:
+            rows = self.find_known_row_indices(label)
             outcomes.append(self.table[rows, label])
             pairs.append(self.pairs[label][rows])
             weights.append(self.weight[rows])
@@ -410,7 +416,7 @@ class _MultilabelInput(NamedTuple):
                 pair, np.zeros(len(pair), np.intp), classes=BINARY_CLASSES
             )
 
-    def make_platt_label_columns(self, platt) -> LabelColumns:
+    def make_platt_label_columns(self, platt) -> MultilabelScores:
         """Return what the kernel takes, with the scores that a Platt scaling gives these pairs."""
         is_known = ~np.isnan(self.table)
         # Leaving a row out removes one of its copies if the weight is a count, else the
@@ -420,7 +426,7 @@ class _MultilabelInput(NamedTuple):
         for pair in self.pairs:
             clipped = clip_to_floor(pair, platt.floor_)
             scores.append(compute_map_input(clipped, platt.scale))
-        return LabelColumns(
+        return MultilabelScores(
             np.column_stack(scores),
             np.where(is_known, self.table, 0.0),
             is_known * self.weight[:, None],
@@ -446,6 +452,6 @@ def fit_validated_labels(
     return recalibrator.fit(pairs, table, **params)
 
 
-def _join_names(names):
+def _join_names_with_label_prefix(names):
     shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
     return f"labels {shown}" if len(names) > 1 else f"label {shown}"

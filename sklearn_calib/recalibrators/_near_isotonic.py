@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
-from .._kernels._binning import compute_log_evidence
+from .._kernels._binning import sum_log_evidence_over_bins
 from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import FloatArray
 from .._validation import get_rows_per_weight
@@ -15,7 +15,7 @@ from ._base import Capabilities, Recalibrator
 from ._penalty_paths import (
     MAX_PENALTIES,
     compute_bic_penalty_per_df,
-    compute_total_loss_and_counts,
+    compute_deviance_rows_and_positives,
     find_run_starts_and_values,
     pool_equal_log_odds,
     select_evenly_by_rank,
@@ -138,14 +138,14 @@ class NearIsotonicCalibration(BaseScoreInterpolator):
             best = self.penalty * rows
         self.breakpoints_ = breakpoints / rows
         self.penalty_ = float(best) / rows
-        self.values_ = np.clip(path.expand_to_rows(best), 0.0, 1.0)
+        self.values_ = np.clip(path.get_row_values(best), 0.0, 1.0)
 
     def _compute_cost(self, path, lam):
         bic = self.penalty == "bic"
         starts, value = find_run_starts_and_values(path, lam, 6 if bic else 12)
-        loss, total, ones = compute_total_loss_and_counts(starts, value, path)
+        loss, total, ones = compute_deviance_rows_and_positives(starts, value, path)
         if bic:
             return loss + compute_bic_penalty_per_df(total.sum()) * len(starts)
         # The Bayesian Dirichlet score: a prior of two rows, half of them events, is
         # divided among the groups.
-        return -compute_log_evidence(total, ones, 2.0 / len(total), 0.5)
+        return -sum_log_evidence_over_bins(total, ones, 2.0 / len(total), 0.5)

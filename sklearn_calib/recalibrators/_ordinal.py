@@ -9,7 +9,11 @@ from .._kernels._ordinal import compute_cumulative_log_odds, fit_ordinal
 from .._simplex_array import log_proba, take_columns
 from .._sklearn_compat import POSITIVE_REAL
 from .._typing import AnyArray, ArrayLike, FloatArray
-from .._validation import find_likely_order, has_unsorted_classes, order_scale_columns
+from .._validation import (
+    find_likely_class_by_column,
+    has_unsorted_classes,
+    order_scale_columns,
+)
 from .._warnings import warn_calibration
 from ._base import (
     Capabilities,
@@ -133,7 +137,7 @@ class OrdinalCalibration(Recalibrator):
         self.order = order
 
     def _find_decreasing_correlation(self, proba, codes, weight):
-        if self._has_unexpected_scale_order(proba, codes):
+        if self._has_columns_likely_in_scale_order(proba, codes):
             # `_fit` checks the scale and reports its details.
             return None
         rank = np.argsort(self._find_column_order())
@@ -141,8 +145,8 @@ class OrdinalCalibration(Recalibrator):
             take_columns(proba, np.argsort(rank)), rank[codes], weight
         )
 
-    def _accept_fit_input(self, rows):
-        super()._accept_fit_input(rows)
+    def _check_and_take_fit_rows(self, rows):
+        super()._check_and_take_fit_rows(rows)
         self._categories = rows.category_order
 
     def _find_column_order(self):
@@ -150,15 +154,15 @@ class OrdinalCalibration(Recalibrator):
         order = self._categories if self.order is None else self.order
         return order_scale_columns(order, self.classes_)
 
-    def _has_unexpected_scale_order(self, proba, codes):
+    def _has_columns_likely_in_scale_order(self, proba, codes):
         """Return whether columns follow the scale although the order of labels is expected."""
         if self.order is None or has_unsorted_classes(self.classes_):
             return False
-        places = find_likely_order(np.asarray(proba), codes)
+        places = find_likely_class_by_column(np.asarray(proba), codes)
         return places is not None and (places == self._find_column_order()).all()
 
-    def _warn_unexpected_scale_order(self, proba, codes):
-        if self._has_unexpected_scale_order(proba, codes):
+    def _warn_if_columns_in_scale_order(self, proba, codes):
+        if self._has_columns_likely_in_scale_order(proba, codes):
             names = self.order_.tolist()
             warn_calibration(
                 expected=f"columns in the order of the classes {self.classes_.tolist()}",
@@ -172,7 +176,7 @@ class OrdinalCalibration(Recalibrator):
         columns = self._find_column_order()
         self.order_ = self.classes_[columns]
         self._columns = columns
-        self._warn_unexpected_scale_order(proba, codes)
+        self._warn_if_columns_in_scale_order(proba, codes)
         proba = take_columns(proba, columns)
         codes = np.argsort(columns)[codes]
         share = weight / weight.sum()

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from .._kernels._binning import pool_equal_scores_to_rates
-from .._kernels._log_odds import compute_rank_score
+from .._kernels._binning import find_scores_index_mass_and_event_rates
+from .._kernels._log_odds import compute_rounded_rank_log_odds
 from .._typing import AnyArray, FloatArray, IntArray
 
 MAX_PENALTIES = 100
@@ -16,8 +16,8 @@ def pool_equal_log_odds(
     proba: FloatArray, codes: IntArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pool distinct log-odds, increasing, with their weights and frequencies."""
-    knots, _, mass, share = pool_equal_scores_to_rates(
-        compute_rank_score(proba), codes, weight
+    knots, _, mass, share = find_scores_index_mass_and_event_rates(
+        compute_rounded_rank_log_odds(proba), codes, weight
     )
     return knots, mass, share
 
@@ -45,7 +45,7 @@ def find_run_starts_and_values(
     return starts[first], values[first]
 
 
-def compute_total_loss_and_counts(
+def compute_deviance_rows_and_positives(
     starts: IntArray, value: FloatArray, path: Any
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute -2 log-likelihood of values on groups, and the groups' rows and positives."""

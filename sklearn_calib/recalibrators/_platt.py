@@ -9,8 +9,8 @@ from .. import maps
 from .._kernels._log_odds import compute_map_input
 from .._kernels._logistic import (
     compute_platt_targets,
+    find_two_pseudo_row_log_odds,
     fit_logistic,
-    get_pseudo_row_log_odds,
     threshold_separates,
 )
 from .._simplex_array import compute_log_odds, convert_log_odds
@@ -118,7 +118,7 @@ class PlattScaling(Recalibrator):
         """Fit a line to the scores by logistic regression."""
         score = compute_map_input(proba, self.scale)
         if self.prior_weight > 0:
-            z = get_pseudo_row_log_odds(compute_log_odds(proba), weight)
+            z = find_two_pseudo_row_log_odds(compute_log_odds(proba), weight)
             right = convert_log_odds(z)
             score = np.append(score, compute_map_input(right, self.scale))
             # The pseudo rows are labelled with their own probabilities, which draws the

@@ -16,12 +16,12 @@ from .._kernels._label_shift import (
     MIN_EXPORTED_LOG,
     compute_scaled_log_ratio,
     estimate_confusion,
-    estimate_prior_se_and_interval,
+    estimate_prior_its_se_and_interval,
     estimate_regularised_prior,
     make_hard_or_soft_predictions,
     shift_posterior,
 )
-from .._kernels._mean_offset import find_reachable_means, fit_mean_offset
+from .._kernels._mean_offset import find_mean_ranges_under_offsets, fit_mean_offset
 from .._kernels._mixture_proportions import (
     compute_proportion_se_and_interval,
     fit_proportions,
@@ -143,7 +143,7 @@ def compute_offset_to_mean(
             hint="Divide percentages by 100",
         )
     target = validate_class_frequencies(mean, classes, "mean")
-    ranges = find_reachable_means(proba, weight)
+    ranges = find_mean_ranges_under_offsets(proba, weight)
     columns = [1] if len(classes) == 2 else range(len(classes))
     for column in columns:
         low, high = ranges[column]
@@ -628,7 +628,7 @@ class PriorShift(Recalibrator):
                 got="a confusion matrix without an inverse",
                 hint="Take confusion='soft', prior='em' or prior='rlls'",
             )
-        estimate = estimate_prior_se_and_interval(confusion, guess, weight, level)
+        estimate = estimate_prior_its_se_and_interval(confusion, guess, weight, level)
         self.prior_, self.prior_se_, self.prior_interval_ = estimate
 
     def _check_present(self, frequencies):
@@ -680,7 +680,7 @@ class PriorShift(Recalibrator):
                     ),
                 )
         self.training_prior_ = source
-        self.prior_ = self._compute_target_frequencies(source, observed)
+        self.prior_ = self._read_target_frequencies_from_prior(source, observed)
         # A class of frequency 0 in training has no density to weigh.
         if self.prior_ is not source:
             self._check_present(source)
@@ -729,7 +729,7 @@ class PriorShift(Recalibrator):
                 )
         self.offset_ = compute_offset_to_mean(self.mean, proba, weight, self.classes_)
 
-    def _compute_target_frequencies(self, source, observed):
+    def _read_target_frequencies_from_prior(self, source, observed):
         """Return the class frequencies of the target, before any estimate."""
         if not isinstance(self.prior, str):
             return validate_class_frequencies(self.prior, self.classes_, "prior")

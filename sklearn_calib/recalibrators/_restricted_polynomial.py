@@ -11,10 +11,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import maps
 from .._kernels._binning import (
     assign_values_to_bins,
-    pool_equal_scores_to_rates,
+    find_scores_index_mass_and_event_rates,
     sum_bins,
 )
-from .._kernels._log_odds import round_second_class_proba, round_to_36_bits
+from .._kernels._log_odds import get_rounded_second_class_column, round_to_36_bits
 from .._simplex_array import compute_log_odds
 from .._sklearn_compat import POSITIVE_REAL
 from .._typing import AnyArray, FloatArray, Self
@@ -206,10 +206,14 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         """Choose degree and bound, and fit the polynomial under its constraints."""
-        from .._kernels._monotone_program import compute_chebyshev_moments
+        from .._kernels._monotone_program import (
+            compute_chebyshev_moments_and_mean_square,
+        )
 
         score = self._round_score(proba)
-        knots, _, mass, share = pool_equal_scores_to_rates(score, codes, weight)
+        knots, _, mass, share = find_scores_index_mass_and_event_rates(
+            score, codes, weight
+        )
         constraints = self._parse_constraints()
         points = (
             knots
@@ -217,7 +221,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             else np.union1d(knots, self._compute_score_at(constraints.probability))
         )
         self.domain_ = points[[0, -1]]
-        degrees, bounds = self._list_degrees_and_bounds()
+        degrees, bounds = self._read_degrees_and_bounds()
         if len(points) == 1 or not self.domain_[1] - self.domain_[0] > 0:
             self._fit_constant(
                 float(weight @ codes / weight.sum()), bounds[-1], constraints
@@ -232,7 +236,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         self.degree_ = degrees[0]
         bound = bounds[0]
         if len(degrees) * len(bounds) > 1:
-            self.degree_, bound = self._choose_candidate(
+            self.degree_, bound = self._choose_degree_and_bound(
                 x, share, mass, degrees, bounds, moved_constraints
             )
         # A polynomial of a higher degree than the number of points less 1 is not
@@ -240,15 +244,19 @@ class RestrictedPolynomialRegression(Recalibrator):
         self.degree_ = int(min(self.degree_, len(points) - 1))
         # For labels of 0 and 1, y^2 is y: the moment of the labels keeps the spread
         # within ties.
-        mean_t, mean_y, _ = compute_chebyshev_moments(x, share, mass, self.degree_)
+        mean_t, mean_y, _ = compute_chebyshev_moments_and_mean_square(
+            x, share, mass, self.degree_
+        )
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
-        [[fit]] = self._fit_candidates(data, self.degree_, [bound], moved_constraints)
+        [[fit]] = self._fit_polynomials_by_part_and_bound(
+            data, self.degree_, [bound], moved_constraints
+        )
         if fit is None:
             raise self._impossible_constraints_error(
                 constraints, f"a rising polynomial of degree {self.degree_}"
             )
-        self.coef_ = fit.coef
-        self.l1_ = fit.l1
+        self.coef_ = fit.chebyshev_coef
+        self.l1_ = fit.monomial_l1
         self.optimality_gap_ = float(fit.gap)
         self.constraint_gap_ = (
             0.0
@@ -299,7 +307,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _round_score(self, proba):
         if self.scale == "logit":
             return round_to_36_bits(compute_log_odds(proba), least_exponent=0)
-        return round_second_class_proba(proba)
+        return get_rounded_second_class_column(proba)
 
     def _to_polynomial_domain(self, score):
         low, high = self.domain_
@@ -307,7 +315,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             return np.zeros_like(score)
         return np.clip(2 * (score - low) / (high - low) - 1, -1.0, 1.0)
 
-    def _list_degrees_and_bounds(self):
+    def _read_degrees_and_bounds(self):
         """Return the degrees and bounds to try, increasing."""
         degrees = _DEFAULT_DEGREES if isinstance(self.degree, str) else self.degree
         try:
@@ -338,7 +346,9 @@ class RestrictedPolynomialRegression(Recalibrator):
             )
         return degrees.tolist(), bounds.tolist()
 
-    def _fit_candidates(self, data, degree, bounds, moved_constraints, tol=1e-10):
+    def _fit_polynomials_by_part_and_bound(
+        self, data, degree, bounds, moved_constraints, tol=1e-10
+    ):
         """Fit each part of the data for each bound.
 
         None if constraints cannot be satisfied.
@@ -360,9 +370,13 @@ class RestrictedPolynomialRegression(Recalibrator):
             for moments in data
         ]
 
-    def _choose_candidate(self, x, share, mass, degrees, bounds, moved_constraints):
+    def _choose_degree_and_bound(
+        self, x, share, mass, degrees, bounds, moved_constraints
+    ):
         """Choose the degree and the bound with the smallest held-out error."""
-        from .._kernels._monotone_program import compute_chebyshev_moments
+        from .._kernels._monotone_program import (
+            compute_chebyshev_moments_and_mean_square,
+        )
 
         # The points are sorted, so every fold covers the whole range of scores.
         fold = np.arange(len(x)) % self.cv
@@ -380,7 +394,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         sums = []
         for f in range(self.cv):
             rows = fold == f
-            mean_t, mean_y, _ = compute_chebyshev_moments(
+            mean_t, mean_y, _ = compute_chebyshev_moments_and_mean_square(
                 x[rows],
                 share[rows],
                 mass[rows],
@@ -399,7 +413,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         for i, degree in enumerate(degrees):
             # A looser tolerance is enough to compare candidates.
             for f, fits in enumerate(
-                self._fit_candidates(
+                self._fit_polynomials_by_part_and_bound(
                     fit_moments, degree, bounds, moved_constraints, 1e-8
                 )
             ):
@@ -409,9 +423,13 @@ class RestrictedPolynomialRegression(Recalibrator):
                     if fit is None:
                         losses[i, j] = np.inf
                     elif self.selection == "brier":
-                        losses[i, j] += _compute_loss_up_to_constant(fit.coef, sums[f])
+                        losses[i, j] += _compute_loss_up_to_constant(
+                            fit.chebyshev_coef, sums[f]
+                        )
                     else:
-                        losses[i, j] += _compute_largest_bin_gap(fit.coef, *held)
+                        losses[i, j] += _compute_largest_bin_gap(
+                            fit.chebyshev_coef, *held
+                        )
         i, j = np.unravel_index(losses.argmin(), losses.shape)
         # If the highest degree has no finite loss either, `_fit` warns.
         if not np.isfinite(losses[i, j]):
@@ -420,14 +438,18 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _find_smallest_degree(self, x, share, mass, bound, moved_constraints):
         """Return the smallest degree that satisfies the constraints; 1 without any."""
-        from .._kernels._monotone_program import compute_chebyshev_moments
+        from .._kernels._monotone_program import (
+            compute_chebyshev_moments_and_mean_square,
+        )
 
         for degree in range(
             1, 1 if moved_constraints is None else len(x) + len(moved_constraints.x)
         ):
-            data = [compute_chebyshev_moments(x, share, mass, degree)]
+            data = [compute_chebyshev_moments_and_mean_square(x, share, mass, degree)]
             if (
-                self._fit_candidates(data, degree, [bound], moved_constraints)[0][0]
+                self._fit_polynomials_by_part_and_bound(
+                    data, degree, [bound], moved_constraints
+                )[0][0]
                 is not None
             ):
                 return degree
@@ -481,7 +503,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _move_constraints_to_domain(self, constraints):
         """Return the constraints on the domain moved to [-1, 1]."""
-        from .._kernels._monotone_program import LinearConstraints
+        from .._kernels._monotone_program import ValueAndSlopeBounds
 
         pace = np.where(
             constraints.is_slope,
@@ -489,7 +511,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             1.0,
         )
         x = self._to_polynomial_domain(self._compute_score_at(constraints.probability))
-        return LinearConstraints(
+        return ValueAndSlopeBounds(
             x,
             constraints.is_slope,
             constraints.low / pace,

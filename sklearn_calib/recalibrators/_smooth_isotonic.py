@@ -67,14 +67,14 @@ class SmoothIsotonicCalibration(Recalibrator):
         knots, mass, share = pool_equal_log_odds(proba, codes, weight)
         fit = fit_isotonic_shares(share, mass)
         block = number_runs(fit)
-        first, second = _compute_block_mean_proba(knots, mass, block)
+        first, second = _compute_block_mean_proba_pair(knots, mass, block)
         # Blocks that are too close for a slope between them become one.
         apart = np.where(second[1:] < 0.5, np.diff(second), -np.diff(first))
         near = np.append(0, np.cumsum(apart > _MIN_BLOCK_DISTANCE))[block]
         self.values_ = np.clip(
             np.bincount(near, mass * fit) / np.bincount(near, mass), 0.0, 1.0
         )
-        self._rest, self.knots_ = _compute_block_mean_proba(knots, mass, near)
+        self._rest, self.knots_ = _compute_block_mean_proba_pair(knots, mass, near)
 
     def _make_map(self):
         """Make a monotone cubic through the blocks, in the smaller probability on each side."""
@@ -101,7 +101,7 @@ def _evaluate_cubic(knots, values, score):
     return PchipInterpolator(knots, values)(np.clip(score, knots[0], knots[-1]))
 
 
-def _compute_block_mean_proba(knots, mass, block):
+def _compute_block_mean_proba_pair(knots, mass, block):
     """Compute mean probabilities of the first and the second class in each block."""
     total = np.bincount(block, mass)
     return [np.bincount(block, mass * expit(side * knots)) / total for side in (-1, 1)]

@@ -47,8 +47,8 @@ class BaseSoftmaxScaling(FittedSoftmax):
     """Base of vector, matrix and structured scaling: softmax(beta (I + A) log p + b).
 
     Temperature scaling comes first and gives beta; A and b are then found near 0 by
-    Newton's method. `_compute_ridges` of a subclass returns what is penalised; its
-    shape makes A diagonal or full.
+    Newton's method. `_compute_coef_and_intercept_ridges` of a subclass returns what is
+    penalised; its shape makes A diagonal or full.
     """
 
     temperature_scaling_: TemperatureScaling
@@ -61,14 +61,16 @@ class BaseSoftmaxScaling(FittedSoftmax):
     def __init__(self, penalty: float = 1e-4) -> None:
         self.penalty = penalty
 
-    def _compute_ridges(self, n, k):
+    def _compute_coef_and_intercept_ridges(self, n, k):
         """Return penalties of A, of shape (k,) or (k, k), and of b, for the squares."""
         raise NotImplementedError
 
     def _fit(self, proba, codes, weight):
         step = TemperatureScaling(laplace=self._laplace)
         self.temperature_scaling_ = self._fit_step(step, proba, codes, weight)
-        ridge_a, ridge_b = self._compute_ridges(float(weight.sum()), proba.shape[1])
+        ridge_a, ridge_b = self._compute_coef_and_intercept_ridges(
+            float(weight.sum()), proba.shape[1]
+        )
         z = self._scale_inputs(proba)
         self._store_fit(fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b))
 

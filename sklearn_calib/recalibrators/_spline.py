@@ -17,7 +17,7 @@ from ._base import Capabilities, Recalibrator
 # Log-odds are clipped to this.
 MAX_ABS_LOG_ODDS = 30.0
 MAX_SPLINE_CELLS = 2000
-_MAX_PENALTY_CELLS = 400
+_MAX_PENALTY_SEARCH_CELLS = 400
 
 
 class SplineCalibration(Recalibrator):
@@ -155,16 +155,16 @@ class SplineCalibration(Recalibrator):
             (score - np.average(score, weights=weight)) ** 2, weights=weight
         )
         cells = kernel.coarsen_cells(
-            kernel.make_cells(score, codes, weight), MAX_SPLINE_CELLS
+            kernel.make_spline_cells(score, codes, weight), MAX_SPLINE_CELLS
         )
         # Fewer cells are enough to compare penalties; the final fit uses all of them.
-        few = kernel.coarsen_cells(cells, _MAX_PENALTY_CELLS)
+        few = kernel.coarsen_cells(cells, _MAX_PENALTY_SEARCH_CELLS)
         same = few is cells
         cells = kernel.add_prior_points(cells, self.prior)
         few = cells if same else kernel.add_prior_points(few, self.prior)
         knots = kernel.choose_knots(cells.x, cells.mass.sum(axis=0), self.n_knots)
         pull = np.array([1.0, min(1.0, spread)])
-        fit = kernel.fit_spline(cells, knots, pull=pull, coarse_cells=few)
+        fit = kernel.fit_spline(cells, knots, identity_ridge=pull, coarse_cells=few)
         curve = fit.curve
         if self.monotone:
             curve = kernel.make_increasing(curve, cells, isotonic_regression)

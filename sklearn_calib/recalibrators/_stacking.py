@@ -71,7 +71,7 @@ def make_chains_by_name(recalibrators: object) -> RecalibratorChains:
     return chains
 
 
-def compute_fold_weights(
+def compute_fit_and_held_out_weights(
     proba: FloatArray,
     codes: IntArray,
     weight: FloatArray,
@@ -94,16 +94,18 @@ def compute_fold_weights(
             (np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests
         ]
     is_count = are_counts(weight)
-    key, column_key = _hash_rows_and_columns(
+    key, column_key = _hash_rows_without_and_with_columns(
         proba, codes, weight if is_count else np.ones(len(codes))
     )
     # Equal rows become neighbours.
     order = np.lexsort((weight, column_key, key, codes))
-    count, copy_weight = _divide_weights_into_copies(weight[order], is_count, max_rows)
+    count, copy_weight = _compute_copy_counts_and_copy_weights(
+        weight[order], is_count, max_rows
+    )
     # The index into `order` of each copy.
     copies = np.repeat(np.arange(len(order)), count.astype(np.intp))
     label = codes[order][copies]
-    key = _make_distinct_keys(key[order][copies], label)
+    key = _separate_equal_neighbour_keys(key[order][copies], label)
     n_folds = int(cv)
     if groups is None:
         if n_folds > len(key):
@@ -116,7 +118,7 @@ def compute_fold_weights(
     else:
         copy_groups = groups[order][copies]
         n_folds = min(n_folds, len(np.unique(copy_groups)))
-        fold = assign_group_folds(copy_groups, label, key, n_folds)[copy_groups]
+        fold = find_fold_by_group(copy_groups, label, key, n_folds)[copy_groups]
     folds = []
     for fold_number in range(n_folds):
         is_held_out = fold == fold_number
@@ -131,7 +133,7 @@ def compute_fold_weights(
     return folds
 
 
-def assign_group_folds(
+def find_fold_by_group(
     groups: IntArray, codes: IntArray, key: AnyArray, n_folds: int
 ) -> IntArray:
     """Assign groups to folds so that the classes are spread as evenly as possible.
@@ -164,28 +166,28 @@ def assign_group_folds(
 _MAX_GROUPS_DEALT_SINGLY = 5000
 
 
-def _divide_weights_into_copies(weight, is_count, max_copies):
+def _compute_copy_counts_and_copy_weights(weight, is_count, max_total_copies):
     """Return how many copies of each row are divided, and the weight of one copy.
 
-    There are at most `max_copies` copies in all.
+    There are at most `max_total_copies` copies in all.
     """
     n = len(weight)
     count = weight if is_count else np.ones(n)
     copy_weight = np.ones(n) if is_count else weight
-    if n > max_copies or count.sum() > max_copies:
+    if n > max_total_copies or count.sum() > max_total_copies:
         # A systematic sample: rows at equal distances along the cumulated weight.
         cumulative_weight = np.cumsum(weight)
-        points = (np.arange(max_copies) + 0.5 - BIN_EDGE_TOLERANCE) * (
-            cumulative_weight[-1] / max_copies
+        points = (np.arange(max_total_copies) + 0.5 - BIN_EDGE_TOLERANCE) * (
+            cumulative_weight[-1] / max_total_copies
         )
         drawn = np.minimum(np.searchsorted(cumulative_weight, points), n - 1)
         count = np.bincount(drawn, minlength=n).astype(float)
         if not is_count:
-            copy_weight = np.full(n, cumulative_weight[-1] / max_copies)
+            copy_weight = np.full(n, cumulative_weight[-1] / max_total_copies)
     return count, copy_weight
 
 
-def _make_distinct_keys(key, label):
+def _separate_equal_neighbour_keys(key, label):
     """Return keys that differ between the copies of a row, which are neighbours."""
     place = np.arange(len(key))
     is_first = np.append(True, (np.diff(key) != 0) | (np.diff(label) != 0))
@@ -205,7 +207,9 @@ def _deal_rows(key, label, n_folds):
     return fold
 
 
-def _hash_rows_and_columns(proba, codes, count) -> tuple[AnyArray, AnyArray]:
+def _hash_rows_without_and_with_columns(
+    proba, codes, row_counts
+) -> tuple[AnyArray, AnyArray]:
     """Hash each row and label; the first hash ignores exchanged columns.
 
     A column is known by the sum of its digits over all rows, not by its place, so
@@ -214,12 +218,14 @@ def _hash_rows_and_columns(proba, codes, count) -> tuple[AnyArray, AnyArray]:
     """
     # Rounding noise does not change the whole number.
     digits = np.rint(np.asarray(proba) * 2.0**36).astype(np.uint64)
-    count = count.astype(np.uint64)
+    row_counts = row_counts.astype(np.uint64)
     key, column_key = np.zeros((2, len(proba)), dtype=np.uint64)
     for column in digits.T:
         digit_hash = mix_bits(column * GOLDEN_RATIO_INCREMENT)
         key += digit_hash
-        column_key += digit_hash * mix_bits((digit_hash * count).sum(keepdims=True))
+        column_key += digit_hash * mix_bits(
+            (digit_hash * row_counts).sum(keepdims=True)
+        )
     return mix_bits(
         key + digits[np.arange(len(codes)), codes] * GOLDEN_RATIO_INCREMENT
     ), column_key

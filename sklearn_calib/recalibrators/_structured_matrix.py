@@ -51,7 +51,7 @@ class StructuredMatrixScaling(BaseStructuredScaling):
     True
     """
 
-    def _compute_ridges(self, n, k):
+    def _compute_coef_and_intercept_ridges(self, n, k):
         ridge = np.full((k, k), self.penalty * k * (k - 1) / n)
         np.fill_diagonal(ridge, self.penalty * k / n)
         return ridge, self.penalty * k / n

@@ -48,5 +48,5 @@ class StructuredVectorScaling(BaseStructuredScaling):
     True
     """
 
-    def _compute_ridges(self, n, k):
+    def _compute_coef_and_intercept_ridges(self, n, k):
         return np.full(k, self.penalty * k / n), self.penalty * k / n

@@ -9,17 +9,23 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
-from .._atomic import replace_by_fitted_copy
-from .._kernels._block_passes import fit_temperature_passes, run_temperature_pass
+from .._atomic import replace_state_after_fitting_copy
+from .._kernels._block_passes import (
+    fit_temperature_passes_and_get_weight,
+    run_temperature_pass,
+)
 from .._kernels._temperature import (
-    fit_expected_accuracy,
     fit_temperature,
+    fit_temperature_to_accuracy,
     fit_temperature_with_absent_classes,
 )
-from .._simplex_array import compute_masked_log_proba, get_absent_option_mask
+from .._simplex_array import (
+    compute_log_proba_with_absent_minus_inf,
+    get_absent_option_mask,
+)
 from .._typing import ArrayLike, Self
 from .._validation import (
-    check_single_column_class,
+    raise_if_single_column_class_unclear,
     read_device_scores,
     read_labels,
     read_proba,
@@ -171,7 +177,7 @@ class TemperatureScaling(Recalibrator):
             return False
         named_classes, _ = read_labels(y, classes=classes, input_name="y")
         if classes is None:
-            check_single_column_class(X, named_classes, "classes")
+            raise_if_single_column_class_unclear(X, named_classes, "classes")
         classes = named_classes
         if X.shape[1] > 1:
             self._check_class_number(X, classes)
@@ -279,7 +285,7 @@ class TemperatureScaling(Recalibrator):
                 got=repr(start),
                 hint="Pass the inverse_temperature_ of an earlier fit, or None",
             )
-        with replace_by_fitted_copy(self) as new:
+        with replace_state_after_fitting_copy(self) as new:
             new._fit_passes(ScoreBlocks(blocks, kind, classes, map), start)
         return self
 
@@ -298,7 +304,9 @@ class TemperatureScaling(Recalibrator):
             return blocks.sum_over_slices(partial(run_temperature_pass, beta=beta))
 
         self._solve_and_store_temperature(
-            partial(fit_temperature_passes, run_pass, start, sample=sample)
+            partial(
+                fit_temperature_passes_and_get_weight, run_pass, start, sample=sample
+            )
         )
         self.classes_ = (
             np.arange(blocks.n_classes) if blocks.classes is None else blocks.classes
@@ -312,7 +320,7 @@ class TemperatureScaling(Recalibrator):
         start = getattr(self, "_last", None) if self.warm_start else None
         total = float(weight.sum())
         options = get_absent_option_mask(proba) is not None
-        z = compute_masked_log_proba(proba)
+        z = compute_log_proba_with_absent_minus_inf(proba)
         if options and self.criterion != "log_loss":
             raise invalid_input(
                 expected="criterion='log_loss' for rows of different options",
@@ -320,18 +328,18 @@ class TemperatureScaling(Recalibrator):
                 hint="Take the log loss",
             )
 
-        def solve_smoothed(smoothing):
+        def fit_smoothed_and_get_total_weight(smoothing):
             if options:
                 return fit_temperature_with_absent_classes(
                     z, codes, weight, smoothing
                 ), total
             if self.criterion != "log_loss":
-                return fit_expected_accuracy(z, codes, weight, smoothing), total
+                return fit_temperature_to_accuracy(z, codes, weight, smoothing), total
             # The optimum for smoothed labels may be far from the last one.
             near = None if smoothing else start
             return fit_temperature(z, codes, weight, smoothing, near), total
 
-        self._solve_and_store_temperature(solve_smoothed)
+        self._solve_and_store_temperature(fit_smoothed_and_get_total_weight)
 
     def _solve_and_store_temperature(self, solve):
         """Solve for labels as they are, and again, smoothed, if the temperature would be 0.

@@ -145,11 +145,11 @@ def find_thresholds(
     check_choice("dtype", dtype, _DTYPE_NAMES, "Say how the scores are stored")
     targets = _read_target_probabilities(target)
 
-    def read_rows(x):
+    def read_proba_from_scores(x):
         return read_proba(x, kind=input)  # type: ignore[arg-type]
 
     def compute_calibrated_proba(x):
-        rows = read_rows(x)
+        rows = read_proba_from_scores(x)
         return compute_second_proba(
             rows if floor is None else clip_to_floor(rows, floor)
         )
@@ -163,7 +163,9 @@ def find_thresholds(
     calibration_map = turning_map()
     ranges = Ranges(low, high, dtype)
     if calibration_map is not None and calibration_map.direction() is None:
-        calibration_map.cut_ranges(ranges, lambda x: Rows.from_canonical(read_rows(x)))
+        calibration_map.cut_ranges(
+            ranges, lambda x: Rows.from_canonical(read_proba_from_scores(x))
+        )
         # The computed places of the cuts are rounded; the exact jumps are found by
         # evaluating the map.
         ranges.move_to_jumps(compute_calibrated_proba)

@@ -118,7 +118,7 @@ class TopLabel(CombinedRecalibrator):
             top = top[wrong]
             codes = codes[wrong]
             weight = weight[wrong]
-            log, _ = maps.select_other_log_proba(proba[wrong], top)
+            log, _ = maps.select_other_log_proba_and_mask(proba[wrong], top)
             fit = fit_temperature(
                 # The column of the predicted class is left out, so later classes move
                 # up by one. The smoothing of Berta et al. (2025) keeps the temperature

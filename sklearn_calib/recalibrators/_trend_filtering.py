@@ -8,8 +8,8 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
-from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
-from .._kernels._log_odds import round_second_class_proba
+from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoint_fractions
+from .._kernels._log_odds import get_rounded_second_class_column
 from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import FloatArray, IntArray
 from .._validation import get_rows_per_weight
@@ -24,7 +24,7 @@ _N_PENALTIES = 50
 _SCORE_RESOLUTION = 1e-5
 # More points are joined to the given number of cells.
 MAX_UNJOINED_POINTS = 20_000
-MAX_POINT_CELLS = 10_000
+MAX_POINTS_AFTER_JOINING = 10_000
 
 
 class TrendLine(NamedTuple):
@@ -185,7 +185,9 @@ def iter_trend_lines(
     """
     from .._kernels._trend_filter import find_largest_penalty, fit_trend_filter
 
-    x, y, mass = _pool_close_scores(round_second_class_proba(proba), codes, weight)
+    x, y, mass = _pool_close_scores(
+        get_rounded_second_class_column(proba), codes, weight
+    )
     rows = mass * get_rows_per_weight(weight)
     top = find_largest_penalty(x, y, mass)
     if lam is None:
@@ -216,12 +218,12 @@ def _pool_close_scores(score, codes, weight):
     step = np.rint(score / _SCORE_RESOLUTION).astype(np.intp)
     used_steps = np.flatnonzero(np.bincount(step))
 
-    def sum_by_step(values):
+    def sum_by_rounded_score(values):
         return np.bincount(step, weights=values)[used_steps]
 
-    mass = sum_by_step(weight)
-    score_sum = sum_by_step(weight * score)
-    event_sum = sum_by_step(weight * codes)
+    mass = sum_by_rounded_score(weight)
+    score_sum = sum_by_rounded_score(weight * score)
+    event_sum = sum_by_rounded_score(weight * codes)
     if len(used_steps) > MAX_UNJOINED_POINTS:
         cell = _find_cell_starts(score_sum / mass, mass)
         mass, score_sum, event_sum = (
@@ -242,7 +244,8 @@ def _find_cell_starts(x, mass):
     + D(g).
     """
     cell = np.floor(
-        (find_mass_midpoints(mass) + x) * (MAX_POINT_CELLS / 2) + BIN_EDGE_TOLERANCE
+        (find_mass_midpoint_fractions(mass) + x) * (MAX_POINTS_AFTER_JOINING / 2)
+        + BIN_EDGE_TOLERANCE
     )
     return np.flatnonzero(np.append(True, np.diff(cell) > 0))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._atomic import replace_by_fitted_copy
+from .._atomic import replace_state_after_fitting_copy
 from .._kernels._block_passes import fit_vector_passes, run_vector_pass
 from .._typing import ArrayLike, Self
 from ..exceptions import invalid_input
@@ -65,7 +65,7 @@ class VectorScaling(BaseSoftmaxScaling):
     ((3,), True)
     """
 
-    def _compute_ridges(self, n, k):
+    def _compute_coef_and_intercept_ridges(self, n, k):
         return np.full(k, float(self.penalty)), float(self.penalty)
 
     def fit_blocks(
@@ -131,7 +131,7 @@ class VectorScaling(BaseSoftmaxScaling):
                 got=repr(tol),
                 hint="Pass nats, for instance 1e-6, or None",
             )
-        with replace_by_fitted_copy(self) as new:
+        with replace_state_after_fitting_copy(self) as new:
             new._fit_passes(ScoreBlocks(blocks, kind, classes, map), tol)
         return self
 

@@ -4,7 +4,10 @@ import numpy as np
 
 from .. import maps
 from .._kernels._binning import find_distinct_scores_and_index
-from .._kernels._log_odds import compute_rank_score, find_smallest_input_rounding_beyond
+from .._kernels._log_odds import (
+    compute_rounded_rank_log_odds,
+    find_smallest_log_odds_rounding_beyond,
+)
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._typing import ArrayLike, FloatArray
 from ._base import Capabilities, Recalibrator
@@ -91,29 +94,29 @@ class VennAbers(Recalibrator):
         )
 
     def _fit(self, proba, codes, weight):
-        from .._kernels._venn_abers import compute_venn_abers_table
+        from .._kernels._venn_abers import compute_venn_abers_at_gaps_and_scores
 
         self.scores_, row_score = find_distinct_scores_and_index(
-            compute_rank_score(proba)
+            compute_rounded_rank_log_odds(proba)
         )
         row_score += 1  # the sums begin with 0
         mass = np.cumsum(np.bincount(row_score, weights=weight))
         positive = np.cumsum(np.bincount(row_score, weights=weight * codes))
         del row_score  # as large as the tables that are made next
-        table = compute_venn_abers_table(mass, positive)
+        table = compute_venn_abers_at_gaps_and_scores(mass, positive)
         self.table_ = np.clip(table, 0.0, 1.0, out=table)
 
     def _make_map(self):
         lower, upper = self.table_.T
         on, after = (
-            find_smallest_input_rounding_beyond(self.scores_, inclusive=inclusive)
+            find_smallest_log_odds_rounding_beyond(self.scores_, inclusive=inclusive)
             for inclusive in (True, False)
         )
         edges = np.column_stack([on, after]).ravel()
         return maps.make_steps("rank", edges, upper / (1.0 - lower + upper))
 
     def _compute_interval(self, proba):
-        score = compute_rank_score(proba)
+        score = compute_rounded_rank_log_odds(proba)
         below = np.searchsorted(self.scores_, score, side="left")
         is_fitted_score = (
             self.scores_[np.minimum(below, len(self.scores_) - 1)] == score

@@ -180,7 +180,7 @@ def make_advice(
         name: loss.compute_row_losses(predictions.proba, predictions.codes)
         for name, predictions in all_predictions.items()
     }
-    full_loss = source.compute_full_log_loss()
+    full_loss = source.compute_all_rows_log_loss_if_known()
     rows = []
     for name in names:
         predictions = all_predictions[name]
@@ -246,7 +246,7 @@ class _AdviceSource:
         # each is once in the training rows of the other.
         return np.sqrt(2 * self.squares @ deviations**2) / predictions.weight.sum()
 
-    def compute_full_log_loss(self) -> float | None:
+    def compute_all_rows_log_loss_if_known(self) -> float | None:
         summary = self._model.summary
         return summary.totals.log_loss / summary.weight
 
@@ -378,9 +378,11 @@ class _ClusterSource(_AdviceSource):
         # Twice the variance, as for independent rows.
         return np.sqrt(2) * error / predictions.weight.sum()
 
-    def compute_full_log_loss(self) -> float | None:
+    def compute_all_rows_log_loss_if_known(self) -> float | None:
         # The loss of all rows is only that of the sample if nothing was left out.
-        return super().compute_full_log_loss() if self._is_complete else None
+        return (
+            super().compute_all_rows_log_loss_if_known() if self._is_complete else None
+        )
 
     def fit_stack(self):
         return get_recalibrator("auto").fit(

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_level, check_progress, validate_bool
+from .._argument_checks import check_level, check_progress_callback, validate_bool
 from .._random import make_generator
 from .._show import make_printable, redact_secrets
 from .._typing import ArrayLike, Progress, RandomStateLike
@@ -209,7 +209,7 @@ def calibration_report(
     else:
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
 
-        def read_predictions(proba):
+        def build_predictions(proba):
             """Validate the probabilities of one model."""
             # Rounded rows are divided by their sum: any sum but 0 is accepted.
             tolerance = 1 - 1e-6 if normalize else None
@@ -224,7 +224,9 @@ def calibration_report(
                 soft_labels=soft_labels,
             )
 
-        models = _make_models_from_rows(named, read_predictions, groups, check_columns)
+        models = _make_row_models_by_name(
+            named, build_predictions, groups, check_columns
+        )
     first = next(iter(models.values()))
     fitted = ""
     if groups is not None:
@@ -326,12 +328,12 @@ def _make_models_from_summaries(summaries, name, has_row_arguments):
     return {key: ReportedModel(summary) for key, summary in named.items()}
 
 
-def _make_models_from_rows(named, read_predictions, groups, check_columns):
+def _make_row_models_by_name(named, build_predictions, groups, check_columns):
     """Read the probabilities of each model; return models of rows, which may form clusters."""
     all_predictions = {}
     for key, proba in named.items():
         check_no_model(proba)
-        all_predictions[key] = read_predictions(proba)
+        all_predictions[key] = build_predictions(proba)
         if check_columns:
             check_column_order(all_predictions[key], make_printable(key))
     # All models have the same rows, so their clusters are encoded once.
@@ -351,24 +353,24 @@ def _write_model_and_group_codes(models, columns, y_true, named, source, fit_arg
     codes = {}
     group_codes = {}
     for key, model in models.items():
-        names = _find_column_names(columns, y_true, named.get(key))
+        names = _find_label_and_proba_column_names(columns, y_true, named.get(key))
         classes = model.classes
         single = is_single_column(named.get(key))
         if single and model.positive == classes[0]:
             # A recalibrator takes a single column for the last of its classes.
             classes = classes[::-1]
-        codes[key] = _write_code(
+        codes[key] = _write_recalibration_code(
             names,
             source,
             classes,
             model.predictions is not None,
             fit_arguments,
         )
-        group_codes[key] = _write_group_code(classes, single)
+        group_codes[key] = _write_group_repair_code(classes, single)
     return codes, group_codes
 
 
-def _find_column_names(columns, y_true, y_proba):
+def _find_label_and_proba_column_names(columns, y_true, y_proba):
     """Return the names of the columns of labels and of probabilities, if they are known."""
     if columns is not None:
         return str(columns[0]), [str(name) for name in columns[1:]]
@@ -380,12 +382,14 @@ def _find_column_names(columns, y_true, y_proba):
     return None
 
 
-def _write_code(names, source, classes, has_rows, fit_arguments=""):
+def _write_recalibration_code(
+    label_and_proba_columns, source, classes, has_rows, fit_arguments=""
+):
     """Write Python that fits "auto" to the rows of a report and applies it to new ones.
 
     Parameters
     ----------
-    names : (str, list of str) or None
+    label_and_proba_columns : (str, list of str) or None
         Columns of the labels and of the probabilities.
     source : str or None
         The file.
@@ -401,8 +405,8 @@ def _write_code(names, source, classes, has_rows, fit_arguments=""):
     proba = "y_proba"
     labels = "y_true"
     new = "new_proba"
-    if names is not None:
-        label, columns = names
+    if label_and_proba_columns is not None:
+        label, columns = label_and_proba_columns
         selected = repr(columns[0] if len(columns) == 1 else list(columns))
         reader = "parquet" if str(source).endswith((".parquet", ".pq")) else "csv"
         table = f"table = pd.read_{reader}({source or 'predictions.csv'!r})\n"
@@ -413,7 +417,7 @@ def _write_code(names, source, classes, has_rows, fit_arguments=""):
         new = f"new[{selected}]"
     arguments = f"{proba}, {labels}, classes={list(classes)!r}{fit_arguments}"
     fit = f'get_recalibrator("auto").fit({arguments})'
-    if names is None and not has_rows:
+    if label_and_proba_columns is None and not has_rows:
         before = ""
         fit = 'summary.fit("auto")'
     return (
@@ -422,7 +426,7 @@ def _write_code(names, source, classes, has_rows, fit_arguments=""):
     )
 
 
-def _write_group_code(classes, single):
+def _write_group_repair_code(classes, single):
     """Write Python that repairs the rows of the groups GROUPS and no other rows."""
     return (
         "import numpy as np\n"
@@ -450,7 +454,7 @@ def _compute_differing_sklearn_losses(models, named):
     """
     losses = {}
     for key, proba in named.items():
-        kind = _find_number_type(proba)
+        kind = _find_dtype_if_uniform(proba)
         if kind in (np.float16, np.float32):
             predictions = models[key].predictions
             exact = LogLoss().compute_row_losses(predictions.proba, predictions.codes)
@@ -461,7 +465,7 @@ def _compute_differing_sklearn_losses(models, named):
     return losses
 
 
-def _find_number_type(proba):
+def _find_dtype_if_uniform(proba):
     """Return the type of the numbers; None if columns of a table have different ones."""
     if getattr(proba, "dtype", None) is not None:
         return proba.dtype
@@ -498,7 +502,7 @@ def check_no_model(argument: Any, function: str = "calibration_report") -> None:
 def check_report_options(level: Any, name: Any, columns: Any, progress: Any) -> None:
     """Raise ValueError for options that are not of the kind that a report takes."""
     check_level(level)
-    check_progress(progress)
+    check_progress_callback(progress)
     if not isinstance(name, str):
         raise invalid_input(
             expected="name as text",

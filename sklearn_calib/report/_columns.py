@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from .._show import join_truncated, quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from .._validation import find_likely_order, read_label_names_proba_and_table
+from .._validation import find_likely_class_by_column, read_label_names_proba_and_table
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._models import ReportedModel
@@ -100,7 +100,7 @@ def find_better_order(predictions: Predictions) -> ColumnOrder | None:
     proba = np.asarray(predictions.proba)
     codes = predictions.codes
     weight = predictions.weight
-    places = find_likely_order(proba, codes, weight)
+    places = find_likely_class_by_column(proba, codes, weight)
     if places is None:
         return None
     # The predicted class under another order is the class that this order gives to the

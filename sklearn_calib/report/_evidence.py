@@ -7,14 +7,14 @@ from scipy.special import ndtri, stdtrit
 
 from .._argument_checks import check_level
 from .._kernels._binning import assign_values_to_bins, sum_bins
-from .._kernels._cluster_sums import compute_jackknife_errors_and_df
+from .._kernels._cluster_sums import compute_jackknife_standard_errors_and_df
 from .._kernels._detectable_error import (
     KERNEL_BANDWIDTH,
     SIGNIFICANCE_LEVEL,
     DetectableErrors,
 )
 from .._kernels._logistic import (
-    compute_covariance,
+    compute_coefficient_covariance,
     fit_logistic_line_and_likelihood,
     threshold_separates,
 )
@@ -38,7 +38,7 @@ _MIN_RARER_ROWS_PER_BIN = 20
 # Rows of either outcome that a slope needs.
 _MIN_SLOPE_ROWS_PER_OUTCOME = 10
 # The wrong groups have at most this fraction of the rows.
-_MAX_WRONG_GROUPS_SHARE = 0.5
+_MAX_WRONG_GROUP_ROW_SHARE = 0.5
 # The evidence, as a logarithm of a likelihood ratio, that single groups are wrong rather
 # than all rows.
 _MIN_LOG_LIKELIHOOD_GAIN = 3.0
@@ -184,7 +184,9 @@ def collect_evidence(
         fit_event_line(sample),
         bins,
         *find_wrong_ranges(bins),
-        *find_minimum_detectable_error(coarse, KERNEL_BANDWIDTH, critical, inflation),
+        *find_minimum_detectable_error_and_blindness(
+            coarse, KERNEL_BANDWIDTH, critical, inflation
+        ),
         unseen,
     )
 
@@ -300,7 +302,7 @@ def fit_event_line(sample: "Cells") -> Line | None:
             return None
         # The number of degrees of freedom belongs to each coefficient, since it depends
         # on how unequal the clusters are.
-        errors, degrees = compute_jackknife_errors_and_df(
+        errors, degrees = compute_jackknife_standard_errors_and_df(
             columns,
             columns @ (intercept, slope),
             sample.table_column[rows] % 2,
@@ -312,7 +314,9 @@ def fit_event_line(sample: "Cells") -> Line | None:
     else:
         columns = np.column_stack([np.ones_like(z), z])
         predicted = intercept + slope * z
-        covariance = compute_covariance(columns, predicted, outcome, weight, squares)
+        covariance = compute_coefficient_covariance(
+            columns, predicted, outcome, weight, squares
+        )
         errors = np.sqrt(covariance.diagonal())
     intercept_error, slope_error = map(float, errors)
     return Line(
@@ -340,7 +344,7 @@ def count_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int
     return int(sample.counts[never.any(axis=1)].sum()), int(sample.counts[never].sum())
 
 
-def find_minimum_detectable_error(
+def find_minimum_detectable_error_and_blindness(
     sample: "Cells", bandwidth: float, critical: float, inflation: float = 1.0
 ) -> tuple[float | None, bool]:
     """Return the smallest mean error that the test finds with probability 0.8.
@@ -375,7 +379,7 @@ def find_minimum_detectable_error(
     errors = DetectableErrors(
         score, rows / rows.sum(), compute_log_odds(sample.proba), bandwidth
     )
-    return errors.find_smallest_error_and_blindness(
+    return errors.find_smallest_error_and_whether_blind(
         inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical
     )
 
@@ -457,7 +461,7 @@ def find_wrong_groups(
         is_wrong = inside if predictions.kept is None else inside[predictions.kept]
         # If most rows are wrong, recalibrating all of them is simpler than repairing
         # groups.
-        if is_wrong.mean() > _MAX_WRONG_GROUPS_SHARE:
+        if is_wrong.mean() > _MAX_WRONG_GROUP_ROW_SHARE:
             return None
         other_model = PredictionsModel(predictions.take(np.flatnonzero(~is_wrong)))
         p_others = run_kernel_test(other_model.pool_cells(N_TEST_CELLS), seed).pvalue
@@ -465,7 +469,7 @@ def find_wrong_groups(
             wrong_model = PredictionsModel(predictions.take(np.flatnonzero(is_wrong)))
             # A small rest passes any test; the likelihood must prefer wrong groups to
             # an error of all rows.
-            gain = _compute_log_likelihood_gain(
+            gain = _compute_separate_line_likelihood_gain(
                 wrong_model.pool_cells(), other_model.pool_cells(), line
             )
             # The logarithm of the number of groups is the price of having searched
@@ -476,7 +480,7 @@ def find_wrong_groups(
     return None
 
 
-def _compute_log_likelihood_gain(wrong, others, line):
+def _compute_separate_line_likelihood_gain(wrong, others, line):
     """Return the log-likelihood of a line for the wrong cells less that of one for all."""
     wrong_line = fit_event_line(wrong)
     if wrong_line is None:

@@ -12,7 +12,7 @@ from .._argument_checks import import_optional, is_scalar_equal
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._kernels._importance_sampling import (
     compute_path_range_p_value,
-    compute_skewed_interval,
+    compute_skewed_interval_offsets,
 )
 from .._random import make_generator
 from .._show import redact_secrets
@@ -30,7 +30,7 @@ from ..groups import GroupRow, audit_predictions, audit_summaries
 from ..metrics import validate_multilabel
 from ._calibration_report import check_no_model, check_report_options
 from ._columns import check_label_order
-from ._label_sections import MAX_LABEL_RESAMPLES, make_label_sections
+from ._label_sections import MAX_LABEL_RESAMPLES, make_label_report_sections
 from ._models import PredictionsModel
 from ._table import ReportRow, find_measures_by_name, measure_models
 from ._written_report import WrittenReport, convert_to_json_values
@@ -48,7 +48,7 @@ _MAX_REDRAWN_PVALUE = 0.005
 # The part of the level of a label that the bound takes; draws take the rest.
 _BOUND_LEVEL_FRACTION = 0.05
 # Draws decide alone if they resolve the level divided by this number.
-_SUFFICIENT_LEVEL_DIVISOR = 2
+_DRAW_RESOLUTION_LEVEL_DIVISOR = 2
 # The bound is minimised over exponents up to this one.
 _MAX_CHERNOFF_TILT = 60.0
 
@@ -125,7 +125,7 @@ def _audit_label(model, n_labels, level, rng):
     # share.
     bound = compute_chernoff_p_value(model.predictions) / _BOUND_LEVEL_FRACTION
     # The p-value of this label that makes its adjusted one significant.
-    enough = SIGNIFICANCE_LEVEL / _SUFFICIENT_LEVEL_DIVISOR / n_labels
+    enough = SIGNIFICANCE_LEVEL / _DRAW_RESOLUTION_LEVEL_DIVISOR / n_labels
     p = row.p_value
     # The smallest p-value of plain draws is 1 / (1 + draws). Tilted draws, which resolve
     # smaller ones, are made only if that is too large, if the bound is not enough, and
@@ -133,14 +133,14 @@ def _audit_label(model, n_labels, level, rng):
     is_too_coarse = (1 + _N_TEST_DRAWS) * enough < 1
     if is_too_coarse and bound > enough and p <= _MAX_REDRAWN_PVALUE:
         p = compute_path_range_p_value(
-            *_make_range_test_arrays(model),
+            *_make_score_row_hit_weight_arrays(model),
             _N_TEST_DRAWS,
             np.random.default_rng(seeds[1]),
         )
     return row._replace(p_value=min(p / (1 - _BOUND_LEVEL_FRACTION), bound, 1.0))
 
 
-def _make_range_test_arrays(model):
+def _make_score_row_hit_weight_arrays(model):
     """Return increasing scores, rows, those with the label, and weights of one row."""
     predictions = model.predictions
     weight = predictions.weight
@@ -240,7 +240,7 @@ def _compute_log_bound(factor, logs, p, has_label):
     return min(float(minimum.fun), 0.0)
 
 
-class _KnownLabelTable(NamedTuple):
+class _KnownLabelMask(NamedTuple):
     """Labels with their weights as a table: 0 if one is not known."""
 
     # Whether the label of a row is known, of shape (n_samples, n_labels).
@@ -248,11 +248,13 @@ class _KnownLabelTable(NamedTuple):
     # The weights of the rows, of shape (n_samples,).
     weight: FloatArray
 
-    def find_label_rows(self, label):
+    def find_label_row_positions(self, label):
         """Return the positions of the rows that count for a label."""
         return np.flatnonzero(self.is_known[:, label] * (self.weight > 0))
 
-    def compute_mean_loss_offsets(self, loss, all_predictions, means, shares, level):
+    def compute_mean_loss_interval_offsets(
+        self, loss, all_predictions, means, shares, level
+    ):
         """Return the ends of an interval for a mean of losses, relative to that mean.
 
         A row counts once, with the losses of all its labels.
@@ -271,7 +273,7 @@ class _KnownLabelTable(NamedTuple):
         deviation = np.zeros(len(self.weight))
         second = third = 0.0
         for label, predictions in enumerate(all_predictions):
-            rows = self.find_label_rows(label)
+            rows = self.find_label_row_positions(label)
             counted = shares[label] * self.weight[rows]
             losses = loss.compute_row_losses(predictions.proba, predictions.codes)
             deviation[rows] += counted * (losses - means[label])
@@ -285,7 +287,7 @@ class _KnownLabelTable(NamedTuple):
             third += float((proba * either**3).sum())
         is_counted = self.is_known.any(axis=1) & (self.weight > 0)
         skewness = third / second if second > 0 else 0.0
-        ends = compute_skewed_interval(deviation[is_counted], skewness, level)
+        ends = compute_skewed_interval_offsets(deviation[is_counted], skewness, level)
         return np.array(ends)
 
 
@@ -309,14 +311,14 @@ def _average_measures(functions, rows, models, pooled, table, level):
         # Losses are means over rows, whose intervals allow for the dependence of labels.
         loss = function.spec.loss
         if loss is not None:
-            low, high = macro + table.compute_mean_loss_offsets(
+            low, high = macro + table.compute_mean_loss_interval_offsets(
                 loss,
                 all_predictions,
                 values,
                 macro_shares,
                 level,
             )
-            micro_low, micro_high = micro + table.compute_mean_loss_offsets(
+            micro_low, micro_high = micro + table.compute_mean_loss_interval_offsets(
                 loss,
                 all_predictions,
                 [micro] * n_labels,
@@ -455,12 +457,12 @@ class LabelReport(WrittenReport):
         return convert_to_json_values(content)
 
     def _make_sections(self, drawn=False):
-        return make_label_sections(self, drawn)
+        return make_label_report_sections(self, drawn)
 
     def _make_notebook_display_sections(self):
         return self._make_sections(drawn=True)[:5]
 
-    def _describe_subject(self):
+    def _make_subject_html(self):
         return f"{self.n_samples:,} rows; {len(self.labels)} labels"
 
 
@@ -614,7 +616,7 @@ def multilabel_report(
     is_known = ~np.isnan(read_label_names_proba_and_table(y_true, y_proba, names)[2])
     weight = read_raw_weight(sample_weight, len(is_known))
     ((_, pooled),) = validate_multilabel(y_true, y_proba, "micro", **options)
-    table = _KnownLabelTable(is_known, weight)
+    table = _KnownLabelMask(is_known, weight)
     return LabelReport(
         label_rows,
         min(row.adjusted_p_value for row in label_rows),

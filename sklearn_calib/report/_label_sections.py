@@ -33,7 +33,7 @@ _MIN_INFORMATIVE_EVENTS = 10
 _LABEL_TABLE_MEASURES = ("log_loss", "expected_calibration_error")
 
 
-def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
+def make_label_report_sections(report: Any, drawn: bool = False) -> list[Section]:
     """Return all sections in reading order; with pictures if these are `drawn`."""
     return [
         make_origin_section(
@@ -52,7 +52,7 @@ def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
         _make_labels_section(report),
         _make_worst_labels_section(report) if drawn else Section(),
         _make_all_measures_section(report),
-        _make_recalibration_code_section(report),
+        _make_repair_code_section_if_rejected(report),
         make_meanings_section({row.measure for row in report.rows}),
     ]
 
@@ -245,7 +245,7 @@ def _make_all_measures_section(report):
     )
 
 
-def _make_recalibration_code_section(report):
+def _make_repair_code_section_if_rejected(report):
     """Show code that recalibrates all labels."""
     # Without evidence of an error there is nothing to repair.
     if report.p_value > SIGNIFICANCE_LEVEL:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._kernels._picture_axes import (
-    MAX_RARE_EVENT_MEDIAN,
+    MAX_LOG_ODDS_AXIS_MEDIAN_PROBA,
     LogitAxis,
     LossPlane,
     choose_round_numbers,
@@ -18,7 +18,13 @@ from .._typing import FloatArray
 from ..decisions import decision_difference
 from ..metrics import CurveRows, compute_curve, reliability_curve
 from ._evidence import MAX_BINS
-from ._svg import LARGE_FRAME, SMALL_FRAME, DiagramSeries, draw_diagram, format_rounded
+from ._svg import (
+    LARGE_FRAME,
+    SMALL_FRAME,
+    DiagramSeries,
+    draw_diagram,
+    format_with_min_two_digits,
+)
 
 if TYPE_CHECKING:
     from ..metrics import ReliabilityCurve
@@ -169,12 +175,12 @@ def has_rare_events(report: Any) -> bool:
         score = sample.proba[:, 1]
         mass = sample.weight.sum(axis=1)
         # On linear axes most rows of such models would be in the lower left corner.
-        if mass[score < MAX_RARE_EVENT_MEDIAN].sum() < 0.5 * mass.sum():
+        if mass[score < MAX_LOG_ODDS_AXIS_MEDIAN_PROBA].sum() < 0.5 * mass.sum():
             return False
     return True
 
 
-def draw_classes(report: Any, name: str) -> str:
+def draw_class_diagrams_if_multiclass(report: Any, name: str) -> str:
     """Draw one small diagram per class against the others; only some of many classes.
 
     The text is empty for two classes, and for a summary.
@@ -274,10 +280,10 @@ def _describe_series(series):
     for model_series in series:
         curve = model_series.curve
         parts.append(
-            f"predictions from {format_rounded(curve.predicted[0], 2)} (observed "
-            f"{format_rounded(curve.observed[0], 2)}) "
-            f"to {format_rounded(curve.predicted[-1], 2)} (observed "
-            f"{format_rounded(curve.observed[-1], 2)})"
+            f"predictions from {format_with_min_two_digits(curve.predicted[0], 2)} (observed "
+            f"{format_with_min_two_digits(curve.observed[0], 2)}) "
+            f"to {format_with_min_two_digits(curve.predicted[-1], 2)} (observed "
+            f"{format_with_min_two_digits(curve.observed[-1], 2)})"
         )
     return "; after recalibration ".join(parts) + "."
 
@@ -356,7 +362,7 @@ def draw_comparison(report: Any) -> str:
     parts = _draw_loss_plane(report)
     pair = _find_paired_problems(report)
     if pair is not None:
-        parts += _draw_murphy_difference(
+        parts += _make_murphy_difference_figure_html(
             report, *_compute_murphy_difference_and_axis(report, *pair)
         )
     return f'<div class="drawn">\n<div class="pair">\n{parts}</div>\n</div>'
@@ -463,7 +469,7 @@ def _compute_murphy_difference_and_axis(report, first, second):
     return difference, axis
 
 
-def _draw_murphy_difference(report, curve, axis):
+def _make_murphy_difference_figure_html(report, curve, axis):
     """Draw the difference of elementary scores, on an axis of log-odds if there is one."""
     # A difference of net benefits times 1 - t is one of elementary scores.
     scale = 1 - curve.threshold
@@ -477,7 +483,9 @@ def _draw_murphy_difference(report, curve, axis):
     ticks = None
     if axis is not None:
         x = axis.locate_fraction(x)
-        places = axis.place_ticks((_PLOT_RIGHT - _PLOT_LEFT) / _DIGIT_WIDTH)
+        places = axis.get_tick_probabilities_and_labels(
+            (_PLOT_RIGHT - _PLOT_LEFT) / _DIGIT_WIDTH
+        )
         ticks = [(axis.locate_fraction(p), text) for p, text in places]
     zero = -limits[0] / (limits[1] - limits[0])
     paths = []

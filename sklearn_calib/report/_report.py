@@ -221,7 +221,7 @@ class CalibrationReport(WrittenReport):
         >>> [row.group for row in groups["model"].rows]
         ['all rows', 'site = north', 'site = south']
         """
-        rows = self._get_independent_predictions(
+        rows = self._get_independent_predictions_by_name(
             "by", "Pass y_proba, or summarise with by="
         )
         groups = {}
@@ -263,7 +263,7 @@ class CalibrationReport(WrittenReport):
         >>> report.add_features(y[:, None])["model"].action
         'retrain'
         """
-        rows = self._get_independent_predictions(
+        rows = self._get_independent_predictions_by_name(
             "features", "Pass y_proba, or leave features out"
         )
         decompositions = dict.fromkeys(rows)
@@ -328,7 +328,7 @@ class CalibrationReport(WrittenReport):
                 hint="Its intervals would take the rows for independent: leave one of the two out",
             )
 
-    def _get_independent_predictions(self, argument, hint):
+    def _get_independent_predictions_by_name(self, argument, hint):
         """Return the predictions of each model; raise ValueError for clusters and summaries."""
         self._check_independent(argument)
         rows = {name: model.predictions for name, model in self._models.items()}
@@ -468,7 +468,7 @@ class CalibrationReport(WrittenReport):
             make_measures_section(self),
         ]
 
-    def _describe_subject(self):
+    def _make_subject_html(self):
         names = [f"<bdi>{escape_html(label, 24)}</bdi>" for label in self.classes]
         return f"{self.n_samples:,} rows; {len(self.classes)} classes: {join_truncated(names, 12)}"
 

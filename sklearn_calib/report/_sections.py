@@ -9,7 +9,7 @@ from ..metrics import all_metrics
 from ._pictures import (
     MAX_LARGE_DIAGRAM_MODELS,
     MAX_SHOWN_CLASSES,
-    draw_classes,
+    draw_class_diagrams_if_multiclass,
     draw_comparison,
     draw_reliability,
 )
@@ -29,7 +29,7 @@ _DESCRIPTION_BY_DECOMPOSITION_TERM = {
     "irreducible": "what remains, at most",
 }
 # Names in the first column of a table of numbers are shortened to this.
-_MAX_NAME_CHARACTERS = 24
+_MAX_TABLE_NAME_CHARACTERS = 24
 _TEXT_BY_CALIBRATED = {True: "yes", False: "no", None: "too few rows"}
 # Formats of a section that is too long for text.
 _LONG_SECTION_FORMATS = "html markdown"
@@ -51,7 +51,7 @@ def make_sections(
         _make_bins_section(report),
         _make_groups_section(report),
         _make_grades_section(report),
-        _make_classes_section(report) if drawn else Section(),
+        _make_best_model_classes_section(report) if drawn else Section(),
         make_meanings_section({row.measure for row in report.rows}),
     ]
 
@@ -137,7 +137,7 @@ def _make_verdicts_table(report):
         direction = by_topic.get("direction", {})
         rows.append(
             (
-                make_printable(name, _MAX_NAME_CHARACTERS),
+                make_printable(name, _MAX_TABLE_NAME_CHARACTERS),
                 f"{report.accuracy[name]:.4f}",
                 _TEXT_BY_CALIBRATED[verdict.calibrated],
                 f"{verdict.p_value:.3f}",
@@ -233,7 +233,7 @@ def _make_wide_measures_table(report):
     wrong = _find_rejected_models(report)
     rows = []
     for name in report.accuracy:
-        line = [make_printable(name, _MAX_NAME_CHARACTERS)]
+        line = [make_printable(name, _MAX_TABLE_NAME_CHARACTERS)]
         for measure in names:
             row = by_cell[name, measure]
             line.append(_mark_value(row, format_row(row)[2], wrong))
@@ -304,7 +304,7 @@ def _make_recalibrate_or_retrain_section(report):
         if parts is None:
             return Section(sentences=[_TOO_FEW_ROWS_MESSAGE])
         rows = [
-            _format_decomposition_term(parts, term, description, report.level)
+            _make_decomposition_table_row(parts, term, description, report.level)
             for term, description in _DESCRIPTION_BY_DECOMPOSITION_TERM.items()
         ]
         interval = f"{100 * report.level:.0f} % interval"
@@ -313,7 +313,7 @@ def _make_recalibrate_or_retrain_section(report):
         )
         shares = list(parts.feature_gains.items())[:MAX_SHOWN_FEATURES]
         named = [
-            (make_printable(name, _MAX_NAME_CHARACTERS), f"{100 * share:.0f} %")
+            (make_printable(name, _MAX_TABLE_NAME_CHARACTERS), f"{100 * share:.0f} %")
             for name, share in shares
         ]
         columns = Table(("feature", "share of the gains"), named, css_class="names")
@@ -334,7 +334,7 @@ def _make_recalibrate_or_retrain_section(report):
     )
 
 
-def _format_decomposition_term(parts, term, description, level):
+def _make_decomposition_table_row(parts, term, description, level):
     """Format a term of a decomposition."""
     ends = parts.interval(term, level)
     numbers = getattr(parts, term), parts.standard_errors[term]
@@ -444,7 +444,7 @@ def _make_grades_section(report):
     )
 
 
-def _make_classes_section(report):
+def _make_best_model_classes_section(report):
     """Show each class against the others, of the model with the lowest log loss."""
     losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
     # One model is enough as an example of single classes: the one with the smallest log
@@ -452,7 +452,7 @@ def _make_classes_section(report):
     best = next(iter(report.accuracy))
     if losses:
         best = min(losses, key=losses.__getitem__)
-    picture = draw_classes(report, best)
+    picture = draw_class_diagrams_if_multiclass(report, best)
     if not picture:
         return Section()
     count = len(report.classes)

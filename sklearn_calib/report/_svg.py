@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._picture_axes import HISTOGRAM_EDGES, LogitAxis, format_probability
+from .._kernels._picture_axes import INNER_LOG_ODDS_EDGES, LogitAxis, format_probability
 from .._show import escape_html
 
 if TYPE_CHECKING:
@@ -65,13 +65,13 @@ class DiagramFrame(NamedTuple):
 
     def locate_x(self, value: float) -> float:
         """Return the horizontal place of a probability."""
-        return self.left + self.side * self._locate_on_axis(value)
+        return self.left + self.side * self._locate_fraction_on_axis(value)
 
     def locate_y(self, value: float) -> float:
         """Return the vertical place of a frequency."""
-        return self.top + self.side * (1 - self._locate_on_axis(value))
+        return self.top + self.side * (1 - self._locate_fraction_on_axis(value))
 
-    def _locate_on_axis(self, value):
+    def _locate_fraction_on_axis(self, value):
         if self.axis is None:
             return value
         return np.clip(self.axis.locate_fraction(value), 0, 1)
@@ -81,7 +81,7 @@ class DiagramFrame(NamedTuple):
     ) -> "DiagramFrame":
         """Return the frame whose axes are on log-odds, with space for the curves."""
         axis = LogitAxis.from_curves(curves)
-        ticks = axis.place_ticks(self.side / _DIGIT_WIDTH)
+        ticks = axis.get_tick_probabilities_and_labels(self.side / _DIGIT_WIDTH)
         left = self.left + _EXTRA_LEFT_MARGIN
         width = self.width + _EXTRA_LEFT_MARGIN
         return self._replace(
@@ -212,14 +212,14 @@ def _make_reliability_axis_elements(frame, confidence):
 
 def _draw_margin_borders(frame):
     """Draw dotted lines behind which exact zeros and ones lie."""
-    if frame.axis is None or not frame.axis.margin_borders:
+    if frame.axis is None or not frame.axis.margin_border_proba:
         return ""
     right = frame.left + frame.side
     bottom = frame.top + frame.side
     lines = "".join(
         f"M{_format_px(frame.locate_x(p))} {frame.top}V{bottom}M{frame.left} "
         f"{_format_px(frame.locate_y(p))}H{right}"
-        for p in frame.axis.margin_borders
+        for p in frame.axis.margin_border_proba
     )
     return (
         f'<path class="margin" d="{lines}"><title>beyond: exactly 0 or 1</title></path>'
@@ -277,7 +277,7 @@ def _draw_series(frame, series, number_bins):
         parts.append(f'<path class="interval" d="{bars}"/>')
     radius = 4 if frame.side == LARGE_FRAME.side else 3
     # A larger transparent circle makes the text of a dot easy to find with the pointer.
-    for a, b, text in zip(x, y, _describe_dots(curve), strict=True):
+    for a, b, text in zip(x, y, _make_dot_hover_texts(curve), strict=True):
         parts.append(
             f'<g class="point"><title>{text}</title>'
             f'<circle class="near" cx="{_format_px(a)}" cy="{_format_px(b)}" r="{2.5 * radius:g}"/>'
@@ -332,14 +332,14 @@ def format_steps_path(frame: DiagramFrame, curve: "ReliabilityCurve") -> str:
     return f"{path}H{_format_px(frame.locate_x(x[-1]))}"
 
 
-def _describe_dots(curve):
+def _make_dot_hover_texts(curve):
     """Return the texts of the dots."""
     share = curve.weight / curve.weight.sum()
     texts = []
     for index in range(len(share)):
         lines = [
-            f"predicted {format_rounded(curve.predicted[index], 4)}",
-            f"observed {format_rounded(curve.observed[index], 4)}"
+            f"predicted {format_with_min_two_digits(curve.predicted[index], 4)}",
+            f"observed {format_with_min_two_digits(curve.observed[index], 4)}"
             + _describe_interval(curve, "confidence", index),
         ]
         if expected := _describe_interval(curve, "consistency", index):
@@ -357,12 +357,12 @@ def _describe_interval(curve, kind, index):
     if low is None or high is None:
         return ""
     return (
-        f" ({100 * curve.level:.0f} %: {format_rounded(low[index], 4)} "
-        f"to {format_rounded(high[index], 4)})"
+        f" ({100 * curve.level:.0f} %: {format_with_min_two_digits(low[index], 4)} "
+        f"to {format_with_min_two_digits(high[index], 4)})"
     )
 
 
-def format_rounded(value: float, digits: int) -> str:
+def format_with_min_two_digits(value: float, digits: int) -> str:
     """Format a probability with so many decimals, or with two significant digits."""
     # Below this, so many decimals would show only one significant digit or none.
     if value != 0 and value < 10.0**-digits * 10:
@@ -376,8 +376,10 @@ def _get_histogram(frame, curve):
         shares = curve.histogram
         return shares, np.linspace(0, 1, len(shares) + 1), (0.0, 0.0)
     zeros, *inside, ones = curve.log_odds_histogram
-    edges = expit(HISTOGRAM_EDGES)
-    shown = frame.axis.is_inside(edges[1:]) | frame.axis.is_inside(edges[:-1])
+    edges = expit(INNER_LOG_ODDS_EDGES)
+    shown = frame.axis.is_proba_inside_limits(
+        edges[1:]
+    ) | frame.axis.is_proba_inside_limits(edges[:-1])
     edges = edges[np.append(shown, False) | np.append(False, shown)]
     return np.array(inside)[shown], edges, (zeros, ones)
 
@@ -422,7 +424,7 @@ def _iter_hover_columns(frame, heights, edges):
         yield (
             f'<rect class="near" x="{_format_px(frame.locate_x(left))}" y="{top}" '
             f'width="{_format_px(width)}" '
-            f'height="{bottom - top}"><title>{format_rounded(left, 2)} '
-            f"to {format_rounded(right, 2)}: "
+            f'height="{bottom - top}"><title>{format_with_min_two_digits(left, 2)} '
+            f"to {format_with_min_two_digits(right, 2)}: "
             f"{shares} of the rows</title></rect>"
         )

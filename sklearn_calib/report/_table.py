@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ._models import ReportedModel
 
 # Cells of the sample from which hundreds of resamples are drawn.
-_MIN_RESAMPLED_CELLS = 1024
-_MAX_RESAMPLED_CELLS = 4096
+_MIN_CELLS_POOLED_FOR_RESAMPLES = 1024
+_MAX_CELLS_POOLED_FOR_RESAMPLES = 4096
 # Rows in a cell on average: cells that wide blur less than the variation of so few rows.
 _MEAN_ROWS_PER_CELL = 8
 _MAX_RESAMPLES = 200
@@ -163,7 +163,9 @@ def measure_models(
                         draws(evaluate, group.n_resamples, seed, progress=step)
                     )
                 done += group.n_resamples
-            row_by_measure |= _make_rows_from_draws(name, model, group, values, level)
+            row_by_measure |= _make_row_by_measure_from_draws(
+                name, model, group, values, level
+            )
         rows += [row_by_measure[function] for function in functions]
     return rows
 
@@ -195,7 +197,11 @@ def _group_measures_by_draws(model, functions, n_resamples):
     parts = []
     if on_cells:
         size = model.summary.n_samples // _MEAN_ROWS_PER_CELL
-        size = int(np.clip(size, _MIN_RESAMPLED_CELLS, _MAX_RESAMPLED_CELLS))
+        size = int(
+            np.clip(
+                size, _MIN_CELLS_POOLED_FOR_RESAMPLES, _MAX_CELLS_POOLED_FOR_RESAMPLES
+            )
+        )
         (cells,) = model.summary.samples()
         sample = model.pool_cells(size)
         draws = (
@@ -243,7 +249,7 @@ def _evaluate_on_all_rows(function, model, predictions):
     return getattr(model.summary.totals, key) / model.summary.weight
 
 
-def _make_rows_from_draws(model_name, model, group, values, level):
+def _make_row_by_measure_from_draws(model_name, model, group, values, level):
     """Return a row for each measure of a part.
 
     `values` holds those of resampled rows and those of drawn labels, each of shape

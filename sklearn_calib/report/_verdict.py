@@ -204,11 +204,11 @@ def make_verdict(report: Any, name: str) -> Verdict:
         _describe_direction,
         _describe_wrong_ranges,
         _describe_certain_predictions,
-        _describe_groups,
+        _describe_miscalibrated_groups,
         _describe_power,
         _describe_gain,
-        _describe_map,
-        _describe_action,
+        _describe_auto_mixture,
+        _make_action_sentence_if_features,
     )
     described = [describe_part(findings) for describe_part in parts]
     # A part that has nothing to add returns None.
@@ -438,7 +438,7 @@ def _describe_certain_predictions(findings):
     )
 
 
-def _describe_groups(findings):
+def _describe_miscalibrated_groups(findings):
     """Describe miscalibrated groups, and whether to repair these alone."""
     if findings.groups is None:
         return None
@@ -553,7 +553,7 @@ def _describe_gain(findings):
     return Sentence("gain", text, numbers)
 
 
-def _describe_action(findings):
+def _make_action_sentence_if_features(findings):
     """Return whether to recalibrate, retrain, both or neither."""
     if findings.features is None:
         return None
@@ -564,7 +564,7 @@ def _describe_action(findings):
     )
 
 
-def _describe_map(findings):
+def _describe_auto_mixture(findings):
     """Describe what "auto" is made of, if it gains anything."""
     gain = _describe_gain(findings)
     if gain is None or not gain.numbers["low"] > 0 or findings.wrong_groups is not None:

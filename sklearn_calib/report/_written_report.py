@@ -160,7 +160,7 @@ class WrittenReport(RenderableMixin):
     """A report that is written as a page, as JSON and as Markdown.
 
     A report has a `to_dict`, its `_make_sections` with pictures or without, those that
-    a notebook shows, and `_describe_subject`, a line of safe HTML about its rows.
+    a notebook shows, and `_make_subject_html`, a line of safe HTML about its rows.
     """
 
     source: str | None
@@ -177,9 +177,9 @@ class WrittenReport(RenderableMixin):
             f"{type(self).__name__} has no sections for notebooks"
         )
 
-    def _describe_subject(self) -> str:
+    def _make_subject_html(self) -> str:
         raise NotImplementedError(
-            f"{type(self).__name__} has no _describe_subject; see WrittenReport"
+            f"{type(self).__name__} has no _make_subject_html; see WrittenReport"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -266,7 +266,7 @@ class WrittenReport(RenderableMixin):
         text = _PAGE_TEMPLATE.format(
             title=escape_html(title),
             style=COLOURS_CSS + DIAGRAM_CSS + SHARED_CSS + PAGE_CSS,
-            summary=f'<p class="source">{origin}<br>{self._describe_subject()}</p>',
+            summary=f'<p class="source">{origin}<br>{self._make_subject_html()}</p>',
             body=render_html(self._make_sections(drawn=True)),
         )
         absolute_path = os.path.abspath(get_path_text(path))
@@ -300,7 +300,7 @@ class SectionPage(WrittenReport):
     def _make_sections(self, drawn: bool = False) -> list[Section]:
         return self._sections
 
-    def _describe_subject(self) -> str:
+    def _make_subject_html(self) -> str:
         return escape_html(self._subject)
 
 

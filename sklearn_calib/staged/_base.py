@@ -311,7 +311,7 @@ class _PipelineStaging(Staging):
         return self.inner.n_stages(estimator.steps[-1][1])
 
     def with_recording(self, estimator):
-        return _set_last_step(
+        return _set_last_step_in_place(
             clone(estimator), self.inner.with_recording(estimator.steps[-1][1])
         )
 
@@ -340,17 +340,17 @@ class _PipelineStaging(Staging):
         return self.inner.caveat(estimator.steps[-1][1])
 
     def truncate_to_stage(self, fitted, stage):
-        return _set_last_step(
+        return _set_last_step_in_place(
             copy.copy(fitted), self.inner.truncate_to_stage(fitted[-1], stage)
         )
 
     def with_max_stages(self, estimator, stage):
-        return _set_last_step(
+        return _set_last_step_in_place(
             clone(estimator), self.inner.with_max_stages(estimator.steps[-1][1], stage)
         )
 
 
-def _set_last_step(pipeline, learner):
+def _set_last_step_in_place(pipeline, learner):
     pipeline.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], learner)]
     return pipeline
 

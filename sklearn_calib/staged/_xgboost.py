@@ -27,7 +27,7 @@ class XGBoostStaging(Staging):
         return estimator.n_estimators or 100
 
     def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
-        got = _find_dropout(estimator)
+        got = _find_dropout_option_text(estimator)
         return make_dart_caveat(got, "gbtree without dropout") if got else None
 
     def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
@@ -58,7 +58,7 @@ class XGBoostStaging(Staging):
 
     def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
         # With dropout, the weights of the trees depend on later rounds.
-        if _find_dropout(estimator):
+        if _find_dropout_option_text(estimator):
             return estimator
         return clone(estimator).set_params(n_estimators=int(stage))
 
@@ -80,7 +80,7 @@ class XGBoostForestStaging(XGBoostStaging):
         return estimator
 
 
-def _find_dropout(estimator):
+def _find_dropout_option_text(estimator):
     """Return what turns dropout of trees on, as the user wrote it: a booster or an option.
 
     XGBoost 3.4 takes the options for any booster of trees; earlier ones for dart alone.

@@ -4,7 +4,7 @@ It may import `inference`, `classifiers`, `testing` and the layers below them.
 Start reading with `CalibrationSummary` in `_summary.py`.
 """
 
-from ._draw_options import DrawOptions
+from ._draw_options import DrawAndScoreOptions
 from ._parts import parse_folder_values
 from ._patterns import count_values, summarize_groups
 from ._problems import (

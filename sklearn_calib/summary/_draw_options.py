@@ -7,14 +7,14 @@ import numpy as np
 
 from .._files.columns import TableBlock, check_filled
 from .._validation import read_proba
-from ._input import check_scores_and_get_converter, iter_score_blocks
+from ._input import check_scores_and_get_proba_converter, iter_score_blocks
 from ._pattern_cells import ScoreGroupTable
 from ._row_reservoir import RowReservoir, get_max_sample_rows
 from ._summary import CalibrationSummary
 from ._values import ColumnValues, combine_groups
 
 
-class DrawOptions(NamedTuple):
+class DrawAndScoreOptions(NamedTuple):
     """What is drawn beside a summary, and how its scores are to be read.
 
     Attributes
@@ -53,12 +53,12 @@ class DrawOptions(NamedTuple):
 
 
 #: A draw without rows that reads probabilities.
-EMPTY_DRAW = DrawOptions(0)
+EMPTY_DRAW = DrawAndScoreOptions(0)
 
 
 def add_block_to_summary_and_draw(
     summary: CalibrationSummary,
-    draw: DrawOptions,
+    draw: DrawAndScoreOptions,
     block: TableBlock,
     checked_arrays: Sequence[Any],
     soft: bool = False,
@@ -70,7 +70,7 @@ def add_block_to_summary_and_draw(
     Parameters
     ----------
     summary : CalibrationSummary
-    draw : DrawOptions
+    draw : DrawAndScoreOptions
     block : TableBlock
         Where the other columns are.
     checked_arrays : sequence
@@ -89,14 +89,16 @@ def add_block_to_summary_and_draw(
         proba = np.asarray(
             read_proba(scores, kind=draw.score_kind, tolerance=draw.tolerance)
         )
-    batch = summary._iter_blocks_learning_classes(labels, proba, weight, counts, soft)
+    batch = summary._iter_checked_blocks_learning_classes(
+        labels, proba, weight, counts, soft
+    )
     if soft:
         for rows in batch:
             summary._add_checked_rows(*rows)
         # The sample keeps items with their shares, not the copies of each item.
         batch = ()
         if draw.max_rows != 0:
-            batch = _iter_soft_label_blocks(labels, proba, weight, counts)
+            batch = _iter_largest_share_blocks(labels, proba, weight, counts)
         extras = _add_share_columns(labels, extras)
     # Numbers in text are numbers, as if the column had been read at once.
     digest = [] if extras is None else [_hash_column(extras[name]) for name in extras]
@@ -134,9 +136,9 @@ def add_block_to_summary_and_draw(
         summary.drawn.add(codes, proba, true, weight, counts, frame, more)
 
 
-def _iter_soft_label_blocks(shares, proba, weight, counts):
+def _iter_largest_share_blocks(shares, proba, weight, counts):
     """Yield checked items in blocks, each with the class of its largest share."""
-    scores = check_scores_and_get_converter(proba)
+    scores = check_scores_and_get_proba_converter(proba)
     two = np.ndim(shares) == 1
     largest_class = (
         (shares > 0.5).astype(np.uint8) if two else np.argmax(shares, axis=1)

@@ -121,7 +121,7 @@ class StreamLabelEncoder:
             read_labels(y, input_name="y")  # words the error
         labels = read_array(y, "labels")
         if classes is None:
-            classes = self._find_both_classes(labels, is_single)
+            classes = self._find_both_classes_if_shown(labels, is_single)
         if classes is None:  # all rows have the positive label so far
             return None, np.ones(len(labels), dtype=np.uint8)
         numbers = labels.ndim == 1 and labels.dtype.kind in "biuf"
@@ -190,7 +190,7 @@ class StreamLabelEncoder:
             self.positive = find_positive_index(classes, self.pos_label)
         self.classes = classes
 
-    def _find_both_classes(self, labels, is_single):
+    def _find_both_classes_if_shown(self, labels, is_single):
         """Return both classes if a batch shows that beside `pos_label`, else None."""
         batch_classes, _ = read_labels(labels)
         others = batch_classes[
@@ -224,11 +224,11 @@ class StreamLabelEncoder:
         if self.classes is None or other.classes is None:
             same = self.positive_label == other.positive_label
         else:
-            same = self.class_text == other.class_text
+            same = self.classes_in_words == other.classes_in_words
         if not same:
             raise invalid_input(
                 expected="summaries of the same classes",
-                got=f"{self.class_text} and {other.class_text}",
+                got=f"{self.classes_in_words} and {other.classes_in_words}",
                 hint="Summarise them with one classes=",
             )
         self.doubt = self.doubt or other.doubt
@@ -241,7 +241,7 @@ class StreamLabelEncoder:
         return self.pos_label if self.classes is None else self.classes[self.positive]
 
     @property
-    def class_text(self) -> str:
+    def classes_in_words(self) -> str:
         """The classes in words; equal for labels that mean the same."""
         class_list = None if self.classes is None else self.classes.tolist()
         positive = (
@@ -264,7 +264,7 @@ def iter_score_blocks(
         yield rows, repair(raw[rows].astype(float, order="F"))
 
 
-def make_soft_label_batch(
+def make_soft_label_rows_with_majority_weight(
     known_labels: StreamLabelEncoder,
     y: ArrayLike,
     raw: AnyArray,
@@ -315,7 +315,7 @@ def make_soft_label_batch(
     return rows.labels, raw[items], mass, counts, sure, more
 
 
-def check_scores_and_get_converter(
+def check_scores_and_get_proba_converter(
     y_proba: ArrayLike,
 ) -> tuple[AnyArray, Callable[[FloatArray], FloatArray]]:
     """Return scores of a batch without a copy of them, and what makes blocks probabilities.
@@ -383,10 +383,10 @@ def check_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
     """Return weights of a batch, in the unit of all batches; all of them may be 0."""
     if sample_weight is None:
         return None
-    weight = _check_one_value_per_row(sample_weight, n, "sample_weight").astype(
+    weight = _read_one_number_per_row(sample_weight, n, "sample_weight").astype(
         np.float64
     )
-    check_weights(weight, keeps_unit=True)
+    check_weights(weight, checks_size_limits=True)
     # Weights that are counts up to rounding become exact whole numbers, whose sums are
     # exact.
     return np.rint(weight) if n and are_counts(weight) else weight
@@ -396,7 +396,7 @@ def check_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
     """Return how often each row of a batch is there, int64."""
     if counts is None:
         return None
-    checked_counts = _check_one_value_per_row(counts, n, "counts")
+    checked_counts = _read_one_number_per_row(counts, n, "counts")
     number = checked_counts.astype(float)
     wrong = (
         ~np.isfinite(number)
@@ -416,7 +416,7 @@ def check_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
     return checked_counts.astype(np.int64)
 
 
-def _check_one_value_per_row(values, n, name):
+def _read_one_number_per_row(values, n, name):
     numbers = read_numbers(values, name)
     if numbers.ndim == 0:
         numbers = np.full(n, numbers)

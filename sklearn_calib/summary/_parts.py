@@ -16,9 +16,13 @@ from .._files.arrow import (
     open_parquet_file,
     reject_list_columns,
 )
-from .._files.columns import TableBlock, expand_numbered_columns
+from .._files.columns import TableBlock, find_list_item_columns
 from .._files.csv_text import check_columns
-from .._files.input_files import detect_format, expand_paths, open_decompressed
+from .._files.input_files import (
+    detect_format,
+    expand_to_names_paths_and_filesystems,
+    open_decompressed,
+)
 from .._files.rows import PIECE_ROWS, iter_pieces
 from .._files.tables import CSV_OPTION_NAMES, iter_table_blocks, translate_read_errors
 from .._show import quote_text
@@ -64,7 +68,7 @@ class FilePart(NamedTuple):
             return self.filesystem.open_input_file(self.path)
         return open_decompressed(self.path)
 
-    def split_row_groups(self, numbers: Sequence[str]) -> "list[FilePart]":
+    def split_row_groups(self, numeric_columns: Sequence[str]) -> "list[FilePart]":
         """Return one part per row group; numbers that are text are written as in those above."""
         from pyarrow import types
 
@@ -73,7 +77,7 @@ class FilePart(NamedTuple):
                 return [self]
             file = open_parquet_file(stream)
             text_fields = (
-                field for field in file.schema_arrow if field.name in numbers
+                field for field in file.schema_arrow if field.name in numeric_columns
             )
             # Columns of text are parsed by the format of their first block, so all row
             # groups must be read together.
@@ -120,7 +124,7 @@ class FilePart(NamedTuple):
             yield block._replace(columns=columns, file=self.name)
 
 
-class SummaryPart(NamedTuple):
+class SummaryFilePart(NamedTuple):
     """A file that `CalibrationSummary.to_parquet` wrote."""
 
     name: str
@@ -163,7 +167,7 @@ def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any
     if not isinstance(data, str | list | tuple) and not hasattr(data, "__fspath__"):
         return [DataObjectPart(collect_lazy_frame(data))]
     parts: list[Any] = []
-    for name, path, filesystem in expand_paths(data):
+    for name, path, filesystem in expand_to_names_paths_and_filesystems(data):
         part = FilePart(name, path, filesystem, csv, tuple(texts))
         with (
             add_error_context(),
@@ -173,7 +177,7 @@ def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any
             is_parquet = detect_format(stream, path) == "parquet"
         # Files of rows and saved summaries may stand in one folder.
         if is_parquet and filesystem is None and is_summary_file(path):
-            parts.append(SummaryPart(name, path))
+            parts.append(SummaryFilePart(name, path))
         elif is_parquet or filesystem is None:
             parts.append(part)
         else:
@@ -217,16 +221,18 @@ class DataObjectPart(NamedTuple):
         forms: dict[str, dict[Any, bool]] = defaultdict(dict)
         first: dict[str, int] = Counter()
         for piece in iter_pieces(self.data, needed):
-            for file, frame, share in _iter_frames(piece, [*needed], self.name):
+            for file, frame, share in _iter_sources_frames_and_read_shares(
+                piece, [*needed], self.name
+            ):
                 yield TableBlock(frame, file, None, first[file], forms[file], share)
                 first[file] += len(frame)
 
 
-def _iter_frames(data, needed, source):
+def _iter_sources_frames_and_read_shares(data, needed, source):
     """Yield (file, DataFrame, how much has been read) of the batches of a table."""
     name = source or "the table"
     if isinstance(data, Mapping) or hasattr(data, "iloc"):
-        for frame, share in _iter_row_slices(data, needed, name):
+        for frame, share in _iter_frames_and_read_shares(data, needed, name):
             yield source, frame, share
         return
     if hasattr(data, "scanner"):  # pyarrow.dataset
@@ -237,7 +243,7 @@ def _iter_frames(data, needed, source):
         schema = data.schema
     check_columns(needed, schema.names, name)
     reject_list_columns(needed, schema, name)
-    for file, batch in _iter_file_batches(data, needed, source):
+    for file, batch in _iter_files_and_batches(data, needed, source):
         for start in range(0, batch.num_rows, PIECE_ROWS):
             piece = batch.slice(start, PIECE_ROWS)
             yield (
@@ -247,7 +253,7 @@ def _iter_frames(data, needed, source):
             )
 
 
-def _iter_file_batches(data, needed, source):
+def _iter_files_and_batches(data, needed, source):
     """Yield (file, batch) of a dataset or a reader of pyarrow."""
     if not hasattr(data, "scanner"):
         yield from ((source, batch) for batch in data)
@@ -256,14 +262,14 @@ def _iter_file_batches(data, needed, source):
         yield getattr(tagged.fragment, "path", ""), tagged.record_batch
 
 
-def _iter_row_slices(data, needed, source):
+def _iter_frames_and_read_shares(data, needed, source):
     """Yield DataFrames of some rows of a table, or of arrays by name; and how much that was."""
     import pandas as pd
 
     if isinstance(data, Mapping):
         data = _split_columns_by_name(data)
         needed = [
-            column for name in needed for column in expand_numbered_columns(name, data)
+            column for name in needed for column in find_list_item_columns(name, data)
         ]
     check_columns(needed, [*data], source)
     columns = {name: data[name] for name in needed}

@@ -73,7 +73,7 @@ class ScoreGroupTable(CellTable):
             self._table = _add_pair_weight_columns(self.sums_by_group_and_score)
             self._slots = None
         if self._slots is None:
-            self._rebuild_table()
+            self._rebuild_hash_table()
         self._fill_slots(p, q, y, pattern, *weights)
 
     def add_block(
@@ -112,7 +112,9 @@ class ScoreGroupTable(CellTable):
         # The coarser resolution of both.
         self._shift = max(self._shift, other._shift)
         self._table = _add_equal_pairs(
-            _coarsen_pairs(np.concatenate([own_pairs, other_pairs]), self._shift)
+            _coarsen_pair_identities(
+                np.concatenate([own_pairs, other_pairs]), self._shift
+            )
         )
         self._slots = None
         self._limit_pairs()
@@ -126,18 +128,20 @@ class ScoreGroupTable(CellTable):
         last = cells.find_last_cell_keys(
             start,
             high,
-            cells.count_dropped_bits(table[:, cells.IDENTITY_COLUMN], self._shift),
+            cells.count_dropped_bits_by_cell(
+                table[:, cells.IDENTITY_COLUMN], self._shift
+            ),
         )
         return ScoreGroupSums(
             self.sums_by_group_and_score[:, cells.GROUP_PATTERN_COLUMN],
-            cells.compute_cell_mean_proba(table, last),
+            cells.compute_mean_label_proba_by_cell(table, last),
             table[:, [cells.COUNT_COLUMN_0, cells.COUNT_COLUMN_1]],
-            *cells.get_label_weight_sums(table),
+            *cells.get_label_weight_sums_and_squares(table),
         )
 
     def _make_room(self):
         self._limit_pairs()
-        self._rebuild_table()
+        self._rebuild_hash_table()
 
     def _limit_pairs(self):
         """Make pairs coarser, as far as that makes them few enough."""
@@ -149,7 +153,7 @@ class ScoreGroupTable(CellTable):
                 self.sums_by_group_and_score, self._shift, _MAX_FINE_PAIRS
             )
             self._table = _add_equal_pairs(
-                _coarsen_pairs(self.sums_by_group_and_score, self._shift)
+                _coarsen_pair_identities(self.sums_by_group_and_score, self._shift)
             )
         if len(self.sums_by_group_and_score) > _MAX_SCORE_GROUP_PAIRS:
             raise invalid_input(
@@ -158,7 +162,7 @@ class ScoreGroupTable(CellTable):
                 hint="Name fewer columns to group by",
             )
 
-    def _rebuild_table(self):
+    def _rebuild_hash_table(self):
         n = len(self.sums_by_group_and_score)
         room = (
             2 * n
@@ -212,7 +216,7 @@ def _find_smallest_shift(pairs, shift, max_pairs):
     return cells.find_smallest_bit_shift(fits_limit, shift)
 
 
-def _coarsen_pairs(pairs, shift):
+def _coarsen_pair_identities(pairs, shift):
     """Return pairs with the identities of coarser cells, and offsets from these."""
     pairs = pairs.copy()
     start, high = cells.decode_cell_start_and_side(pairs[:, cells.IDENTITY_COLUMN])
@@ -222,7 +226,7 @@ def _coarsen_pairs(pairs, shift):
     moved = (
         cells.convert_keys_to_steps(start) - cells.convert_keys_to_steps(first)
     ).astype(np.float64)
-    weight = cells.get_label_weight_sums(
+    weight = cells.get_label_weight_sums_and_squares(
         np.ascontiguousarray(pairs[:, : cells.GROUP_PATTERN_COLUMN])
     )[0].sum(axis=1)
     cells.view_as_float(pairs)[:, cells.OFFSET_COLUMN] += weight * moved

@@ -8,8 +8,8 @@ import numpy as np
 
 from .._typing import AnyArray, IntArray, Progress
 from ..exceptions import invalid_input
-from ._draw_options import EMPTY_DRAW, DrawOptions
-from ._parts import SummaryPart, make_parts, validate_csv_options
+from ._draw_options import EMPTY_DRAW, DrawAndScoreOptions
+from ._parts import SummaryFilePart, make_parts, validate_csv_options
 from ._pattern_cells import ScoreGroupSums, ScoreGroupTable
 from ._sources import invalid_grouping, summarize, tally_parts
 from ._summary import CalibrationSummary
@@ -31,7 +31,7 @@ class _ValuesTally:
         for column in self.columns.values():
             column.add(block)
 
-    def add_stored_summary(self, part: SummaryPart):
+    def add_stored_summary(self, part: SummaryFilePart):
         raise invalid_grouping(part)
 
     def merge(self, other):
@@ -61,16 +61,16 @@ def count_values(
     values : dict of str to ColumnValues
     """
 
-    def count_with_text_columns(texts):
+    def count_values_with_text_columns(texts):
         parts = make_parts(data, texts, validate_csv_options(csv))
         return tally_parts(
             parts, partial(_ValuesTally, [*names]), n_jobs, progress
         ).columns
 
-    columns = count_with_text_columns([])
+    columns = count_values_with_text_columns([])
     texts = [name for name, column in columns.items() if column.has_mixed_kinds]
     if texts:  # blocks of a csv file: read again as they are written
-        again = count_with_text_columns(texts)
+        again = count_values_with_text_columns(texts)
         for name in texts:
             columns[name] = again[name]
             columns[name].as_text = True
@@ -101,7 +101,7 @@ def summarize_groups(
     data: object,
     columns: Sequence[ColumnValues],
     *,
-    draw: DrawOptions = EMPTY_DRAW,
+    draw: DrawAndScoreOptions = EMPTY_DRAW,
     **options: Any,
 ) -> GroupedSummary:
     """Summarise rows, and count them by score and combination of groups.
@@ -112,7 +112,7 @@ def summarize_groups(
         As in `summarize`.
     columns : sequence of ColumnValues
         Whose values are in groups.
-    draw : DrawOptions, optional
+    draw : DrawAndScoreOptions, optional
     **options
         Further arguments of `summarize`.
     """

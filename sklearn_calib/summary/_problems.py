@@ -13,8 +13,8 @@ from .._kernels._cells import (
     COUNT_COLUMN_1,
     N_WEIGHTED_COLUMNS,
     TOTAL_NAMES,
-    compute_cell_mean_proba,
-    get_label_weight_sums,
+    compute_mean_label_proba_by_cell,
+    get_label_weight_sums_and_squares,
 )
 from .._kernels._exact_sums import SUM_FRACTION_BITS
 from .._kernels._two_class_problems import name_problem
@@ -145,11 +145,11 @@ def compute_multiclass_totals(
     Also the confidence of each row, and whether it is right.
     """
     from .._kernels._exact_sums_compiled import (
-        compute_row_loss_terms,
+        compute_loss_terms_true_largest_and_argmax,
         sum_to_exact_integers,
     )
 
-    terms, true, largest, place = compute_row_loss_terms(
+    terms, true, largest, place = compute_loss_terms_true_largest_and_argmax(
         np.ascontiguousarray(block.T), codes
     )
     hit = place == codes
@@ -189,7 +189,10 @@ class CellProblems:
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
         """Return `Predictions.problems` of the one option that the cells were made for."""
         check_multiclass_mode(multiclass, self.kind)
-        masses = [get_label_weight_sums(state.table)[0].sum() for state in self.states]
+        masses = [
+            get_label_weight_sums_and_squares(state.table)[0].sum()
+            for state in self.states
+        ]
         problems = []
         for number, (state, mass) in enumerate(zip(self.states, masses, strict=True)):
             if mass > 0:
@@ -226,12 +229,12 @@ def expand_cells_to_label_rows(
     see them.
     """
     table = state.table
-    weight = get_label_weight_sums(table)[0].ravel()
+    weight = get_label_weight_sums_and_squares(table)[0].ravel()
     kept = weight > 0
     codes = np.tile(np.arange(2), len(table))
     return (
         codes[kept],
-        np.repeat(compute_cell_mean_proba(table), 2, axis=0)[kept],
+        np.repeat(compute_mean_label_proba_by_cell(table), 2, axis=0)[kept],
         weight[kept],
     )
 
@@ -251,7 +254,7 @@ def _test_hosmer_lemeshow(
     n_bins = validate_count(n_bins, "n_bins")
     rows, events = _get_row_and_event_counts(table)
     return tests.run_hosmer_lemeshow_test(
-        compute_cell_mean_proba(table)[:, 1],
+        compute_mean_label_proba_by_cell(table)[:, 1],
         rows,
         events,
         n_bins,
@@ -260,15 +263,15 @@ def _test_hosmer_lemeshow(
 
 
 def _test_cox(table: AnyArray, totals: dict[str, float]) -> _TestResult:
-    rest, score = compute_cell_mean_proba(table).T
+    rest, score = compute_mean_label_proba_by_cell(table).T
     return tests.run_cox_test(score, rest, *_get_row_and_event_counts(table))
 
 
 def _test_cumulative(
     table: AnyArray, totals: dict[str, float], *, statistic: str
 ) -> _TestResult:
-    score = compute_cell_mean_proba(table)[:, 1]
-    weight = get_label_weight_sums(table)[0]
+    score = compute_mean_label_proba_by_cell(table)[:, 1]
+    weight = get_label_weight_sums_and_squares(table)[0]
     # Observed less expected weight of the events of a cell.
     residual = weight[:, 1] - weight.sum(axis=1) * score
     return tests.run_cumulative_test(

@@ -25,8 +25,8 @@ import numpy as np
 from .._kernels._binning import sum_bins
 from .._kernels._cells import (
     COUNT_COLUMN_0,
-    compute_cell_mean_proba,
-    get_label_weight_sums,
+    compute_mean_label_proba_by_cell,
+    get_label_weight_sums_and_squares,
 )
 from .._kernels._proportion import compute_exact_interval
 from .._random import (
@@ -35,7 +35,11 @@ from .._random import (
     draw_partial_row_weight,
 )
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
-from .._validation import MIN_PERMUTED_ACCURACY_GAIN, RankCounts, are_ranked_well
+from .._validation import (
+    MIN_PERMUTED_ACCURACY_GAIN,
+    OrderedPairAndRowCounts,
+    are_ranked_well,
+)
 from ..metrics import Predictions, PredictionsByScore
 from ..recalibrators import (
     fit_recalibrator,
@@ -130,9 +134,9 @@ class CellSample(PredictionsByScore):
         if len(table) > max_cells:
             table, _ = merge_cells_to_limit(table, shift, max_cells)
         return cls(
-            compute_cell_mean_proba(table),
+            compute_mean_label_proba_by_cell(table),
             table[:, COUNT_COLUMN_0 : COUNT_COLUMN_0 + 2],
-            *get_label_weight_sums(table),
+            *get_label_weight_sums_and_squares(table),
         )
 
     @property
@@ -152,12 +156,12 @@ class CellSample(PredictionsByScore):
         return are_ranked_well([self.backwards], 2)
 
     @property
-    def backwards(self) -> RankCounts:
+    def backwards(self) -> OrderedPairAndRowCounts:
         """How the probability of the second class ranks the first."""
         zeros, ones = self.counts.T.astype(float)
         # The Mann-Whitney statistic of cells sorted by score; ties count one half.
         below = np.cumsum(ones) - ones / 2
-        return RankCounts(zeros @ below, zeros.sum(), ones.sum())
+        return OrderedPairAndRowCounts(zeros @ below, zeros.sum(), ones.sum())
 
     def count_effective_rows(self) -> float:
         """Return how many rows of equal weight are as informative (Kish)."""
@@ -207,13 +211,15 @@ class CellSample(PredictionsByScore):
         """
         if self._label_sampler.has_few_rows_per_cell:
             drawn = rng.integers(0, self.n_samples, self.n_samples)
-            counts = np.bincount(self._row_positions[drawn], minlength=self.counts.size)
+            counts = np.bincount(
+                self._cell_label_index_by_row[drawn], minlength=self.counts.size
+            )
             counts = counts.reshape(self.counts.shape)
         else:
             # Independent Poisson numbers are a multinomial draw but for their total, on
             # which normalised measures do not depend.
             counts = rng.poisson(self.counts)
-        mean, variance, equal = self._weight_moments_by_label
+        mean, variance, equal = self._weight_moments_and_equality_by_label
         weight = counts * mean
         if not equal:
             varied = variance > 0
@@ -246,7 +252,7 @@ class CellSample(PredictionsByScore):
             else CellBinomialSampler(rows, law, of_rows=False)
         )
         weight = draw_partial_row_weight(
-            labels.draw_ones(rng),
+            labels.draw_event_totals_by_cell(rng),
             rows,
             total,
             moments,
@@ -365,14 +371,14 @@ class CellSample(PredictionsByScore):
         return HeldOutPredictions(predictions, place, squares[kept])
 
     @cached_property
-    def _weight_moments_by_label(self):
+    def _weight_moments_and_equality_by_label(self):
         """Mean and variance of the weights of each cell and label; whether all variances are 0."""
         return compute_weight_moments_and_equality(
             self.counts, self.weight, self.squares
         )
 
     @cached_property
-    def _row_positions(self):
+    def _cell_label_index_by_row(self):
         """The place among cells and labels of each row."""
         return np.repeat(np.arange(self.counts.size), self.counts.ravel())
 

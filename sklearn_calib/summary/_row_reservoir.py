@@ -12,7 +12,7 @@ from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._validation import read_proba
 from ..metrics import Predictions
 from ..recalibrators import (
-    compute_fold_weights,
+    compute_fit_and_held_out_weights,
     fit_recalibrator,
     predict_proba_aligned,
     resolve_recalibrator,
@@ -110,7 +110,7 @@ class DrawnSample:
         return self.n_drawn == self.n_seen
 
     @property
-    def count_weight(self) -> FloatArray:
+    def weight_per_count(self) -> FloatArray:
         """The weight of one of the `counts` of each row; all together weigh as the rows here."""
         unit = np.ones(len(self.codes)) if self.weight is None else self.weight
         if self.is_complete:
@@ -123,13 +123,13 @@ class DrawnSample:
     @property
     def sample_weight(self) -> FloatArray | None:
         """The weights of a fit; None if all are 1."""
-        weight = self.count_weight * self.counts
+        weight = self.weight_per_count * self.counts
         return None if (weight == 1).all() else weight
 
     @property
     def squares(self) -> FloatArray:
         """The sums of squared weights of all rows, equal ones once."""
-        return self.counts * self.count_weight**2
+        return self.counts * self.weight_per_count**2
 
     @cached_property
     def predictions(self) -> Predictions:
@@ -138,7 +138,7 @@ class DrawnSample:
         if proba is None:
             proba = read_proba(self.scores, kind=self.kind)
         # Equal rows are fitted once, with their number as weight.
-        weight = self.counts * self.count_weight
+        weight = self.counts * self.weight_per_count
         return Predictions(proba, self.codes, weight, self.classes, 1)
 
     def split_into_folds(
@@ -150,7 +150,7 @@ class DrawnSample:
         """
         predictions = self.predictions
         counts = self.counts.astype(float)
-        return compute_fold_weights(
+        return compute_fit_and_held_out_weights(
             predictions.proba,
             predictions.codes,
             counts,
@@ -167,7 +167,7 @@ class DrawnSample:
     ) -> HeldOutPredictions:
         """Recalibrate each row by a fit to the folds that it is not in."""
         predictions = self.predictions
-        unit = self.count_weight
+        unit = self.weight_per_count
         numbers = np.arange(len(self.classes))
         proba = []
         rows = []
@@ -211,7 +211,10 @@ def _take_rows(column, rows):
 
 def _join_and_count_equal_rows(parts):
     """Return rows below each other; of equal ones the first, with all their counts."""
-    rows = {name: _join_columns([piece[name] for piece in parts]) for name in parts[0]}
+    rows = {
+        name: _concatenate_column_pieces([piece[name] for piece in parts])
+        for name in parts[0]
+    }
     # Equal keys are equal rows, apart from collisions of 64-bit hashes.
     key = rows["key"]
     order = np.argsort(key, kind="stable")
@@ -224,7 +227,7 @@ def _join_and_count_equal_rows(parts):
     return _select_rows(rows, order[starts]) | {"counts": counts}
 
 
-def _join_columns(pieces):
+def _concatenate_column_pieces(pieces):
     """Return one column whose pieces are arrays, DataFrames or None."""
     if hasattr(pieces[0], "iloc"):
         import pandas as pd
@@ -293,7 +296,9 @@ class RowReservoir:
         """
         scores = scores.reshape(len(scores), -1)
         key = _hash_scores_and_labels(scores, codes)
-        stratum = codes.astype(np.intp) * self._steps + self._get_odds_octave(true)
+        stratum = codes.astype(np.intp) * self._steps + self._get_odds_octave_index(
+            true
+        )
         weight_digests = [] if weight is None else [(weight + 0.0).view(np.uint64)]
         for digest in (*weight_digests, *digests):
             # Rows that differ in another column are different rows.
@@ -320,7 +325,7 @@ class RowReservoir:
         if sum(len(piece["key"]) for piece in self._parts[1:]) > self.max_rows // 2:
             self._keep_sample()
 
-    def _get_odds_octave(self, true):
+    def _get_odds_octave_index(self, true):
         """Return the octave of the odds of the true class."""
         with np.errstate(divide="ignore"):
             # The exponent of a float64 is the octave.

@@ -11,37 +11,41 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from .._argument_checks import (
     check_jobs,
-    check_progress,
+    check_progress_callback,
     import_optional,
     validate_bool,
 )
 from .._files.columns import (
     TableBlock,
     encode_column,
-    expand_numbered_columns,
+    find_list_item_columns,
     is_written_in_percent,
     make_array,
     map_texts_to_values,
     read_label_values,
     read_number_values,
 )
-from .._files.rows import RowCounting, iter_query_pieces
+from .._files.rows import GroupedRowCountQuery, iter_query_pieces
 from .._show import quote_text
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
 from .._validation import (
     check_vote_kinds,
-    find_columns,
+    find_columns_if_names_match,
     read_labels,
     read_shares_or_votes,
 )
 from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
-from ._draw_options import EMPTY_DRAW, DrawOptions, add_block_to_summary_and_draw
+from ._draw_options import (
+    EMPTY_DRAW,
+    DrawAndScoreOptions,
+    add_block_to_summary_and_draw,
+)
 from ._parts import (
     DataObjectPart,
     FilePart,
-    SummaryPart,
+    SummaryFilePart,
     get_part_progress_weight,
     make_parts,
     make_path_absolute,
@@ -72,7 +76,7 @@ class SummaryPlan(NamedTuple):
     classes: Any
     pos_label: Any
     drop_missing: bool = False
-    draw: DrawOptions = EMPTY_DRAW
+    draw: DrawAndScoreOptions = EMPTY_DRAW
     soft: bool = False  # the labels are shares
 
     @property
@@ -131,7 +135,7 @@ def summarize(
     query: str | None = None,
     in_database: bool = False,
     progress: Progress | None = None,
-    _draw: DrawOptions = EMPTY_DRAW,
+    _draw: DrawAndScoreOptions = EMPTY_DRAW,
 ) -> Any:
     """Make a `CalibrationSummary` of rows that need not fit into memory.
 
@@ -284,11 +288,13 @@ def summarize(
                 hint="Pass a text, or a list",
             )
     check_jobs(n_jobs)
-    check_progress(progress)
+    check_progress_callback(progress)
     several = not isinstance(by, str | None)
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     probs = (prob,) if isinstance(prob, str) else tuple(prob or ())
-    places = find_columns([*probs], range(len(probs)) if classes is None else classes)
+    places = find_columns_if_names_match(
+        [*probs], range(len(probs)) if classes is None else classes
+    )
     if places is not None:
         probs = tuple(probs[place] for place in places)
     plan = SummaryPlan(
@@ -306,15 +312,15 @@ def summarize(
         draw=_draw,
         soft=bool(soft_labels),
     )
-    make = partial(Tally, plan)
+    make = partial(GroupSummaryTally, plan)
     # An empty summary checks its options before the work.
     make().make_empty_summary()
     # The database counts equal rows, so that fewer of them are transferred.
     if query is not None:
         counting = None
         if in_database:
-            counting, plan = _plan_database_counting(plan)
-            make = partial(Tally, plan)
+            counting, plan = _make_row_counting_and_answer_plan(plan)
+            make = partial(GroupSummaryTally, plan)
         data = iter_query_pieces(data, query, counting)
     if _is_dask(data):
         total = _tally_dask(data, plan.all_columns, make)
@@ -323,7 +329,7 @@ def summarize(
     else:
         parts = make_parts(data, plan.text_columns, csv)
         if not (labels and probs) and any(
-            not isinstance(one, SummaryPart) for one in parts
+            not isinstance(one, SummaryFilePart) for one in parts
         ):
             raise invalid_input(
                 expected="label= and prob=",
@@ -332,17 +338,17 @@ def summarize(
                 hint="Name the columns of the labels and of the probabilities",
             )
         total = tally_parts(parts, make, n_jobs, progress)
-    total.warn_dropped_rows_and_order()
+    total.check_votes_and_warn_rows_and_order()
     return total.get_summary_or_groups()
 
 
-def _plan_database_counting(plan):
+def _make_row_counting_and_answer_plan(plan):
     """Return what the database counts, and the plan for its answer."""
     names = [name for name in plan.all_columns if name != plan.counts]
     into = "n_rows"
     while into in names:
         into += "_"
-    return RowCounting(names, into, plan.counts), plan._replace(counts=into)
+    return GroupedRowCountQuery(names, into, plan.counts), plan._replace(counts=into)
 
 
 def _is_dask(data):
@@ -376,7 +382,7 @@ def tally_parts(
         )
     else:
         jobs = [delayed(_tally_part)(make_path_absolute(part), make) for part in parts]
-        tallies = _run_in_processes(n_jobs, jobs)
+        tallies = _iter_parallel_results(n_jobs, jobs)
     # In the order of the parts: messages do not depend on which process ends first.
     for number, tally in enumerate(tallies):
         # summaries may be of other classes
@@ -389,7 +395,7 @@ def tally_parts(
 def _tally_part(part, make, report=None):
     """Return the tally of a part; `report` is called with the share that is done."""
     tally = make()
-    if isinstance(part, SummaryPart):
+    if isinstance(part, SummaryFilePart):
         tally.add_stored_summary(part)
         return tally
     with add_error_context():
@@ -400,7 +406,7 @@ def _tally_part(part, make, report=None):
     return tally
 
 
-def invalid_grouping(part: SummaryPart) -> InvalidInputError:
+def invalid_grouping(part: SummaryFilePart) -> InvalidInputError:
     """Return the error to raise about rows that are to be grouped and were added up."""
     return invalid_input(
         expected="rows to group",
@@ -409,7 +415,7 @@ def invalid_grouping(part: SummaryPart) -> InvalidInputError:
     )
 
 
-def _run_in_processes(n_jobs, jobs):
+def _iter_parallel_results(n_jobs, jobs):
     try:
         return Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
     except ValueError as error:  # dask as the backend of an older joblib
@@ -422,7 +428,7 @@ def _find_file_row(block, rows, row):
     return block.get_file_row(rows[row])
 
 
-class Tally:
+class GroupSummaryTally:
     """Summaries by group, of one plan; of all rows if the plan has no groups."""
 
     def __init__(self, plan: SummaryPlan) -> None:
@@ -447,7 +453,7 @@ class Tally:
         empty._labels.silent = True
         return empty
 
-    def add_stored_summary(self, part: SummaryPart) -> None:
+    def add_stored_summary(self, part: SummaryFilePart) -> None:
         """Add the summary of a part."""
         folders = parse_folder_values(part.path)
         key = tuple(folders.get(name) for name in self.plan.by)
@@ -469,7 +475,7 @@ class Tally:
         names = [
             column
             for name in plan.prob
-            for column in expand_numbered_columns(name, block.columns)
+            for column in find_list_item_columns(name, block.columns)
         ]
         scores = [self._get_scores(block, name) for name in names]
         # columns lie side by side
@@ -552,7 +558,7 @@ class Tally:
         self.groups[key] = self.make_empty_summary()
         return self.groups[key]
 
-    def merge(self, other: "Tally") -> "Tally":
+    def merge(self, other: "GroupSummaryTally") -> "GroupSummaryTally":
         """Add the rows of another tally, which stays as it is."""
         self.n_dropped_rows += other.n_dropped_rows
         self.kinds |= other.kinds
@@ -567,7 +573,7 @@ class Tally:
                 own_summary.merge(other_summary)
         return self
 
-    def warn_dropped_rows_and_order(self) -> None:
+    def check_votes_and_warn_rows_and_order(self) -> None:
         """Warn of rows that were left out, and of classes that the columns do not fit.
 
         Raises ValueError if some rows are shares and others votes.
@@ -704,7 +710,7 @@ def _merge_tallies(tallies, make):
 def _tally_spark(data, needed, make):
     """Return the tally of all partitions of a Spark DataFrame, each computed where it is."""
 
-    def iter_pickled_tallies(batches):
+    def iter_single_pickled_tally_batch(batches):
         import pyarrow as pa
 
         filled = (batch for batch in batches if batch.num_rows)
@@ -714,7 +720,9 @@ def _tally_spark(data, needed, make):
             yield pa.RecordBatch.from_pydict({"tally": [pickle.dumps(tally)]})
 
     rows = (
-        data.select(*needed).mapInArrow(iter_pickled_tallies, "tally binary").collect()
+        data.select(*needed)
+        .mapInArrow(iter_single_pickled_tally_batch, "tally binary")
+        .collect()
     )
     return _merge_tallies([pickle.loads(row["tally"]) for row in rows], make)
 
@@ -784,7 +792,7 @@ def find_distinct_labels(
     decimal = None
     with add_error_context():
         for part in make_parts(data, (label,), csv):
-            if isinstance(part, SummaryPart):
+            if isinstance(part, SummaryFilePart):
                 summary_classes = CalibrationSummary.from_parquet(part.path).classes
                 distinct_labels |= dict.fromkeys(
                     [] if summary_classes is None else summary_classes.tolist()
@@ -807,11 +815,13 @@ def find_distinct_labels(
                     )
                 # The caller only needs to know whether there are that many.
                 if _enough and len(distinct_labels) + len(texts) >= _enough:
-                    return _sort_distinct_labels(distinct_labels, texts, decimal)
-    return _sort_distinct_labels(distinct_labels, texts, decimal)
+                    return _add_texts_and_sort_distinct_labels(
+                        distinct_labels, texts, decimal
+                    )
+    return _add_texts_and_sort_distinct_labels(distinct_labels, texts, decimal)
 
 
-def _sort_distinct_labels(distinct_labels, texts, decimal):
+def _add_texts_and_sort_distinct_labels(distinct_labels, texts, decimal):
     distinct_labels |= dict.fromkeys(map_texts_to_values(texts, decimal).values())
     if not distinct_labels:
         raise invalid_input(

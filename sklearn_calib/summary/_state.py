@@ -15,11 +15,11 @@ from .._kernels._cells import (
     TOTAL_NAMES,
     add_weight_columns,
     convert_keys_to_steps,
-    count_dropped_bits,
+    count_dropped_bits_by_cell,
     decode_cell_start_and_side,
     decode_float_keys,
     find_last_cell_keys,
-    get_label_weight_sums,
+    get_label_weight_sums_and_squares,
     view_as_float,
 )
 from .._kernels._exact_sums import add_sum_lists, convert_sums_to_floats
@@ -53,14 +53,17 @@ class CellTable:
         *weights: AnyArray,
     ) -> None:
         """Put rows into the cells of their scores, of each `pattern` into cells of its own."""
-        from .._kernels._cells_compiled import add_rows, identify_cells_and_offsets
+        from .._kernels._cells_compiled import (
+            add_rows_and_count_added_and_filled,
+            identify_cells_and_offsets,
+        )
 
         start = 0
         while True:
             # The sorted table is outdated as soon as rows are added.
             self._table = None
             cell, offset = identify_cells_and_offsets(p[start:], q[start:], self._shift)
-            done, self._filled = add_rows(
+            done, self._filled = add_rows_and_count_added_and_filled(
                 self._slots,
                 self._filled,
                 self._room,
@@ -78,13 +81,13 @@ class CellTable:
 
     def _start_hash_table(self, cells: AnyArray, room: int) -> None:
         """Start a hash table with these cells."""
-        from .._kernels._cells_compiled import insert_cells, make_empty_slots
+        from .._kernels._cells_compiled import insert_distinct_cells, make_empty_slots
 
         self._room = room
         self._filled = len(cells)
         self._slots = make_empty_slots(room, cells.shape[1])
         if len(cells):
-            insert_cells(self._slots, cells, self._shift)
+            insert_distinct_cells(self._slots, cells, self._shift)
 
     def _make_room(self) -> None:
         raise NotImplementedError
@@ -160,11 +163,11 @@ class CellState(CellTable):
         more = list[AnyArray]()
         if weight is None and count is None:
             # Totals are exact sums over the rows, so they do not depend on the cells.
-            sums = kernels.sum_unweighted_row_totals(p, q, y)
+            sums = kernels.sum_unweighted_totals_as_integers(p, q, y)
         else:
             more.append(np.ones(len(p)) if weight is None else weight)
             more.append(np.ones(len(p), dtype=np.int64) if count is None else count)
-            sums = kernels.sum_weighted_row_totals(p, q, y, *more)
+            sums = kernels.sum_weighted_row_totals_exactly(p, q, y, *more)
         self._fill_slots(p, q, y, None, *more)
         self.sums = add_sum_lists(self.sums, sums)
 
@@ -280,10 +283,12 @@ def _find_cell_key_ranges(table, shift):
     """Return the first and the last key that rows of each cell may have."""
     start, high_side = decode_cell_start_and_side(table[:, IDENTITY_COLUMN])
     last = find_last_cell_keys(
-        start, high_side, count_dropped_bits(table[:, IDENTITY_COLUMN], np.int64(shift))
+        start,
+        high_side,
+        count_dropped_bits_by_cell(table[:, IDENTITY_COLUMN], np.int64(shift)),
     )
     offset = view_as_float(table)[:, OFFSET_COLUMN]
-    weight = get_label_weight_sums(table)[0].sum(axis=1)
+    weight = get_label_weight_sums_and_squares(table)[0].sum(axis=1)
     # such a cell is as wide as a step: scores are kept in steps of 36 bits
     is_one_step = (table[:, COUNT_COLUMN_0] + table[:, COUNT_COLUMN_1] == 1) | (
         offset == 0

@@ -29,7 +29,7 @@ from .._kernels._cells import (
     N_WEIGHTED_COLUMNS,
     OFFSET_COLUMN,
     add_weight_columns,
-    count_dropped_bits,
+    count_dropped_bits_by_cell,
     decode_cell_start_and_side,
     view_as_float,
 )
@@ -79,7 +79,7 @@ class Storable:
         >>> CalibrationSummary.from_arrow(summary.to_arrow()) == summary
         True
         """
-        return _summary_to_table(self)
+        return _make_arrow_table_from_summary(self)
 
     @classmethod
     def from_arrow(cls, table: Any) -> "Self":
@@ -98,7 +98,7 @@ class Storable:
         ValueError
             Another table, or one that was changed.
         """
-        return _summary_from_table(cls, table, "the table")
+        return _read_summary_from_arrow_table(cls, table, "the table")
 
     def to_parquet(self, path: "str | os.PathLike[str]") -> None:
         """Write the summary into a file: at most 0.35 MB, some 2 MB with weights.
@@ -131,7 +131,7 @@ class Storable:
         """
         path = get_path_text(path)
         parquet = import_optional("pyarrow.parquet", "cli")
-        table = _pack_table(_summary_to_table(self))
+        table = _pack_id_and_offset_columns(_make_arrow_table_from_summary(self))
         whole = ("problem", *_INTEGER_COLUMNS)
         encoding = {
             name: "DELTA_BINARY_PACKED" if name in whole else "BYTE_STREAM_SPLIT"
@@ -188,7 +188,7 @@ class Storable:
                     got=f"one that cannot be read ({reason})",
                     hint="It is truncated, damaged or of another format: write it again",
                 ) from error
-        return _summary_from_table(cls, table, path)
+        return _read_summary_from_arrow_table(cls, table, path)
 
 
 def is_summary_file(path: "str | os.PathLike[str]") -> bool:
@@ -233,7 +233,7 @@ def is_summary_file(path: "str | os.PathLike[str]") -> bool:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def _summary_to_table(summary):
+def _make_arrow_table_from_summary(summary):
     pa = import_optional("pyarrow", "cli")
     tables = [state.table for state in summary._states]
     wide = any(table.shape[1] == N_WEIGHTED_COLUMNS for table in tables)
@@ -311,7 +311,7 @@ def _parse_sums(texts):
     return [int(odd, 16) << int(power) for odd, power in pairs]
 
 
-def _summary_from_table(cls, table, name):
+def _read_summary_from_arrow_table(cls, table, name):
     """Return the summary of a table; `name` is what errors call it."""
     hint = "Give what to_arrow or to_parquet made"
     metadata_json = (table.schema.metadata or {}).get(METADATA_KEY)
@@ -337,7 +337,7 @@ def _summary_from_table(cls, table, name):
             hint="Read it with the version of sklearn-calib that wrote it",
         )
     try:
-        summary = _assemble_summary(cls, _unpack_table(table), metadata)
+        summary = _assemble_summary(cls, _unpack_arrow_table_columns(table), metadata)
     except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         raise invalid_input(
             expected=f"an unchanged calibration summary in {name}",
@@ -402,14 +402,14 @@ def _get_middle_offsets(table):
     """Return the offset of each cell if its rows were in its middle."""
     ids, n0, n1 = (table.column(name).to_numpy() for name in _INTEGER_COLUMNS)
     shift = _repeat_problem_field_for_cells(table, "shift")
-    dropped = count_dropped_bits(ids, shift) - DISTANCE_STEP_BITS
+    dropped = count_dropped_bits_by_cell(ids, shift) - DISTANCE_STEP_BITS
     return np.where(dropped >= 0, (n0 + n1) << np.maximum(dropped, 0) >> 1, 0)
 
 
-def _pack_table(table):
+def _pack_id_and_offset_columns(table):
     ids = table.column("id").to_numpy()
     packed = _replace_column(
-        table, "id", _PACKED_ID_COLUMN, _compress_cell_ids(ids, table)
+        table, "id", _PACKED_ID_COLUMN, _pack_cell_id_bits(ids, table)
     )
     offset = table.column("offset").to_numpy()
     # Offsets of weighted rows are not whole numbers.
@@ -423,9 +423,9 @@ def _pack_table(table):
     )
 
 
-def _unpack_table(table):
+def _unpack_arrow_table_columns(table):
     if _PACKED_ID_COLUMN in table.column_names:
-        ids = _decompress_cell_ids(table.column(_PACKED_ID_COLUMN).to_numpy(), table)
+        ids = _unpack_cell_id_bits(table.column(_PACKED_ID_COLUMN).to_numpy(), table)
         table = _replace_column(table, _PACKED_ID_COLUMN, "id", ids)
     if _PACKED_OFFSET_COLUMN not in table.column_names:
         return table
@@ -460,7 +460,7 @@ def _count_common_trailing_zeros(table, shift):
     return (used & -used).bit_length() - 1 if used else 0
 
 
-def _compress_cell_ids(ids, table):
+def _pack_cell_id_bits(ids, table):
     start, high = decode_cell_start_and_side(ids)
     coarse = _repeat_problem_field_for_cells(table, "shift") > 0
     zeros = _repeat_problem_field_for_cells(table, "zeros")
@@ -469,7 +469,7 @@ def _compress_cell_ids(ids, table):
     return np.where(high, ~code, code)
 
 
-def _decompress_cell_ids(packed, table):
+def _unpack_cell_id_bits(packed, table):
     code, high = decode_cell_start_and_side(packed)
     coarse = _repeat_problem_field_for_cells(table, "shift") > 0
     zeros = _repeat_problem_field_for_cells(table, "zeros")

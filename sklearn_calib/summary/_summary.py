@@ -15,7 +15,7 @@ from .._argument_checks import (
     validate_count,
 )
 from .._atomic import restore_if_raised
-from .._kernels._binning import compute_cube_root_bin_count
+from .._kernels._binning import compute_rounded_up_cube_root
 from .._kernels._cells import MANTISSA_BITS
 from .._kernels._exact_sums import (
     SUM_FRACTION_BITS,
@@ -51,10 +51,10 @@ from ._input import (
     StreamLabelEncoder,
     check_counts,
     check_one_label_per_row,
-    check_scores_and_get_converter,
+    check_scores_and_get_proba_converter,
     check_weight,
     iter_score_blocks,
-    make_soft_label_batch,
+    make_soft_label_rows_with_majority_weight,
 )
 from ._pattern_cells import ScoreGroupTable
 from ._problems import (
@@ -252,7 +252,7 @@ class CalibrationSummary(Storable):
         (2, 2.0)
         """
         with restore_if_raised(self):
-            for rows in self._iter_blocks_learning_classes(
+            for rows in self._iter_checked_blocks_learning_classes(
                 y_true,
                 y_proba,
                 sample_weight,
@@ -262,12 +262,12 @@ class CalibrationSummary(Storable):
                 self._add_checked_rows(*rows)
         return self
 
-    def _iter_blocks_learning_classes(
+    def _iter_checked_blocks_learning_classes(
         self, y_true, y_proba, sample_weight, counts, soft_labels=False
     ):
         """Yield checked rows in blocks: codes, probabilities, weights, counts."""
         check_and_get_common_index(y_true, y_proba, sample_weight, counts)
-        scores, repair = check_scores_and_get_converter(y_proba)
+        scores, repair = check_scores_and_get_proba_converter(y_proba)
         n = len(scores)
         y_true = check_one_label_per_row(y_true, n)
         weight = check_weight(sample_weight, n)
@@ -279,8 +279,8 @@ class CalibrationSummary(Storable):
         more = 0
         if validate_bool(soft_labels, "soft_labels"):
             arrays = y_true, scores, weight, count, y_proba
-            y_true, scores, weight, count, sure, more = make_soft_label_batch(
-                self._labels, *arrays
+            y_true, scores, weight, count, sure, more = (
+                make_soft_label_rows_with_majority_weight(self._labels, *arrays)
             )
         classes, codes = self._labels.read_labels(y_true, columns, not self.n_samples)
         if classes is not None:
@@ -664,15 +664,17 @@ class CalibrationSummary(Storable):
         >>> round(summary.measure("smooth_calibration_error"), 4)
         0.0457
         """
-        measure = self._get_measure(name, exact=self.exact)
+        measure = self._get_measure(name, cells_are_exact=self.exact)
         measure.check_options(options)
         predictions = self.predictions()
         totals = self.totals
         if name in SUM_NAME_BY_LOSS:
             return getattr(totals, SUM_NAME_BY_LOSS[name]) / totals.weight
-        return measure.evaluate(predictions, **self._adapt_options(measure, options))
+        return measure.evaluate(
+            predictions, **self._check_and_adapt_options(measure, options)
+        )
 
-    def _adapt_options(
+    def _check_and_adapt_options(
         self, measure: Measure, options: dict[str, Any]
     ) -> dict[str, Any]:
         """Return the options of a measure as they are for cells.
@@ -697,7 +699,7 @@ class CalibrationSummary(Storable):
         options = {"multiclass": self.multiclass, **options}
         # The number of rows, not of cells.
         if options.get("n_bins") == "cube_root":
-            options["n_bins"] = compute_cube_root_bin_count(self.n_samples)
+            options["n_bins"] = compute_rounded_up_cube_root(self.n_samples)
         return options
 
     # -- recalibrators ------------------------------------------------------------------------
@@ -843,15 +845,15 @@ class CalibrationSummary(Storable):
             }
         return values
 
-    def _get_measure(self, name, exact=False):
+    def _get_measure(self, name, cells_are_exact=False):
         """Return a measure.
 
-        `exact` cells are as good as rows for one value, not for drawing from them.
+        `cells_are_exact` cells are as good as rows for one value, not for drawing from them.
         """
         measure = all_metrics().get(name)
         if measure is None:
             raise unknown_name_error("a measure", name, all_metrics())
-        if not exact:
+        if not cells_are_exact:
             self._check_reads_cells(measure)
         return measure
 
@@ -959,7 +961,7 @@ class CalibrationSummary(Storable):
             raise unknown_name_error("a statistic", statistic, known_statistics)
         measure.check_options(options)
         self._check_reads_cells(measure)
-        options = self._adapt_options(measure, options)
+        options = self._check_and_adapt_options(measure, options)
         if len(self._states) == 1 and self._joint is not None:
             options.pop("multiclass", None)  # the problem is a two-class one by now
         self._get_only_state()
@@ -1018,7 +1020,7 @@ class CalibrationSummary(Storable):
         self._check_independent()
         rng = make_generator(random_state)
         n_bins = (
-            compute_cube_root_bin_count(self.n_samples)
+            compute_rounded_up_cube_root(self.n_samples)
             if n_bins == "cube_root"
             else n_bins
         )
@@ -1038,8 +1040,8 @@ class CalibrationSummary(Storable):
         if not isinstance(other, CalibrationSummary):
             return NotImplemented
         return (
-            (self.max_cells, self.multiclass, self._labels.class_text)
-            == (other.max_cells, other.multiclass, other._labels.class_text)
+            (self.max_cells, self.multiclass, self._labels.classes_in_words)
+            == (other.max_cells, other.multiclass, other._labels.classes_in_words)
             and np.allclose(self.totals, other.totals, _SUM_ORDER_TOLERANCE, 0.0)
             and all(
                 own_state.is_close_to(other_state, _SUM_ORDER_TOLERANCE)

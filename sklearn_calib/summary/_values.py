@@ -65,7 +65,7 @@ class ColumnValues:
             ).tolist()
             self._add_counts(missing, zip(values, counts, strict=True))
         else:
-            absent = _mark_missing_values(column)
+            absent = _get_missing_value_mask(column)
             self.missing += int(np.count_nonzero(absent))
             self._queue_values(*np.unique(column[~absent], return_counts=True))
 
@@ -152,7 +152,7 @@ class ColumnValues:
             return np.full(len(column), self._missing_group)
         place = np.searchsorted(numbers, column).clip(max=len(numbers) - 1)
         return np.where(
-            _mark_missing_values(column),
+            _get_missing_value_mask(column),
             self._missing_group,
             self._number_groups[place],
         )
@@ -186,7 +186,7 @@ class ColumnValues:
             _ = self.number_counts
 
 
-def _mark_missing_values(values):
+def _get_missing_value_mask(values):
     if values.dtype.kind in "mM":
         return np.isnat(values)
     if values.dtype.kind == "f":

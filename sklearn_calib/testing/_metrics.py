@@ -26,7 +26,7 @@ def _check_range(metric, k, proba, y):
     """Check that predictions of every kind stay in the declared range."""
     low, high = metric.spec.range
     values = []
-    for labels, rows in _iter_labels_and_predictions(k, proba, y):
+    for labels, rows in _iter_labels_and_extreme_predictions(k, proba, y):
         for multiclass in [None, *metric.spec.multiclass]:
             options = (
                 {} if multiclass in (None, "canonical") else {"multiclass": multiclass}
@@ -44,7 +44,7 @@ def _check_range(metric, k, proba, y):
     assert min(sign * v for v in values) < best - 1e-3, "all predictions are perfect"
 
 
-def _iter_labels_and_predictions(k, proba, y):
+def _iter_labels_and_extreme_predictions(k, proba, y):
     """Iterate over labels with wrong, undecided, overconfident and nearly certain predictions."""
     certain = np.eye(k)
     yield y, certain[(y + 1) % k]
@@ -82,13 +82,13 @@ def _check_proper(metric, k, *_):
             *(0.9 * truth + 0.1 * np.eye(k)),
         ]
 
-        def compute_expected(p, truth=truth):
+        def compute_signed_expected_metric(p, truth=truth):
             value = metric(codes, np.tile(p, (k, 1)), sample_weight=truth, labels=codes)
             return -value if metric.spec.greater_is_better else value
 
-        truth_value = compute_expected(truth)
+        truth_value = compute_signed_expected_metric(truth)
         for p in candidates:
-            assert compute_expected(p) > truth_value, (
+            assert compute_signed_expected_metric(p) > truth_value, (
                 f"{np.round(p, 3)} beats the truth {np.round(truth, 3)}"
             )
 

@@ -151,7 +151,7 @@ class GaussianLogisticModel:
         self.error_rate = error_rate
         self.spectrum = spectrum
         self.smallest = smallest
-        self._nodes, self._weights = self._make_spectral_rule()
+        self._nodes, self._weights = self._get_eigenvalue_nodes_and_weights()
         inverse_mean = self._weights @ (1 / self._nodes)
         # Proposition 7.3 relates the size of the means to the error rate of the best
         # classifier.
@@ -270,7 +270,7 @@ class GaussianLogisticModel:
         rows = []
         start = None
         for value in strengths:
-            inner, norm, start = self._solve_weight_overlap_and_norm(value, start)
+            inner, norm, start = self._solve_overlap_norm_and_next_start(value, start)
             # Each strength starts from the solution of the one before, since the
             # solution changes continuously.
             parts = self.compute_weight_loss(inner, norm, loss)
@@ -306,7 +306,7 @@ class GaussianLogisticModel:
         X, y, proba = make_two_gaussians(n_samples, mean, eigenvalues, random_state=rng)
         return X, y, proba, mean, eigenvalues
 
-    def _make_spectral_rule(self):
+    def _get_eigenvalue_nodes_and_weights(self):
         """Return nodes and weights for expectations over the eigenvalues."""
         if not isinstance(self.spectrum, tuple):
             values = np.asarray(self.spectrum, dtype=float)
@@ -321,7 +321,7 @@ class GaussianLogisticModel:
         weights = np.exp(log_density - special.betaln(a, b)) * np.cosh(t)
         return self.smallest + x, weights / weights.sum()
 
-    def _solve_weight_overlap_and_norm(self, strength, start):
+    def _solve_overlap_norm_and_next_start(self, strength, start):
         """Solve the corrected equations of the weights: inner product with the truth, and norm."""
         s = self._nodes
         weights = self._weights
@@ -329,7 +329,7 @@ class GaussianLogisticModel:
         r = self.ratio
         nodes, density = make_normal_rule()
 
-        def compute_fixed_point_update_and_moments(log_unknowns):
+        def compute_new_log_unknowns_mean_and_norm(log_unknowns):
             eta, gamma, tau = np.exp(log_unknowns)
             # The fixed-point equations of the limit (Mai, Liao and Couillet 2019), in
             # the logarithms of eta, gamma and tau so that these stay positive.
@@ -354,9 +354,9 @@ class GaussianLogisticModel:
 
         start = np.log([0.4, 0.2, 0.2]) if start is None else start
         solution = root(
-            lambda u: compute_fixed_point_update_and_moments(u)[0] - u, start, tol=1e-14
+            lambda u: compute_new_log_unknowns_mean_and_norm(u)[0] - u, start, tol=1e-14
         ).x
-        new, inner, norm = compute_fixed_point_update_and_moments(solution)
+        new, inner, norm = compute_new_log_unknowns_mean_and_norm(solution)
         residual = np.abs(new - solution).max()
         if not residual < _MAX_LOG_RESIDUAL:
             raise invalid_input(

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
-from sklearn_calib.classifiers._eval_sets import _keep_set_rows
+from sklearn_calib.classifiers._eval_sets import _replace_eval_set_with_kept_rows
 from sklearn_calib.decisions import SelectiveClassifier
 from sklearn_calib.linear import approximate_leave_one_out
 
@@ -331,10 +331,13 @@ def test_what_stands_beside_a_set_loses_the_same_rows(form):
     """Weights of several sets, of which one is reduced; and those of a single set."""
     first, second, kept = np.arange(4.0), 10 + np.arange(5.0), np.array([1, 3, 4])
     if form is np.asarray:
-        found, expected = [_keep_set_rows(second, None, kept)], [second[kept]]
+        found, expected = (
+            [_replace_eval_set_with_kept_rows(second, None, kept)],
+            [second[kept]],
+        )
     else:
         given = {0: first, 1: second} if form is dict else form([first, second])
-        found = _keep_set_rows(given, 1, kept)
+        found = _replace_eval_set_with_kept_rows(given, 1, kept)
         assert type(found) is form
         found, expected = [found[0], found[1]], [first, second[kept]]
     for number, (one, other) in enumerate(zip(found, expected, strict=True)):

@@ -592,7 +592,7 @@ def test_a_fit_with_fewer_stages_keeps_its_last_one(wanted):
     parts = [np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])]
     folds = [
         SimpleNamespace(
-            estimator=n, X=part, rows=np.arange(len(part)), columns=np.arange(2)
+            estimator=n, X_test=part, rows=np.arange(len(part)), columns=np.arange(2)
         )
         for n, part in zip((3, 5), parts, strict=True)
     ]

@@ -12,7 +12,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import CalibratedModel
-from sklearn_calib.classifiers._classifier_scores import compute_classifier_scores
+from sklearn_calib.classifiers._classifier_scores import (
+    compute_canonical_classifier_scores,
+)
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
     OneVsRest,
@@ -123,7 +125,7 @@ def test_a_fold_is_the_public_fit(name):
     model = CalibratedModel(GaussianNB(), name, cv=[(train, test)], ensemble=True)
     model.fit(X, y, weight)
     [pair] = model.calibrated_pairs_
-    scores = compute_classifier_scores(pair.estimator, X[test], "auto")
+    scores = compute_canonical_classifier_scores(pair.estimator, X[test], "auto")
     alone = get_recalibrator(name).fit(scores, y[test], weight[test])
     assert (pair.recalibrator.predict_proba(ROWS) == alone.predict_proba(ROWS)).all()
     assert pair.recalibrator.n_features_in_ == alone.n_features_in_

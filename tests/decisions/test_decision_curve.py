@@ -8,7 +8,7 @@ from cases import run_every_case
 from golden_sets import golden_set
 from scipy.stats import norm
 
-from sklearn_calib._kernels._net_benefit import draw_critical_value
+from sklearn_calib._kernels._net_benefit import draw_max_abs_z_quantile
 from sklearn_calib.decisions import decision_curve, decision_difference, regret_curve
 
 Y, P = golden_set()
@@ -324,5 +324,5 @@ def test_options_reach_the_regret(recalibrated):
 def test_thresholds_without_variance_count_as_one_that_is_independent(variances):
     """The largest of two independent normal numbers."""
     rng = np.random.default_rng(0)
-    found = draw_critical_value(np.diag(variances), 0.95, 40_000, rng)
+    found = draw_max_abs_z_quantile(np.diag(variances), 0.95, 40_000, rng)
     assert found == pytest.approx(norm.isf((1 - 0.95**0.5) / 2), abs=0.03)

@@ -12,7 +12,7 @@ from sklearn_calib._validation import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.decomposition._grouping import (
     _estimate_fold_sampling_error,
-    compute_detectable_gain,
+    compute_detectable_feature_gain,
 )
 from sklearn_calib.metrics import BetaFamilyLoss, get_loss
 from sklearn_calib.recalibrators import MulticalibratedScores, get_recalibrator
@@ -231,7 +231,10 @@ def test_more_rows_show_less():
     proba = canonical_proba(np.linspace(0.1, 0.9, 400))
     w = np.full(400, 1 / 400)
     # 9 times the rows
-    sizes = [compute_detectable_gain(get_loss("log"), proba, k * w) for k in (1, 1 / 3)]
+    sizes = [
+        compute_detectable_feature_gain(get_loss("log"), proba, k * w)
+        for k in (1, 1 / 3)
+    ]
     assert 8 < sizes[0] / sizes[1] < 9.5
 
 
@@ -242,11 +245,14 @@ def test_the_gain_that_would_have_been_seen():
         canonical_proba(np.linspace(0.1, 0.9, 400)),
         np.full(400, 1 / 20_000),
     )
-    assert compute_detectable_gain(get_loss("log"), proba, w) * 1e6 == pytest.approx(
-        56.6, rel=0.02
-    )
+    assert compute_detectable_feature_gain(
+        get_loss("log"), proba, w
+    ) * 1e6 == pytest.approx(56.6, rel=0.02)
     sure = canonical_proba(np.repeat([0.0, 1.0], 200))
-    assert compute_detectable_gain(get_loss("log"), sure, np.full(400, 1 / 400)) is None
+    assert (
+        compute_detectable_feature_gain(get_loss("log"), sure, np.full(400, 1 / 400))
+        is None
+    )
 
 
 def test_what_differs_between_maps_counts_near_zero_only():

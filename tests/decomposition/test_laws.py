@@ -8,10 +8,10 @@ from sklearn_calib import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.decomposition._intervals import (
     SamplingError,
-    _compute_temperature_derivatives,
+    _compute_row_losses_and_beta_derivatives,
     _compute_variance_and_skewness,
     _invert_hall,
-    _solve_interval_end,
+    _solve_upper_interval_end,
     compute_uncertainty_sampling_error,
     estimate_mean_sampling_error,
 )
@@ -114,7 +114,7 @@ def test_interval_at_the_degenerate_point():
 @pytest.mark.parametrize("slope", [0.0, 0.3])
 def test_the_farthest_value(x, slope):
     z2, curved = 2.0, 0.02
-    q = _solve_interval_end(x, z2, curved, slope)
+    q = _solve_upper_interval_end(x, z2, curved, slope)
     assert (x - q) ** 2 == pytest.approx(z2 * (curved + slope * abs(q)), abs=1e-12)
     further = q + 1e-6
     assert (x - further) ** 2 > z2 * (curved + slope * abs(further))
@@ -198,7 +198,7 @@ def test_derivatives(k, loss):
         case = validate_predictions(
             codes, canonical_proba(log, kind="logits"), None, range(k)
         )
-        found = _compute_temperature_derivatives(case, beta, get_loss(loss))
+        found = _compute_row_losses_and_beta_derivatives(case, beta, get_loss(loss))
         expected = (
             losses(beta, codes, loss),
             slope(codes, "log"),

@@ -14,7 +14,7 @@ from sklearn_calib.decomposition import (
     variational_calibration_interval,
 )
 from sklearn_calib.decomposition._variational import (
-    _compute_terms_by_earlier_folds,
+    _compute_earlier_fold_terms_and_weights,
     compute_dual_unit_vectors,
 )
 from sklearn_calib.inference import calibration_test
@@ -226,7 +226,7 @@ def test_terms_of_the_interval_know_earlier_folds_alone():
     ]
     changed = np.r_[y[:150], 1 - y[150:]]
     one, other = (
-        _compute_terms_by_earlier_folds(
+        _compute_earlier_fold_terms_and_weights(
             validate_predictions(labels, f), "auto", 1.0, "isotonic", pairs, None
         )[0]
         for labels in (y, changed)

@@ -10,9 +10,9 @@ from error_fields import raises_invalid_input
 from scipy.special import expit
 
 from sklearn_calib._kernels._picture_axes import (
-    HISTOGRAM_EDGES,
+    INNER_LOG_ODDS_EDGES,
     LogitAxis,
-    compute_histogram_fractions,
+    compute_weight_fractions_by_bin,
     format_probability,
 )
 from sklearn_calib.datasets import make_overconfident
@@ -52,17 +52,21 @@ def test_places_are_log_odds_and_the_ends_lie_in_margins():
     axis = LogitAxis.from_values([[0.0, 1e-4, 0.2]])
     p = expit(np.linspace(-9, -2, 8))
     np.testing.assert_allclose(np.diff(axis(p)), 1)
-    np.testing.assert_allclose(axis.invert_position(axis(p)), p)
+    np.testing.assert_allclose(axis.get_proba_at_logit_position(axis(p)), p)
     np.testing.assert_allclose(
-        axis.invert_position(axis(np.array([-0.02, 0.0]))), [-0.02, 0], atol=1e-12
+        axis.get_proba_at_logit_position(axis(np.array([-0.02, 0.0]))),
+        [-0.02, 0],
+        atol=1e-12,
     )
     assert axis.locate_fraction(0.0) == pytest.approx(0.04 / (1.13), abs=1e-12)
     assert (
-        axis.axis_limits[0] == -0.04
-        and axis.axis_limits[1] < 1
-        and len(axis.margin_borders) == 1
+        axis.probability_limits[0] == -0.04
+        and axis.probability_limits[1] < 1
+        and len(axis.margin_border_proba) == 1
     )
-    assert axis.merge_axes(LogitAxis.from_values([[0.9999, 1.0]])).axis_limits == (
+    assert axis.merge_axes(
+        LogitAxis.from_values([[0.9999, 1.0]])
+    ).probability_limits == (
         -0.04,
         1.04,
     )
@@ -77,7 +81,7 @@ def test_places_are_log_odds_and_the_ends_lie_in_margins():
 @run_every_case("room", [8, 30, 80])
 def test_numbers_of_the_ticks_do_not_touch(values, room):
     axis = LogitAxis.from_values([values])
-    ticks = axis.place_ticks(room)
+    ticks = axis.get_tick_probabilities_and_labels(room)
     assert len(ticks) >= 1 and all(text == format_probability(p) for p, text in ticks)
     for (left, a), (right, b) in pairwise(ticks):
         assert (
@@ -98,11 +102,11 @@ def test_the_histogram_counts_on_log_odds():
     z = rng.normal(0, 4, 500)
     score, weight = np.r_[expit(z), 0, 0, 1, 1e-80], np.r_[rng.random(500), 1, 2, 4, 8]
     inner = np.histogram(
-        np.r_[z, -16], HISTOGRAM_EDGES, weights=np.r_[weight[:500], 8]
+        np.r_[z, -16], INNER_LOG_ODDS_EDGES, weights=np.r_[weight[:500], 8]
     )[0]
     expected = np.r_[3, inner, 4] / weight.sum()
     np.testing.assert_allclose(
-        compute_histogram_fractions(score, weight), expected, atol=1e-12
+        compute_weight_fractions_by_bin(score, weight), expected, atol=1e-12
     )
     (curve,) = reliability_curve(
         [0, 1] * 252, score, sample_weight=weight, n_resamples=0
@@ -117,7 +121,7 @@ def test_an_axis_has_room_for_each_bin_and_no_more(first, last):
     share = np.zeros(66)
     share[[first, last]] = 0.5
     axis = LogitAxis.from_values([], [share])
-    low, high = HISTOGRAM_EDGES[first - 1], HISTOGRAM_EDGES[last]
+    low, high = INNER_LOG_ODDS_EDGES[first - 1], INNER_LOG_ODDS_EDGES[last]
     pad = max(high - low, 3) * 0.04 + max(3 - (high - low), 0) / 2
     assert (axis.low, axis.high) == pytest.approx((low - pad, high + pad))
     assert not axis.zeros and not axis.ones
@@ -129,7 +133,7 @@ def test_rare_rows_do_not_widen_an_axis():
     share[[0, 8, 10, 55, 57, 65]] = 0.1, 0.004, 0.002, 0.002, 0.004, 0.1
     share[[20, 40]] = 0.394
     axis = LogitAxis.from_values([], [share])
-    low, high = HISTOGRAM_EDGES[9], HISTOGRAM_EDGES[55]
+    low, high = INNER_LOG_ODDS_EDGES[9], INNER_LOG_ODDS_EDGES[55]
     pad = (high - low) * 0.04
     assert (axis.low, axis.high) == pytest.approx((low - pad, high + pad))
     assert axis.zeros and axis.ones

@@ -33,7 +33,7 @@ SAID = {
 }
 
 
-def fit_method(name, k):
+def fit_copy_to_labels_unless_constant(name, k):
     if name == SQUEEZED:
         return fitted("default", k, SQUEEZED_ROWS)
     if name in MEANS:
@@ -42,7 +42,11 @@ def fit_method(name, k):
 
 
 def write_document(name, k, path):
-    found = to_dict(fit_method(name, k), **tabulate(name), **SAID.get(path.stem, {}))
+    found = to_dict(
+        fit_copy_to_labels_unless_constant(name, k),
+        **tabulate(name),
+        **SAID.get(path.stem, {}),
+    )
     if len(json.dumps(found)) > LARGEST:
         found = to_dict(simplify(found, 1e-2))
     to_json(found, path)

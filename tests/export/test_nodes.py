@@ -20,8 +20,8 @@ from sklearn.base import clone
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._log_odds import (
-    compute_rank_score,
-    find_smallest_input_rounding_beyond,
+    compute_rounded_rank_log_odds,
+    find_smallest_log_odds_rounding_beyond,
     round_to_36_bits,
 )
 from sklearn_calib._simplex_array import convert_log_odds
@@ -87,7 +87,7 @@ def silent(methods):
     return [
         name
         for name, cls in methods.items()
-        if not cls._has_valid_map() and not cls.capabilities.export_error
+        if not cls._has_map_matching_predictions() and not cls.capabilities.export_error
     ]
 
 
@@ -163,7 +163,7 @@ def test_edges_tell_rounded_scores_apart():
     )
     bounds = np.concatenate([bounds, round_to_36_bits(bounds, 0), [0.0]])
     for inclusive in (True, False):
-        edges = find_smallest_input_rounding_beyond(bounds, inclusive=inclusive)
+        edges = find_smallest_log_odds_rounding_beyond(bounds, inclusive=inclusive)
         compare = np.greater_equal if inclusive else np.greater
         assert compare(round_to_36_bits(edges, 0), bounds).all()
         below = np.nextafter(edges, -np.inf)
@@ -255,7 +255,7 @@ def test_scores_of_pairs_as_ranks():
     """Zeros and the smallest numbers, which Platt scaling cannot tell apart, keep their order."""
     p = np.array([0.0, 5e-324, 1e-310, 1e-300, 1e-40, 0.5])
     rows = np.column_stack([1 - p, p])
-    assert (np.diff(compute_rank_score(rows)) > 0).all()
+    assert (np.diff(compute_rounded_rank_log_odds(rows)) > 0).all()
     method = fitted("isotonic", 2)
     assert np.array_equal(
         from_dict(to_dict(method)).predict_proba(rows), method.predict_proba(rows)

@@ -643,6 +643,6 @@ def test_one_wrong_row_of_all_given_is_enough_to_refuse():
     many = np.vstack([X, X + 0.5])
     found = to_onnx(model, X[:2])
     with raises_invalid_input(RuntimeError, value="differences up to 2e-06"):
-        _onnx_models._check_onnx_against_model(
+        _onnx_models._check_onnx_and_record_difference(
             found, Moved(model, many[1100]), many, None
         )

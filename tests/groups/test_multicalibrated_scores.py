@@ -21,7 +21,7 @@ from sklearn_calib.recalibrators._booster import (
     BoosterOptionsMixin,
     BoosterRows,
     BoostingRounds,
-    _RoundTracker,
+    _MarginUpdater,
     sum_losses,
 )
 
@@ -129,7 +129,7 @@ def test_the_training_loss_never_rises(options):
     rows = rows_of(p, y)
     settings = BoosterOptionsMixin(**SETTINGS, **options)
     rounds = BoostingRounds(rows, settings.n_bins)
-    track = _RoundTracker(rows, rounds.coding)
+    track = _MarginUpdater(rows, rounds.coding)
     losses = [sum_losses(track.margin, rows)]
     for _ in range(15):
         rounds.grow_step(track, settings, 20.0)
@@ -578,7 +578,7 @@ def test_the_first_steps_are_what_was_fitted_first(case):
     rows = rows_of(p, y)
     long, short = BoostingRounds(rows, 64), BoostingRounds(rows, 64)
     for rounds, n_steps in ((long, 8), (short, 4)):
-        track = _RoundTracker(rows, rounds.coding)
+        track = _MarginUpdater(rows, rounds.coding)
         for _ in range(n_steps):
             rounds.grow_step(track, BoosterOptionsMixin(**SETTINGS), 20.0)
     assert [len(one.trees) for one in long.rounds] == [3, 3, 2]

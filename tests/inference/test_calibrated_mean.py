@@ -12,7 +12,7 @@ from scipy.special import expit, logit, ndtr, stdtrit
 from scipy.stats import beta, binom, t as student
 
 from sklearn_calib._kernels._prediction_powered_mean import (
-    choose_power_tuning,
+    choose_power_tuning_factors,
     compute_plain_and_corrected_ends,
     limit_width,
 )
@@ -66,7 +66,7 @@ def test_the_best_power():
     grid = np.linspace(0, 1, 101)
     for sign in (1, -1):
         for target in (own, own + 3 * gains[:, 0] * sign, own + gains @ [0.4, 0.7]):
-            best = choose_power_tuning(target, gains)
+            best = choose_power_tuning_factors(target, gains)
             least = min(
                 ((target - gains @ np.array([a, b])) ** 2).sum()
                 for a in grid
@@ -74,7 +74,7 @@ def test_the_best_power():
             )
             assert ((best >= 0) & (best <= 1)).all()
             assert ((target - gains @ best) ** 2).sum() <= least + 1e-12
-            one = choose_power_tuning(target, gains[:, :1])[0]
+            one = choose_power_tuning_factors(target, gains[:, :1])[0]
             assert ((target - one * gains[:, 0]) ** 2).sum() <= min(
                 ((target - a * gains[:, 0]) ** 2).sum() for a in grid
             ) + 1e-12

@@ -7,8 +7,8 @@ from scipy import linalg, stats
 from scipy.special import expit, logit
 
 from sklearn_calib._kernels._cluster_sums import (
-    compute_cluster_mean_error_and_df,
-    compute_jackknife_errors_and_df,
+    compute_cluster_mean_with_error_and_df,
+    compute_jackknife_standard_errors_and_df,
     estimate_df_and_variance_ratio,
 )
 from sklearn_calib.exceptions import CalibrationWarning
@@ -169,7 +169,7 @@ def test_rare_events_leave_few_degrees_of_freedom():
     hit = np.zeros(40)
     hit[:2] = 1
     given = np.ones((40, 1)), np.full(40, logit(0.05)), hit, np.ones(40), np.arange(40)
-    errors, degrees = compute_jackknife_errors_and_df(*given)
+    errors, degrees = compute_jackknife_standard_errors_and_df(*given)
     assert degrees == pytest.approx(2 * 40 * 0.0475 / 0.81)
     assert errors == pytest.approx(np.sqrt(1 / 1.9), rel=0.03)
     given = (
@@ -179,7 +179,7 @@ def test_rare_events_leave_few_degrees_of_freedom():
         np.ones(40),
         np.arange(40),
     )
-    assert compute_jackknife_errors_and_df(*given)[1] == pytest.approx(39)
+    assert compute_jackknife_standard_errors_and_df(*given)[1] == pytest.approx(39)
 
 
 def scores(x, y, p, groups):
@@ -397,7 +397,7 @@ def test_means_of_clusters_of_unequal_sizes_cover():
     rng, held = np.random.default_rng(3), []
     for _ in range(4000):
         mass = np.ceil(np.exp(rng.normal(size=20)))
-        mean, error, degrees = compute_cluster_mean_error_and_df(
+        mean, error, degrees = compute_cluster_mean_with_error_and_df(
             rng.normal(size=20) * mass, mass
         )
         held.append(abs(mean) <= stats.t.ppf(0.975, degrees) * error)

@@ -47,7 +47,9 @@ def drawn(monkeypatch):
 
     def give(samples):
         order = iter(samples)
-        monkeypatch.setattr(RepeatedFits, "_draw_rows", lambda self, rng: next(order))
+        monkeypatch.setattr(
+            RepeatedFits, "_draw_bootstrap_row_indices", lambda self, rng: next(order)
+        )
 
     return give
 

@@ -21,10 +21,10 @@ from sklearn_calib.inference import (
 from sklearn_calib.inference._intervals import (
     _compute_monte_carlo_pvalue,
     _estimate_label_distribution,
+    _find_low_estimate_high_and_null_mean,
     _InterpolatedTruths,
-    _invert_test,
     _make_value_and_simulator,
-    _restrict_law_to_farther_half,
+    _replace_law_by_proba_in_nearer_half,
     _shift_proba_towards_frequency,
 )
 from sklearn_calib.inference._measure_forms import (
@@ -68,13 +68,13 @@ def test_truths_on_a_line():
     case = case_of([0.2, 0.5, 0.9], [0, 1, 1])
     law = np.array([[0.7, 0.3], [0.5, 0.5], [0.0, 1.0]])
     line = line_of(case, law)
-    np.testing.assert_allclose(line.compute_truth(0.0), case.proba, atol=1e-15)
-    np.testing.assert_allclose(line.compute_truth(1.0), law, atol=1e-15)
+    np.testing.assert_allclose(line.compute_true_proba(0.0), case.proba, atol=1e-15)
+    np.testing.assert_allclose(line.compute_true_proba(1.0), law, atol=1e-15)
     np.testing.assert_allclose(
-        line.compute_truth(3.0), [[0.5, 0.5], [0.5, 0.5], [0, 1]], atol=1e-15
+        line.compute_true_proba(3.0), [[0.5, 0.5], [0.5, 0.5], [0, 1]], atol=1e-15
     )
     np.testing.assert_allclose(
-        line.compute_truth(64.0), [[0, 1], [0.5, 0.5], [0, 1]], atol=1e-15
+        line.compute_true_proba(64.0), [[0, 1], [0.5, 0.5], [0, 1]], atol=1e-15
     )
 
 
@@ -83,9 +83,9 @@ def test_truths_of_several_classes_stay_probabilities():
     law = np.array([[0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
     line = line_of(validate_predictions([0, 2], proba, None, [0, 1, 2]), law)
     np.testing.assert_allclose(
-        line.compute_truth(4.0)[0], [0, 0.7 / 1.6, 0.9 / 1.6], atol=1e-15
+        line.compute_true_proba(4.0)[0], [0, 0.7 / 1.6, 0.9 / 1.6], atol=1e-15
     )
-    np.testing.assert_allclose(line.compute_truth(4.0)[1], [0, 0, 1], atol=1e-15)
+    np.testing.assert_allclose(line.compute_true_proba(4.0)[1], [0, 0, 1], atol=1e-15)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -226,7 +226,7 @@ def test_ends_along_both_lines():
         ("none", plain),
         ("platt", _estimate_label_distribution(case, "platt")),
     ):
-        ends[name] = _invert_test(
+        ends[name] = _find_low_estimate_high_and_null_mean(
             partial(_InterpolatedTruths, *parts), case, law, estimate, 0.05, None
         )
     shift = line_of(
@@ -584,7 +584,7 @@ def test_an_error_of_half_of_the_rows_lowers_the_lower_end(monkeypatch):
     y = (rng.random(2000) < expit(np.where(z > 0, 0.5 * z, z))).astype(int)
     found = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
     monkeypatch.setattr(
-        "sklearn_calib.inference._intervals._restrict_law_to_farther_half",
+        "sklearn_calib.inference._intervals._replace_law_by_proba_in_nearer_half",
         lambda case, law: law,
     )
     before = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
@@ -597,7 +597,7 @@ def test_a_one_sided_error_is_that_of_the_half_of_the_rows_that_are_farthest_off
     law = np.asarray(case.proba) + np.array(
         [[0.02, -0.02], [0.1, -0.1], [-0.2, 0.2], [0.0, 0.0]]
     )
-    moved = _restrict_law_to_farther_half(case, law) - case.proba
+    moved = _replace_law_by_proba_in_nearer_half(case, law) - case.proba
     assert moved[:, 1] == pytest.approx([0.0, -0.1, 0.2, 0.0])
 
 

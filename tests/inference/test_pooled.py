@@ -9,7 +9,7 @@ from sklearn_calib import canonical_proba
 from sklearn_calib.inference import calibration_test, simulate_null_distribution
 from sklearn_calib.inference._resampling import (
     MAX_POOLED_CELLS,
-    PooledRows,
+    RowsInScoreCells,
     pool_rows_if_worthwhile,
 )
 from sklearn_calib.metrics import all_metrics, brier_loss, validate_predictions
@@ -39,7 +39,7 @@ def test_each_row_keeps_its_own_law(few):
     """Cells so wide that binomial numbers at their mean would vary by a fifth more."""
     p = np.sort(np.concatenate([np.linspace(0.0, 0.9, 24), np.linspace(0.91, 1.0, 40)]))
     starts = np.array([0, 24])
-    pooled = PooledRows(np.column_stack([1 - p, p]), p > 0.5, np.ones(64), starts)
+    pooled = RowsInScoreCells(np.column_stack([1 - p, p]), p > 0.5, np.ones(64), starts)
     pooled._rows.has_few_rows_per_cell = few
     rng = np.random.default_rng(0)
     drawn = np.array(
@@ -61,7 +61,9 @@ def test_each_row_keeps_its_own_law(few):
 
 def test_rows_drawn_in_a_cell_are_different_and_none_is_favoured():
     p = np.linspace(0.2, 0.8, 5)
-    pooled = PooledRows(np.column_stack([1 - p, p]), p > 0.5, np.ones(5), np.array([0]))
+    pooled = RowsInScoreCells(
+        np.column_stack([1 - p, p]), p > 0.5, np.ones(5), np.array([0])
+    )
     rng, seen = np.random.default_rng(0), np.zeros(5)
     for _ in range(2000):
         rows = pooled._rows._draw_positions(np.array([3]), rng)

@@ -6,8 +6,8 @@ from scipy.special import expit
 
 from sklearn_calib._kernels._batch_measures import (
     MEASURE_METHODS,
-    SortedModelPredictions,
-    compute_batch_measures,
+    SortedMultiModelPredictions,
+    compute_measures_by_weight_and_model,
 )
 from sklearn_calib.decomposition import integrated_calibration_index
 from sklearn_calib.inference import validation_summary
@@ -27,7 +27,9 @@ def models():
 
 def test_numbers_of_each_model(models):
     proba, hit, weights = models
-    found = compute_batch_measures(proba, hit, weights, [*MEASURE_METHODS])
+    found = compute_measures_by_weight_and_model(
+        proba, hit, weights, [*MEASURE_METHODS]
+    )
     for kind, weight in enumerate(weights):
         for model in (0, 3):
             given = weight if weight.ndim == 1 else weight[model]
@@ -46,10 +48,12 @@ def test_numbers_of_each_model(models):
 
 def test_blocks_change_nothing(models, monkeypatch):
     proba, hit, weights = models
-    whole = compute_batch_measures(proba, hit, weights, [*MEASURE_METHODS])
+    whole = compute_measures_by_weight_and_model(
+        proba, hit, weights, [*MEASURE_METHODS]
+    )
     monkeypatch.setattr("sklearn_calib._kernels._batch_measures._MAX_BLOCK_ENTRIES", 1)
     np.testing.assert_allclose(
-        compute_batch_measures(proba, hit, weights, [*MEASURE_METHODS]),
+        compute_measures_by_weight_and_model(proba, hit, weights, [*MEASURE_METHODS]),
         whole,
         atol=1e-12,
     )
@@ -66,7 +70,9 @@ def test_index_is_near_the_exact_one(law):
         rng.multinomial(400, np.full(400, 1 / 400)).astype(float),
     )
     for one in (np.ones(400), weight):
-        (((value,),),) = compute_batch_measures(proba, hit, [one], ["ICI"])
+        (((value,),),) = compute_measures_by_weight_and_model(
+            proba, hit, [one], ["ICI"]
+        )
         exact = integrated_calibration_index(
             hit.astype(int), proba[0], sample_weight=one
         )
@@ -79,18 +85,20 @@ def test_a_straight_curve_is_reproduced():
     hit = np.tile([0.0, 1.0], 40)
     chance = 0.1 + 0.9 * proba[0] ** 2
     weight = np.where(hit == 1, chance, 1 - chance)
-    score, frequency = SortedModelPredictions(proba, hit).smooth_curves(weight)
+    score, frequency = SortedMultiModelPredictions(proba, hit).smooth_curves(weight)
     np.testing.assert_allclose(frequency, 0.1 + 0.9 * score**2, atol=2e-3)
 
 
 def test_what_does_not_exist():
     proba = np.array([[0.1, 0.2, 0.7, 0.9], [0.5, 0.5, 0.5, 0.5], [0.9, 0.8, 0.2, 0.1]])
     names = ["slope", "intercept", "AUC", "O/E"]
-    found = compute_batch_measures(proba, np.array([0, 0, 1, 1]), [np.ones(4)], names)[
-        0
-    ]
+    found = compute_measures_by_weight_and_model(
+        proba, np.array([0, 0, 1, 1]), [np.ones(4)], names
+    )[0]
     assert found[0].tolist()[::2] == [np.inf, -np.inf]
     assert np.isnan(found[0, 1]) and np.isnan(found[1]).all()
     assert found[2].tolist() == [1, 0.5, 0]
-    none = compute_batch_measures(proba, np.zeros(4), [np.ones(4)], names)[0]
+    none = compute_measures_by_weight_and_model(
+        proba, np.zeros(4), [np.ones(4)], names
+    )[0]
     assert np.isnan(none[:3]).all() and (none[3] == 0).all()

@@ -8,9 +8,9 @@ from sklearn_calib._kernels._cells import (
     ALLOWED_BIT_SHIFTS,
     CUT_KEYS,
     IDENTITY_COLUMN,
-    compute_cell_mean_proba,
+    compute_mean_label_proba_by_cell,
     convert_keys_to_steps,
-    count_dropped_bits,
+    count_dropped_bits_by_cell,
     decode_cell_start_and_side,
     decode_float_keys,
     encode_cells,
@@ -106,7 +106,7 @@ def test_mean_scores_stay_in_their_bins():
     p = np.unique(np.clip(np.r_[edges, np.nextafter(edges, 2), edges + 1e-7], 0, 1))
     for max_cells in (10_000, 130):
         table, _ = by_sorting(p, np.zeros(len(p)), max_cells)
-        mean = compute_cell_mean_proba(table)
+        mean = compute_mean_label_proba_by_cell(table)
         assert np.array_equal(mean.sum(axis=1), np.ones(len(mean)))
         assert (np.diff(mean[:, 1]) >= 0).all()
         for n_bins in (2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60):
@@ -132,7 +132,9 @@ def test_mean_scores_stay_in_their_bins():
             only = by_sorting(edges, np.zeros(61), max_cells)[0]
             assert np.array_equal(
                 np.bincount(
-                    np.searchsorted(edges_of_bins, compute_cell_mean_proba(only)[:, 1]),
+                    np.searchsorted(
+                        edges_of_bins, compute_mean_label_proba_by_cell(only)[:, 1]
+                    ),
                     weights=only[:, 1],
                     minlength=n_bins + 1,
                 ),
@@ -158,7 +160,9 @@ def test_rows_lie_in_the_width_of_their_cell():
         spread = np.maximum.reduceat(t, first) - np.minimum.reduceat(t, first)
         start, side = decode_cell_start_and_side(table[:, IDENTITY_COLUMN])
         last = find_last_cell_keys(
-            start, side, count_dropped_bits(table[:, IDENTITY_COLUMN], np.int64(shift))
+            start,
+            side,
+            count_dropped_bits_by_cell(table[:, IDENTITY_COLUMN], np.int64(shift)),
         )
         own = 2.0**-36 * decode_float_keys(last) + 4e-319  # what rounding to a key adds
         assert (
@@ -184,6 +188,6 @@ def test_the_complement_keeps_its_digits_and_the_score_its_own():
             table[:, IDENTITY_COLUMN], table[:, 1] = ids, 1
             bins = [
                 np.searchsorted(np.arange(61) / 60, x)
-                for x in (1 - rest, compute_cell_mean_proba(table)[:, 1])
+                for x in (1 - rest, compute_mean_label_proba_by_cell(table)[:, 1])
             ]
             assert np.array_equal(*bins)

@@ -62,7 +62,7 @@ interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
 def test_own_compilation_is_announced(monkeypatch):
     numba = pytest.importorskip("numba")
     monkeypatch.setattr(_compile, "MAX_SILENT_COMPILE_SECONDS", 0.0)
-    monkeypatch.setattr(_compile, "_print_notice", lambda: None)
+    monkeypatch.setattr(_compile, "_print_notice_if_on_terminal", lambda: None)
 
     def double(x):
         return 2 * x

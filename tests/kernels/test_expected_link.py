@@ -12,8 +12,8 @@ from sklearn_calib._kernels import _expected_link
 from sklearn_calib._kernels._expected_link import (
     average_clipped_relu_and_derivatives,
     average_logistic_and_derivatives,
-    compute_both_label_proba,
     compute_label_log_proba_and_derivatives,
+    compute_negative_and_positive_proba,
     log_average_logistic_and_derivatives,
     log_average_probit_and_derivatives,
     make_numerical_average_and_derivatives,
@@ -165,11 +165,13 @@ def test_log_likelihood_derivatives(link, tau):
 
 def test_both_ends_keep_their_digits():
     mu = np.array([-60.0, 60.0])
-    first, second = compute_both_label_proba("logit", mu, 0.0)
+    first, second = compute_negative_and_positive_proba("logit", mu, 0.0)
     assert_allclose(second, [np.exp(-60), 1.0], rtol=1e-12)
     assert_allclose(first, [1.0, np.exp(-60)], rtol=1e-12)
     for link in ("probit", "clipped_relu", expit):
-        first, second = compute_both_label_proba(link, np.linspace(-3, 4, 29), 0.7)
+        first, second = compute_negative_and_positive_proba(
+            link, np.linspace(-3, 4, 29), 0.7
+        )
         assert_allclose(first + second, 1, atol=1e-15)
         expected = MEAN_FUNCTIONS.get(
             link, make_numerical_average_and_derivatives(expit)

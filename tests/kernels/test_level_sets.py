@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn_calib._kernels import _level_sets_compiled
 from sklearn_calib._kernels._level_sets import (
     compute_levels,
-    convert_levels_to_proba,
+    compute_simplex_proba_from_levels,
     find_row_cell_indices,
     project_to_simplex,
     sort_rows_into_level_runs,
@@ -25,7 +25,7 @@ def test_oracle(oracle):
                 == part["levels"]
             )
         assert_allclose(
-            convert_levels_to_proba(part["levels"], part["lam"]),
+            compute_simplex_proba_from_levels(part["levels"], part["lam"]),
             part["rho"],
             atol=1e-15,
         )
@@ -41,7 +41,7 @@ def test_the_member_of_a_level_set_lies_in_it(n_levels, k, seed):
     level = rng.multinomial(n_levels, rng.dirichlet(np.ones(k)))
     rest = min(rng.integers(0, k), level.max())  # at most k - 1 are missing
     level[level.argmax()] -= rest
-    v = convert_levels_to_proba(level, n_levels)
+    v = compute_simplex_proba_from_levels(level, n_levels)
     assert_allclose(v.sum(), 1)
     assert compute_levels(v, n_levels).tolist() == level.tolist()
     assert compute_levels(v.astype(np.float32), n_levels).tolist() == level.tolist()

@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn_calib._kernels._offset_trees import (
     L2_PER_CATEGORY,
     MAX_TREE_STEP_LOG_ODDS,
-    boost_trees,
+    boost_trees_and_get_log_odds_and_gains,
     sum_offset_and_tree_values,
 )
 from sklearn_calib._kernels._ridge_logistic_groups import fit_group_line_coefficients
@@ -105,7 +105,9 @@ def plain_tree(
 def test_a_tree_is_the_best_of_all(seed, unordered, min_gain, n):
     codes, y, w, margin = draw(n, seed)
     options = {**OPTIONS, "min_gain": min_gain, "unordered": unordered}
-    trees, raised, gains = boost_trees(codes, y, w, margin, **options)
+    trees, raised, gains = boost_trees_and_get_log_odds_and_gains(
+        codes, y, w, margin, **options
+    )
     del options["n_trees"]
     np.testing.assert_allclose(
         raised - margin, plain_tree(codes, y, w, margin, **options), atol=1e-12
@@ -125,7 +127,9 @@ def test_trees_add_what_they_added_in_training(category):
         "min_gain": 0.15,
         "unordered": [False, category, category],
     }
-    trees, raised, _ = boost_trees(codes, y, w, margin, **options)
+    trees, raised, _ = boost_trees_and_get_log_odds_and_gains(
+        codes, y, w, margin, **options
+    )
     assert np.array_equal(sum_offset_and_tree_values(trees, codes, margin), raised)
     alone = [
         sum_offset_and_tree_values(trees, codes[i : i + 1], margin[i : i + 1])[0]
@@ -144,7 +148,8 @@ def test_the_codes_of_categories_do_not_matter():
     for unordered in (False, True):
         options["unordered"] = [False, False, unordered]
         raised[unordered] = [
-            boost_trees(c, y, w, margin, **options)[1] for c in (codes, permuted)
+            boost_trees_and_get_log_odds_and_gains(c, y, w, margin, **options)[1]
+            for c in (codes, permuted)
         ]
     np.testing.assert_allclose(*raised[True], atol=1e-12)
     assert np.abs(np.subtract(*raised[False])).max() > 0.01
@@ -154,7 +159,7 @@ def test_a_new_category_goes_where_most_rows_go():
     codes, y, w, margin = draw(2000)
     codes = codes[:, 2:]
     options = {**OPTIONS, "max_leaves": 2, "min_gain": 0.15, "unordered": [True]}
-    trees, _, _ = boost_trees(codes, y, w, margin, **options)
+    trees, _, _ = boost_trees_and_get_log_odds_and_gains(codes, y, w, margin, **options)
     added = sum_offset_and_tree_values(trees, codes, np.zeros(2000))
     first, second = set(added)
     heavier = first if w[added == first].sum() > w[added == second].sum() else second
@@ -174,7 +179,9 @@ def test_no_tree_raises_the_loss(learning_rate, offset):
     losses = []
     for _ in range(60):
         losses.append(w @ (np.logaddexp(0, margin) - y * margin))
-        _, raised, _ = boost_trees(codes, y, w, margin, **options)
+        _, raised, _ = boost_trees_and_get_log_odds_and_gains(
+            codes, y, w, margin, **options
+        )
         assert np.abs(raised - margin).max() <= MAX_TREE_STEP_LOG_ODDS + 1e-12
         margin = raised
     assert (np.diff(losses) <= 1e-9).all()
@@ -192,7 +199,9 @@ def test_trees_rise_along_a_column():
     )
     falls = []
     for rising in (-1, 2):
-        trees, _, _ = boost_trees(codes, y, w, margin, rising=rising, **options)
+        trees, _, _ = boost_trees_and_get_log_odds_and_gains(
+            codes, y, w, margin, rising_column=rising, **options
+        )
         curve = sum_offset_and_tree_values(trees, grid, np.zeros(len(grid))).reshape(
             14, 30
         )
@@ -203,7 +212,7 @@ def test_trees_rise_along_a_column():
 def test_no_split_no_tree():
     codes, y, w, margin = draw(30)
     margin = np.full(30, np.log(w @ y / (w @ (1 - y))))
-    trees, raised, gains = boost_trees(
+    trees, raised, gains = boost_trees_and_get_log_odds_and_gains(
         codes, y, w, margin, **{**OPTIONS, "min_weight": 20.0, "min_gain": 1.0}
     )
     assert len(trees[0]) == 0 and np.array_equal(raised, margin) and gains.sum() == 0
@@ -248,11 +257,15 @@ def test_a_tree_that_rises_anyway_is_not_changed_by_having_to_rise():
     target = (codes[:, 0] > 14).astype(float)
     options = {**OPTIONS, "min_gain": 0.15, "unordered": [False]}
     free, falling = (
-        boost_trees(codes, y, weight, margin, rising=-1, **options)[1]
+        boost_trees_and_get_log_odds_and_gains(
+            codes, y, weight, margin, rising_column=-1, **options
+        )[1]
         for y in (target, 1 - target)
     )
     forced, flat = (
-        boost_trees(codes, y, weight, margin, rising=0, **options)[1]
+        boost_trees_and_get_log_odds_and_gains(
+            codes, y, weight, margin, rising_column=0, **options
+        )[1]
         for y in (target, 1 - target)
     )
     assert np.ptp(free - margin) > 0.1 and np.ptp(falling - margin) > 0.1

@@ -24,7 +24,7 @@ def test_bounds_of_many_shares_are_those_of_each(monkeypatch, fraction):
     rows = np.arange(1.0, 1001.0)
     hit = np.random.default_rng(0).random(1000) < np.linspace(0.01, 0.9, 1000)
     events = np.maximum(np.cumsum(hit) - fraction, 0.0)
-    monkeypatch.setattr(_proportion, "_MIN_SPLINE_QUANTILES", 100)
+    monkeypatch.setattr(_proportion, "_MIN_INTERPOLATED_QUANTILES", 100)
     monkeypatch.setattr(_proportion, "betaincinv", counted := Counted())
     low, high = compute_exact_interval(events, rows, 0.95)
     assert counted.entries < 2 * 20_000  # of the nodes, whatever the number of shares

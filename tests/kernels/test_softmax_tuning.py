@@ -94,7 +94,7 @@ def test_both_preconditioners_find_the_optimum(ridge, monkeypatch):
     pair = ridges(12, ridge, ridge / 10)
     monkeypatch.setattr(regression, "_MAX_PRECONDITIONER_WORK", 1)  # some rows only
     one = fit_softmax_regression(z, y, np.ones(4000), *pair)
-    monkeypatch.setattr(regression, "_MAX_PRECONDITIONER_BLOCKS", 0)
+    monkeypatch.setattr(regression, "_MAX_BLOCK_PRECONDITIONER_CLASSES", 0)
     two = fit_softmax_regression(z, y, np.ones(4000), *pair)
     np.testing.assert_allclose(one.A, two.A, atol=1e-5)
     assert one.objective == pytest.approx(two.objective, abs=1e-11)

@@ -10,7 +10,7 @@ from cases import run_every_case
 from sklearn_calib._kernels import _temperature
 from sklearn_calib._kernels._temperature import _compute_sums, fit_temperature
 from sklearn_calib._kernels._temperature_compiled import (
-    compute_temperature_sums,
+    compute_six_temperature_loss_sums,
     exponentiate_nonpositive,
 )
 
@@ -24,7 +24,7 @@ def test_sums(k, n, beta):
     codes, weight = rng.integers(0, k, n), rng.exponential(size=n)
     expected = np.array(_compute_sums(z, codes, weight, beta))
     scale = weight.sum() * np.array([max(beta, 1), 1, 1, 1, 1, 1]) * 10
-    found = compute_temperature_sums(z, codes, weight, beta)
+    found = compute_six_temperature_loss_sums(z, codes, weight, beta)
     np.testing.assert_allclose(found / scale, expected / scale, atol=1e-13)
 
 
@@ -36,7 +36,9 @@ def test_threads_do_not_change_the_result():
     before, results = numba.get_num_threads(), []
     for threads in {1, numba.config.NUMBA_NUM_THREADS}:
         numba.set_num_threads(threads)
-        results.append(compute_temperature_sums(z, codes, np.ones(300_000), 0.7))
+        results.append(
+            compute_six_temperature_loss_sums(z, codes, np.ones(300_000), 0.7)
+        )
     numba.set_num_threads(before)
     assert all(np.array_equal(r, results[0]) for r in results)
     np.testing.assert_allclose(

@@ -11,7 +11,7 @@ from golden_sets import golden_set
 from sklearn_calib._kernels import _binning
 from sklearn_calib._kernels._binning import (
     assign_values_to_monotonic_bins,
-    compute_cube_root_bin_count,
+    compute_rounded_up_cube_root,
 )
 from sklearn_calib.displays import CalibratingFunctionDisplay, ReliabilityDisplay
 from sklearn_calib.inference import calibration_test
@@ -110,7 +110,7 @@ def test_each_problem_has_its_own_sweep():
 
 @run_every_case(("n", "bins"), [(1, 1), (2, 2), (8, 2), (9, 3), (1000, 10), (1001, 11)])
 def test_cube_root_is_rounded_up(n, bins):
-    assert compute_cube_root_bin_count(n) == bins
+    assert compute_rounded_up_cube_root(n) == bins
 
 
 def test_cube_root():

@@ -9,7 +9,7 @@ from sklearn_calib._kernels._distance import (
     DistanceProgram,
     bound_grid_excess,
     compute_upper_and_lower_distance,
-    make_score_program,
+    make_distance_program_on_scores,
     solve_distance_program,
 )
 from sklearn_calib.metrics import (
@@ -102,7 +102,9 @@ def test_the_gap_of_the_solution_is_what_it_says():
             for n in (3, 400):
                 v = np.sort(rng.random(n)) * scale
                 mass = rng.dirichlet(np.full(n, 0.2))
-                program = make_score_program(v, mass * share, mass * (1 - share))
+                program = make_distance_program_on_scores(
+                    v, mass * share, mass * (1 - share)
+                )
                 value, law, (x, z) = solve_distance_program(program)
                 grid = program.grid
                 assert (np.abs(np.diff([x, z])) <= np.diff(grid) + 1e-12).all()
@@ -172,7 +174,9 @@ def test_pooling_to_160_cells_changes_little(scale):
         y[:3] = 1
     mass = np.full(len(v), 1 / len(v))
     order = np.argsort(v)
-    program = make_score_program(v[order], (mass * y)[order], (mass * (1 - y))[order])
+    program = make_distance_program_on_scores(
+        v[order], (mass * y)[order], (mass * (1 - y))[order]
+    )
     assert program.mean_move < 2e-3 * scale
     value = solve_distance_program(program).value
     fine = np.unique(np.r_[np.arange(4097) / 4096 * scale, np.linspace(scale, 1, 513)])
@@ -290,9 +294,11 @@ def test_exactly_calibrated_predictions():
         n = int(rng.choice([1, 2, 3, 20, 300]))
         v = np.unique(rng.choice([1.0, 1e-6]) * rng.random(n))
         mass = rng.dirichlet(np.full(len(v), rng.choice([0.05, 0.3, 3.0])))
-        found = solve_distance_program(make_score_program(v, mass * v, mass * (1 - v)))
+        found = solve_distance_program(
+            make_distance_program_on_scores(v, mass * v, mass * (1 - v))
+        )
         assert found.value <= 1e-10
-        assert found.distribution @ make_score_program(
+        assert found.distribution @ make_distance_program_on_scores(
             v, mass, 0 * mass
         ).grid == pytest.approx(mass @ v, abs=1e-6)
 
@@ -302,14 +308,17 @@ def test_blocked_steps_are_centred():
     z = np.random.default_rng([119, 200, 7, 778]).normal(size=200) * 1.5 - 0.5
     drawn = int("40100010200042300861381e11fa10464a5544bdbffbfffff", 16)
     y = np.array([int(digit) for digit in f"{drawn:0200b}"])
-    program = make_score_program(np.sort(expit(z)), y / 200, (1 - y) / 200)
+    program = make_distance_program_on_scores(np.sort(expit(z)), y / 200, (1 - y) / 200)
     masses = np.stack([program.ones, program.zeros])
-    prices, law = _distance._solve_interior_point(program.grid, masses)
+    prices, law = _distance._find_prices_and_distribution_if_solved(
+        program.grid, masses
+    )
     value = _distance._compute_move_cost(program, law)
     assert value == pytest.approx((masses * prices).sum(), abs=1e-9)
     assert value == pytest.approx(
         _distance._compute_move_cost(
-            program, _distance._solve_highs(program.grid, masses)[1]
+            program,
+            _distance._find_prices_and_distribution_by_highs(program.grid, masses)[1],
         )
     )
 
@@ -319,13 +328,13 @@ def test_where_the_interior_point_stalls(stalls, monkeypatch):
     """The mirrored program and HiGHS give the same value, law and bound."""
     score = np.sort(np.random.default_rng(0).random(150))
     ones = np.where(np.random.default_rng(1).random(150) < score**2, 1 / 150, 0.0)
-    program = make_score_program(score, ones, 1 / 150 - ones)
+    program = make_distance_program_on_scores(score, ones, 1 / 150 - ones)
     expected = solve_distance_program(program)
-    solve = _distance._solve_interior_point
+    solve = _distance._find_prices_and_distribution_if_solved
     answers = iter(stalls)
     monkeypatch.setattr(
         _distance,
-        "_solve_interior_point",
+        "_find_prices_and_distribution_if_solved",
         lambda *given: None if next(answers) else solve(*given),
     )
     found = solve_distance_program(program)

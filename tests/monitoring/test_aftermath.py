@@ -17,7 +17,7 @@ from sklearn_calib._files.checksum import compute_checksum
 from sklearn_calib._kernels._log_odds_cells import (
     FINE_LOG_ODDS_GRID,
     is_in_confidence_region,
-    locate_onset,
+    locate_onset_block_and_interval,
     split_cells_into_atoms,
 )
 from sklearn_calib.monitoring import CalibrationMonitor, Diagnosis
@@ -75,7 +75,7 @@ def share_outside(streams, looks, change=(0.5, 0.7), level=0.8):
             part = np.zeros(end - first, dtype=np.intp)
             counts = (
                 counts
-                + FINE_LOG_ODDS_GRID.sum_rows_by_part_and_cell(
+                + FINE_LOG_ODDS_GRID.sum_row_moments_by_part_and_cell(
                     logit(p[first:end]), y[first:end], part, 1
                 )[0]
             )
@@ -164,7 +164,7 @@ def test_onset_by_definition():
     ] + [1.0]
     mass = np.array([rows[i] * (behind[i] + behind[i + 1]) / 2 for i in range(7)])
     share = np.cumsum(mass) / mass.sum()
-    likely, low, high = locate_onset(gains, rows, prior, 0.9)
+    likely, low, high = locate_onset_block_and_interval(gains, rows, prior, 0.9)
     assert likely == np.argmax(behind[:-1])
     assert low == np.argmax(share >= 0.05) and high == np.argmax(share >= 0.95)
 
@@ -205,7 +205,7 @@ def test_score_test_of_the_slope_by_definition():
     )
 
     offset, line, pvalue_slope, pvalue_curvature = fit_shift_and_line_with_tests(
-        record.add_waiting_rows_to_counts().get_cells_since_block(0),
+        record.add_waiting_rows_in_place().get_cells_since_block(0),
         COARSE_LOG_ODDS_GRID,
     )
     assert_allclose(offset, [shift, 1.0], atol=1e-3)
@@ -390,7 +390,7 @@ def test_blocks_do_not_grow_with_the_rows():
     monitor = CalibrationMonitor(average_run_length=1e12)
     rng, rows = np.random.default_rng(3), 16_384
     monitor.update(*drawn(rows, rng))
-    blocks = monitor._records[0].add_waiting_rows_to_counts().blocks
+    blocks = monitor._records[0].add_waiting_rows_in_place().blocks
     assert len(blocks) <= 8 * (np.log2(rows / 32 / 8) + 1) + 1
     assert sum(block.rows for block in blocks) == rows
     assert [b.first for b in blocks[1:]] == [b.last + 1 for b in blocks[:-1]]

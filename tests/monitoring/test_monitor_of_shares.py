@@ -7,7 +7,7 @@ from error_fields import raises_invalid_input
 from sklearn_calib._kernels._logistic_grid import (
     COARSE_LINE_GRID,
     compute_soft_gains_and_impossible,
-    draw_label_indicators,
+    draw_label_flags_by_column,
 )
 from sklearn_calib.monitoring import CalibrationMonitor
 
@@ -28,8 +28,8 @@ def test_shares_of_0_and_1_are_labels(multiclass):
     assert str(one) == str(other) and one.n_samples_ == other.n_samples_ == 700
     for own, theirs in zip(one._records, other._records, strict=True):
         assert (
-            own.add_waiting_rows_to_counts().all_counts
-            == theirs.add_waiting_rows_to_counts().all_counts
+            own.add_waiting_rows_in_place().all_counts
+            == theirs.add_waiting_rows_in_place().all_counts
         ).all()
 
 
@@ -72,8 +72,8 @@ def test_batches_and_single_rows_are_the_same():
     assert parts.log_e_value_ == pytest.approx(at_once.log_e_value_, rel=1e-12)
     for own, theirs in zip(parts._records, at_once._records, strict=True):
         assert (
-            own.add_waiting_rows_to_counts().all_counts
-            == theirs.add_waiting_rows_to_counts().all_counts
+            own.add_waiting_rows_in_place().all_counts
+            == theirs.add_waiting_rows_in_place().all_counts
         ).all()
     with raises_invalid_input(
         ValueError, expected=r".*soft labels in \[0, 1\]", value="3", row=1
@@ -86,10 +86,10 @@ def test_batches_and_single_rows_are_the_same():
 
 def test_drawn_labels_have_the_shares():
     share = np.tile([0.2, 0.5, 0.3], (20_000, 1))
-    hit = draw_label_indicators(share, np.arange(1, 20_001))
+    hit = draw_label_flags_by_column(share, np.arange(1, 20_001))
     assert (hit.sum(axis=1) == 1).all()
     np.testing.assert_allclose(hit.mean(axis=0), [0.2, 0.5, 0.3], atol=0.015)
-    one = draw_label_indicators(share[:, :1], np.arange(1, 20_001))[:, 0]
+    one = draw_label_flags_by_column(share[:, :1], np.arange(1, 20_001))[:, 0]
     assert (
         abs(one.mean() - 0.2) < 0.012
         and abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.03

@@ -16,7 +16,7 @@ from sklearn_calib.recalibrators import (
     PriorShift,
     all_recalibrators,
 )
-from sklearn_calib.recalibrators._base import add_absent_class_rows
+from sklearn_calib.recalibrators._base import split_rows_among_absent_classes
 
 NAMES = np.array(["no", "perhaps", "yes"])
 SLOW = (
@@ -90,7 +90,7 @@ def test_the_others_share_the_rest_as_the_labels_say():
 
 def test_rows_of_absent_classes_are_worth_their_probability():
     proba = np.array([[0.5, 0.3, 0.2], [0.1, 0.9, 0.0]])
-    rows = add_absent_class_rows(
+    rows = split_rows_among_absent_classes(
         proba, np.array([0, 0]), np.array([1.0, 2.0]), np.array([1, 2])
     )
     assert rows[0].tolist() == proba[[0, 0, 0, 1, 1]].tolist()
@@ -105,7 +105,7 @@ def test_few_rows_stand_for_very_many_absent_classes(monkeypatch):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(5), 100)
     absent = np.array([2, 3, 4])
-    rows, codes, weight = add_absent_class_rows(
+    rows, codes, weight = split_rows_among_absent_classes(
         proba, np.zeros(100, int), np.ones(100), absent
     )
     assert len(rows) == 100 + 3 * 20  # one row of five, with five times the weight

@@ -5,7 +5,7 @@ from scipy.special import expit, logit
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib._kernels._log_odds import compute_rank_score
+from sklearn_calib._kernels._log_odds import compute_rounded_rank_log_odds
 from sklearn_calib._simplex_array import convert_log_odds
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.linear import logistic_intervals
@@ -179,7 +179,9 @@ def test_rounding_noise_decides_nothing(neighborhood):
         middle = low + (high - low) / 2
         same = value(middle) == value(low)
         low, high = np.where(same, middle, low), np.where(same, high, middle)
-    below, above = (compute_rank_score(convert_log_odds(x)) for x in (low, high))
+    below, above = (
+        compute_rounded_rank_log_odds(convert_log_odds(x)) for x in (low, high)
+    )
     assert (below < above).all()
 
 
@@ -208,7 +210,7 @@ def test_intervals_end_where_the_crossings_say():
     y = (rng.random(60) < p).astype(int)
     wald = AdaptiveCalibration("interval").fit(p, y)._wald
     for point in (-2.0, -0.3, 0.0, 1.7):
-        roots = wald.find_scores_with_interval_end(np.array([point]))
+        roots = wald.find_log_odds_with_interval_end(np.array([point]))
         gaps = [np.abs(end - point) for end in wald.compute_ends(roots)]
         assert len(roots) == 2
         found = np.min(gaps, axis=0)

@@ -29,7 +29,7 @@ from sklearn_calib.recalibrators import (
     get_recalibrator,
 )
 from sklearn_calib.recalibrators._auto import list_candidates
-from sklearn_calib.recalibrators._stacking import compute_fold_weights
+from sklearn_calib.recalibrators._stacking import compute_fit_and_held_out_weights
 
 MANY = 10**9
 
@@ -140,10 +140,10 @@ def test_folds_are_a_stratified_partition():
     proba, y = make_overconfident(4, 503)
     weight = np.random.default_rng(1).integers(0, 4, 503).astype(float)
     for given in (np.ones(503), weight, weight + 0.5):
-        folds = compute_fold_weights(proba, y, given, 5, MANY)
+        folds = compute_fit_and_held_out_weights(proba, y, given, 5, MANY)
         assert np.allclose(sum(left for _, left in folds), given)
         assert all(np.allclose(kept + left, given) for kept, left in folds)
-    for _, left in compute_fold_weights(proba, y, np.ones(503), 5, MANY):
+    for _, left in compute_fit_and_held_out_weights(proba, y, np.ones(503), 5, MANY):
         assert np.abs(np.bincount(y, left) - np.bincount(y) / 5).max() < 1
 
 
@@ -157,11 +157,13 @@ def test_no_fold_is_empty_where_classes_have_fewer_rows_than_folds(k):
     proba = proba[: len(y)]
     sizes = [
         left.sum()
-        for _, left in compute_fold_weights(proba, y, np.ones(len(y)), 5, MANY)
+        for _, left in compute_fit_and_held_out_weights(
+            proba, y, np.ones(len(y)), 5, MANY
+        )
     ]
     assert max(sizes) - min(sizes) <= 1
     other = rng.permutation(k)
-    swapped = compute_fold_weights(
+    swapped = compute_fit_and_held_out_weights(
         proba[:, np.argsort(other)], other[y], np.ones(len(y)), 5, MANY
     )
     assert sorted(sizes) == sorted(left.sum() for _, left in swapped)
@@ -172,12 +174,16 @@ def test_copies_of_a_row_fall_into_different_folds():
     proba, y = canonical_proba(np.repeat([0.2, 0.7], 500)), np.tile([0, 1], 500)
     shares = [
         y @ left / left.sum()
-        for _, left in compute_fold_weights(proba, y, np.ones(1000), 5, MANY)
+        for _, left in compute_fit_and_held_out_weights(
+            proba, y, np.ones(1000), 5, MANY
+        )
     ]
     assert np.ptp(shares) < 0.01
     inner = [
         (y[:500] @ left[:500]) / left[:500].sum()
-        for _, left in compute_fold_weights(proba, y, np.ones(1000), 5, MANY)
+        for _, left in compute_fit_and_held_out_weights(
+            proba, y, np.ones(1000), 5, MANY
+        )
     ]
     assert np.ptp(inner) > 0.005  # by chance, not dealt out evenly at each score
 
@@ -200,7 +206,7 @@ def test_a_sample_of_many_rows():
     p, y = bent(5000)
     proba = canonical_proba(p)
     for weight in (np.ones(5000), np.full(5000, 40.0), np.linspace(0.1, 2.3, 5000)):
-        folds = compute_fold_weights(proba, y, weight, 5, 1000)
+        folds = compute_fit_and_held_out_weights(proba, y, weight, 5, 1000)
         left = sum(left for _, left in folds)
         total = 1000 if (weight == np.floor(weight)).all() else weight.sum()
         assert abs(left.sum() - total) < 1e-6 * total

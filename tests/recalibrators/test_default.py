@@ -9,7 +9,7 @@ from scipy.special import log_expit, logsumexp, softmax
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._logistic import (
-    fit_slope_and_intercept,
+    fit_slope_and_opposite_offsets,
     fit_two_class_vector_scaling,
 )
 from sklearn_calib._kernels._softmax_regression import (
@@ -54,7 +54,7 @@ def test_joint_start_is_the_optimum(k, far):
     log, m = z - logsumexp(z, axis=1, keepdims=True), 2 * k
     weight = np.ones(200)
     if k == 2:
-        found = fit_slope_and_intercept(log[:, 1] - log[:, 0], y, weight, m)
+        found = fit_slope_and_opposite_offsets(log[:, 1] - log[:, 0], y, weight, m)
     else:
         found = fit_temperature_and_offsets(log, y, weight, m, 0.3)
     target = (200 * np.eye(k)[y] + m * np.exp(log)) / (200 + m)

@@ -19,7 +19,7 @@ from sklearn_calib.export import from_json
 from sklearn_calib.inference import paired_difference
 from sklearn_calib.metrics import LogLoss, log_loss
 from sklearn_calib.recalibrators import StackedCalibration, cross_fitted_proba
-from sklearn_calib.recalibrators._stacking import compute_fold_weights
+from sklearn_calib.recalibrators._stacking import compute_fit_and_held_out_weights
 
 
 def forecasts(n_groups=60, size=12, seed=0):
@@ -43,7 +43,9 @@ def two(p):
 @pytest.mark.parametrize("cv", [5, GroupKFold(4)])
 def test_no_group_is_split(cv):
     p, y, groups = forecasts()
-    folds = compute_fold_weights(two(p), y, np.ones(len(p)), cv, 10**6, groups=groups)
+    folds = compute_fit_and_held_out_weights(
+        two(p), y, np.ones(len(p)), cv, 10**6, groups=groups
+    )
     assert len(folds) == (5 if cv == 5 else 4)
     for kept, left in folds:
         assert not set(groups[kept > 0]) & set(groups[left > 0])
@@ -55,8 +57,10 @@ def test_no_group_is_split(cv):
 def test_folds_depend_on_no_order_and_no_name():
     p, y, groups = forecasts()
     order = np.random.default_rng(1).permutation(len(p))
-    a = compute_fold_weights(two(p), y, np.ones(len(p)), 5, 10**6, groups=groups)
-    b = compute_fold_weights(
+    a = compute_fit_and_held_out_weights(
+        two(p), y, np.ones(len(p)), 5, 10**6, groups=groups
+    )
+    b = compute_fit_and_held_out_weights(
         two(p[order]), y[order], np.ones(len(p)), 5, 10**6, groups=59 - groups[order]
     )
     for (_, one), (_, other) in zip(a, b, strict=True):
@@ -69,7 +73,9 @@ def test_many_small_groups_and_samples_of_rows():
     p, groups = rng.random(n), np.arange(n) // 2
     y = (rng.random(n) < p).astype(int)
     for most in (10**6, 3000):
-        folds = compute_fold_weights(two(p), y, np.ones(n), 5, most, groups=groups)
+        folds = compute_fit_and_held_out_weights(
+            two(p), y, np.ones(n), 5, most, groups=groups
+        )
         where = np.column_stack(
             [np.bincount(groups, left > 0) > 0 for _, left in folds]
         )

@@ -13,11 +13,14 @@ from sklearn.model_selection import GridSearchCV
 
 from sklearn_calib._kernels._level_merging import (
     CorrectionRule,
-    SplitSampleEstimates,
-    WholeSampleEstimates,
+    SplitSampleLabelEstimates,
+    WholeSampleLabelEstimates,
     correct_and_merge_cells,
 )
-from sklearn_calib._kernels._level_sets import compute_levels, convert_levels_to_proba
+from sklearn_calib._kernels._level_sets import (
+    compute_levels,
+    compute_simplex_proba_from_levels,
+)
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss, get_scorer, lp_calibration_error
 from sklearn_calib.recalibrators import MulticlassBinning, TemperatureScaling
@@ -144,7 +147,7 @@ def test_against_fractions(block):
         if margin < Fraction(1, 10**4):
             continue
         compared += 1
-        first = convert_levels_to_proba(heavy, n_levels)
+        first = compute_simplex_proba_from_levels(heavy, n_levels)
         found = correct_and_merge_cells(
             heavy, labels, first, CorrectionRule(n_levels, float(tolerance), float(n))
         )
@@ -164,7 +167,7 @@ def test_oracle(oracle, name):
     P, y, expected = np.array(case["P"]), np.array(case["y"]), case["expected"]
     heavy, labels = cells_of(case["P"], y, case["lam"], expected["min_mass"])
     assert heavy.tolist() == expected["bins"]
-    first = convert_levels_to_proba(heavy, case["lam"])
+    first = compute_simplex_proba_from_levels(heavy, case["lam"])
     found = correct_and_merge_cells(
         heavy,
         labels,
@@ -183,7 +186,7 @@ def test_oracle(oracle, name):
         assert_allclose(model.predict_proba(P), expected["predict_proba"], atol=1e-14)
 
 
-class Watched(WholeSampleEstimates):
+class Watched(WholeSampleLabelEstimates):
     """Checks at every merge that mass is neither lost nor made."""
 
     def __init__(self, labels):
@@ -214,7 +217,11 @@ def test_invariants(vector):
             first_prediction_rows=5.0 * vector,
         )
         found = correct_and_merge_cells(
-            level, labels, convert_levels_to_proba(level, 12), rule, Watched(labels)
+            level,
+            labels,
+            compute_simplex_proba_from_levels(level, 12),
+            rule,
+            Watched(labels),
         )
         assert found.converged and found.n_merges <= len(level) - 1
         alive = np.unique(found.group)
@@ -233,7 +240,7 @@ def test_pools_are_binary_digits():
     rng = np.random.default_rng(0)
     b = 37
     pools = [rng.dirichlet(np.ones(b * 3)).reshape(b, 3) for _ in range(b.bit_length())]
-    estimates = SplitSampleEstimates(pools)
+    estimates = SplitSampleLabelEstimates(pools)
     members = {i: {i} for i in range(b)}
     while len(members) > 1:
         kept, gone = sorted(rng.choice(sorted(members), 2, replace=False))

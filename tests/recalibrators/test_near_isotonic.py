@@ -66,7 +66,7 @@ def test_optimality_conditions_along_the_path(n):
             else [0.0, 1.0]
         )
         for penalty in tried:
-            b = path.expand_to_rows(penalty)
+            b = path.get_row_values(penalty)
             assert optimal(y, w, b, penalty) < 1e-9 * n
         np.testing.assert_allclose(
             b, isotonic_regression(y, sample_weight=w), atol=1e-10

@@ -279,10 +279,10 @@ def test_heavy_weights_ask_for_no_more_bins_than_the_scores_can_fill(
 
     calls = []
     for module in (bbq, histogram):
-        real = module.compute_log_evidence
+        real = module.sum_log_evidence_over_bins
         monkeypatch.setattr(
             module,
-            "compute_log_evidence",
+            "sum_log_evidence_over_bins",
             lambda *a, real=real: calls.append(len(a[0])) or real(*a),
         )
     rng = np.random.default_rng(0)

@@ -81,8 +81,8 @@ def bent(n, seed=0):
 @pytest.mark.parametrize("penalty", GOLDEN)
 def test_golden_fit(penalty):
     x, y = fixed_labels()
-    cells = kernel.make_cells(x, y, np.ones(200))
-    fit = kernel.fit_spline(cells, KNOTS, pull=0.0, penalties=[penalty])
+    cells = kernel.make_spline_cells(x, y, np.ones(200))
+    fit = kernel.fit_spline(cells, KNOTS, identity_ridge=0.0, penalties=[penalty])
     values, loss, edf, loo = GOLDEN[penalty]
     assert np.abs(fit.curve.values - values).max() < 1e-8
     assert abs(fit.loss - loss) < 1e-8
@@ -120,12 +120,12 @@ def test_leave_one_out_is_near_exact_deletion(weighted):
     x, y = fixed_labels()
     w = np.random.default_rng(0).exponential(size=200) if weighted else np.ones(200)
     for penalty, tolerance in ((kernel.LINE_PENALTY, 1e-3), (1.0, 2e-3), (0.01, 4e-3)):
-        cells = kernel.make_cells(x, y, w)
+        cells = kernel.make_spline_cells(x, y, w)
         fit = kernel.fit_spline(cells, KNOTS, penalties=[penalty])
         deleted = np.empty(200)
         for i in range(200):
             kept = np.arange(200) != i
-            part = kernel.make_cells(x[kept], y[kept], w[kept])
+            part = kernel.make_spline_cells(x[kept], y[kept], w[kept])
             curve = kernel.fit_spline(part, KNOTS, penalties=[penalty]).curve
             deleted[i] = np.logaddexp(0, (1 - 2 * y[i]) * curve(x[i : i + 1])[0])
         assert abs(fit.leave_one_out_loss - w @ deleted / w.sum()) < (
@@ -135,7 +135,7 @@ def test_leave_one_out_is_near_exact_deletion(weighted):
 
 def test_line_is_the_limit_of_large_penalties():
     x, y = fixed_labels()
-    cells = kernel.make_cells(x, y, np.ones(200))
+    cells = kernel.make_spline_cells(x, y, np.ones(200))
     line = kernel.fit_spline(cells, KNOTS, penalties=[kernel.LINE_PENALTY])
     near = kernel.fit_spline(cells, KNOTS, penalties=[1e12])
     assert np.abs(line.curve.values - near.curve.values).max() < 1e-9
@@ -146,7 +146,7 @@ def test_line_is_the_limit_of_large_penalties():
 def test_cells_and_the_coarse_choice_change_little():
     p, y, _ = bent(30_000)
     x = logit(p)
-    fine = kernel.make_cells(x, y, np.ones(len(x)))
+    fine = kernel.make_spline_cells(x, y, np.ones(len(x)))
     knots = kernel.choose_knots(fine.x, fine.mass.sum(axis=0), 20)
     exact = expit(kernel.fit_spline(fine, knots).curve(x))
     for most in (2000, 400):
@@ -198,7 +198,7 @@ def test_rising_curve():
             fell += np.diff(free).min() < -1e-6
     assert fell >= 3
     x, y = fixed_labels()
-    cells = kernel.make_cells(x, y, np.ones(200))
+    cells = kernel.make_spline_cells(x, y, np.ones(200))
     curve = kernel.fit_spline(cells, KNOTS, penalties=[1.0]).curve
     again = kernel.make_increasing(curve, cells, isotonic_regression)
     assert np.abs(again.values - curve.values).max() < 1e-12
@@ -307,7 +307,7 @@ def test_one_cell_of_several_weighs_what_they_weigh():
         rng.integers(0, 2, 900),
         rng.gamma(0.3, 5, 900),
     )
-    cells = kernel.make_cells(score, codes, weight)
+    cells = kernel.make_spline_cells(score, codes, weight)
     few = kernel.coarsen_cells(cells, 30)
     assert 20 <= len(few.x) <= 30
     assert few.mass.sum() == pytest.approx(weight.sum())

@@ -21,7 +21,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_calib import canonical_proba
-from sklearn_calib.classifiers._classifier_scores import compute_classifier_scores
+from sklearn_calib.classifiers._classifier_scores import (
+    compute_canonical_classifier_scores,
+)
 from sklearn_calib.staged import Staging, find_staging, register_staging
 
 STAGES = 8
@@ -92,7 +94,7 @@ def data(request):
 
 def by_truncation(staging, fitted, X, n_classes, stage):
     shorter = staging.truncate_to_stage(fitted, stage)
-    scores = compute_classifier_scores(shorter, X, "auto")
+    scores = compute_canonical_classifier_scores(shorter, X, "auto")
     assert scores.shape == (len(X), n_classes)
     return scores
 
@@ -109,7 +111,7 @@ def test_staged_scores_are_those_of_the_truncated_model(data, learner, piped):
     assert staging.n_stages(learner) == STAGES or name(learner) == "XGBRFClassifier"
     fitted = staging.with_recording(clone(learner))
     staging.fit(fitted, X[:200], y[:200])
-    before = compute_classifier_scores(fitted, X, "auto")
+    before = compute_canonical_classifier_scores(fitted, X, "auto")
     n_stages = staging.n_stages(fitted)
     staged = [
         canonical_proba(scores, kind=kind, n_classes=n_classes)
@@ -124,7 +126,9 @@ def test_staged_scores_are_those_of_the_truncated_model(data, learner, piped):
         )
     np.testing.assert_allclose(staged[-1], before, atol=1e-7 if single else 1e-12)
     # the fitted model is left alone, and the short one can be sent elsewhere
-    np.testing.assert_array_equal(compute_classifier_scores(fitted, X, "auto"), before)
+    np.testing.assert_array_equal(
+        compute_canonical_classifier_scores(fitted, X, "auto"), before
+    )
     short = staging.truncate_to_stage(fitted, 1)
     copy = pickle.loads(pickle.dumps(short))
     np.testing.assert_array_equal(copy.predict(X), short.predict(X))
@@ -149,8 +153,10 @@ def test_a_refit_reaches_the_stage(data, learner):
         assert staging.n_stages(limited) == STAGES  # later rounds rescale earlier trees
     atol = 1e-6 if name(learner).startswith("XGB") else 1e-10
     np.testing.assert_allclose(
-        compute_classifier_scores(refitted, X, "auto"),
-        compute_classifier_scores(staging.truncate_to_stage(whole, 5), X, "auto"),
+        compute_canonical_classifier_scores(refitted, X, "auto"),
+        compute_canonical_classifier_scores(
+            staging.truncate_to_stage(whole, 5), X, "auto"
+        ),
         atol=atol,
     )
 

@@ -5,7 +5,7 @@ from cells_by_sorting import by_sorting
 
 from sklearn_calib._kernels._cells import (
     IDENTITY_COLUMN,
-    compute_cell_mean_proba,
+    compute_mean_label_proba_by_cell,
     encode_cells,
     encode_float_keys,
 )
@@ -46,4 +46,4 @@ def kept_bits(p):
         np.uint64
     )
     place = np.searchsorted(table[:, IDENTITY_COLUMN].view(np.uint64), ids)
-    return compute_cell_mean_proba(table)[place, 1].reshape(p.shape)
+    return compute_mean_label_proba_by_cell(table)[place, 1].reshape(p.shape)

@@ -134,8 +134,8 @@ def test_predictions_of_partitions(frame):
 def test_a_merge_can_be_run_twice(frame):
     """A scheduler that lost a result runs the task again on inputs it still has."""
     from sklearn_calib.summary._sources import (
+        GroupSummaryTally,
         SummaryPlan,
-        Tally,
         _merge_tallies,
         _tally_piece,
     )
@@ -143,7 +143,7 @@ def test_a_merge_can_be_run_twice(frame):
     plan = SummaryPlan(
         ("y",), ("p",), None, None, ("shop",), True, 4096, "auto", None, None
     )
-    make = partial(Tally, plan)
+    make = partial(GroupSummaryTally, plan)
     tallies = [_tally_piece(frame[i::3], f"partition {i}", make) for i in range(3)]
     first, again = (
         _merge_tallies(tallies, make).get_summary_or_groups() for _ in range(2)

@@ -13,7 +13,7 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import TemperatureScaling
 from sklearn_calib.summary import (
-    DrawOptions,
+    DrawAndScoreOptions,
     RowReservoir,
     get_max_sample_rows,
     summarize,
@@ -39,7 +39,7 @@ def table():
 
 
 def drawn(data, most=200, weight=None, features=(), group=None, **options):
-    draw = DrawOptions(most, tuple(features), group, **options)
+    draw = DrawAndScoreOptions(most, tuple(features), group, **options)
     found = summarize(
         data, label="y", prob=P, weight=weight, classes=range(K), _draw=draw
     )
@@ -73,7 +73,7 @@ def test_any_order_and_any_parts(table, tmp_path, monkeypatch, most):
     same(whole, drawn(files[::-1], **given))
     parts = [
         summarize(file, label="y", prob=P, weight="w", classes=range(K),
-                  _draw=DrawOptions(most, ("x",), "g"))
+                  _draw=DrawAndScoreOptions(most, ("x",), "g"))
         for file in files
     ]  # fmt: skip
     merged = pickle.loads(pickle.dumps(parts[2])) + parts[0] + parts[1] + parts[3]
@@ -115,12 +115,12 @@ def test_rare_classes_are_kept_and_every_row_is_stood_for(table):
     )
     stood_for = np.bincount(found.codes, found.counts * found.share, K)
     np.testing.assert_allclose(stood_for, np.bincount(table["y"]), rtol=1e-12)
-    assert found.count_weight @ found.counts == pytest.approx(found.n_drawn)
+    assert found.weight_per_count @ found.counts == pytest.approx(found.n_drawn)
     assert found.n_seen == len(table)
 
 
 def test_a_smaller_draw_is_part_of_a_larger_one(table):
-    draw = DrawOptions(400)
+    draw = DrawAndScoreOptions(400)
     summary = summarize(table, label="y", prob=P, classes=range(K), _draw=draw)
     same(summary.drawn.limit_rows(100).get_sample(), drawn(table, 100))
 
@@ -153,7 +153,12 @@ def test_weights_of_zero_and_counts(table):
     counts = np.arange(len(table)) % 3
     rows = {"y": table["y"], "c": counts} | {name: table[name] for name in P}
     counted = summarize(
-        rows, label="y", prob=P, counts="c", classes=range(K), _draw=DrawOptions(10_000)
+        rows,
+        label="y",
+        prob=P,
+        counts="c",
+        classes=range(K),
+        _draw=DrawAndScoreOptions(10_000),
     )
     repeated = drawn(table.iloc[np.repeat(np.arange(len(table)), counts)], 10_000)
     same(counted.drawn.get_sample(), repeated)
@@ -186,7 +191,7 @@ def test_logits():
         label="y",
         prob=P,
         classes=range(K),
-        _draw=DrawOptions(score_kind="logits"),
+        _draw=DrawAndScoreOptions(score_kind="logits"),
     )
     found = summary.drawn.get_sample(kind="logits")
     assert found.scores.max() > 400 and found.is_complete
@@ -198,7 +203,7 @@ def test_logits():
         label="y",
         prob="z",
         classes=[False, True],
-        _draw=DrawOptions(score_kind="logits"),
+        _draw=DrawAndScoreOptions(score_kind="logits"),
     )
     assert two.drawn.get_sample().scores.shape == (500, 1)
 
@@ -282,7 +287,7 @@ def gain_of(proba, y, most):
     """The interval that a fit prints for a fixed map, without its factor for folds."""
     data = dict(zip(P, proba.T, strict=True)) | {"y": y}
     summary = summarize(
-        data, label="y", prob=P, classes=range(3), _draw=DrawOptions(most)
+        data, label="y", prob=P, classes=range(3), _draw=DrawAndScoreOptions(most)
     )
     sample = summary.drawn.get_sample()
     held = sample.recalibrate_held_out(Halved(), sample.split_into_folds(5))

@@ -143,10 +143,10 @@ def test_sqlalchemy(table, address):
 
 
 def test_counted_in_the_database(table, connection, address, monkeypatch):
-    said, queried = [], module._execute_query
+    said, queried = [], module._open_query_result
     monkeypatch.setattr(
         module,
-        "_execute_query",
+        "_open_query_result",
         lambda source, *more: (said.append(more[0]), queried(source, *more))[1],
     )
     for source in (connection, address):

@@ -228,9 +228,11 @@ def one(name, seed):
 
 
 def scores_of(short, X):
-    from sklearn_calib.classifiers._classifier_scores import compute_classifier_scores
+    from sklearn_calib.classifiers._classifier_scores import (
+        compute_canonical_classifier_scores,
+    )
 
-    return compute_classifier_scores(short, X, "auto")
+    return compute_canonical_classifier_scores(short, X, "auto")
 
 
 def summary(rows):

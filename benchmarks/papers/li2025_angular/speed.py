@@ -9,10 +9,14 @@ from sklearn_calib.datasets import make_high_dimensional
 from sklearn_calib.linear import approximate_leave_one_out
 from sklearn_calib.linear._angle import (
     compute_angle_observables,
-    compute_precision_quadratic_form,
-    estimate_by_covariance,
+    compute_mean_gradient_quadratic_form,
+    estimate_overlap_numerator_and_square,
 )
-from sklearn_calib.linear._fit import compute_fit_leverages, polish_fit, read_linear
+from sklearn_calib.linear._fit import (
+    compute_derivatives_and_leverages,
+    polish_fit,
+    read_linear,
+)
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 import runner
@@ -34,14 +38,14 @@ def one(n, d):
     fit = polish_fit(read_linear(model, X, y, None)[0])
 
     def angle():
-        psi, curvature, _, m = compute_fit_leverages(fit)
+        psi, curvature, _, m = compute_derivatives_and_leverages(fit)
         seen = compute_angle_observables(fit.scores, psi, curvature, m, d, True)
         norm2 = fit.coef @ truth.covariance @ fit.coef
-        return estimate_by_covariance(
-            seen, compute_precision_quadratic_form(X, psi, truth.covariance), norm2
+        return estimate_overlap_numerator_and_square(
+            seen, compute_mean_gradient_quadratic_form(X, psi, truth.covariance), norm2
         )
 
-    leverage = runner.seconds(lambda: compute_fit_leverages(fit), times)
+    leverage = runner.seconds(lambda: compute_derivatives_and_leverages(fit), times)
     both = runner.seconds(angle, times)
     whole = runner.seconds(lambda: approximate_leave_one_out(model, X, y), times)
     row = {
