@@ -28,14 +28,14 @@ RUN = 6  # lines that are equal in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 468_900,
-    "tokens per 100 code lines": 740,
+    "tokens without annotations and line breaks": 446_487,
+    "tokens per 100 code lines": 735,
     "where parameters": 0,
     "tuples that are only unpacked": 0,
     "parallel assignments that are not swaps": 2,
     "nested conditional expressions": 0,
     "vague constants": 0,
-    "percent of function names of one word": 9.6,
+    "percent of function names of one word": 9.3,
     "percent of function names with a participle": 2.9,
     "percent of function names with of": 0.0,
     "percent of docstrings that are not imperative": 3.2,
@@ -144,12 +144,16 @@ def code_lines(path):
 
 
 @cache
-def read_tokens(path):
-    """Return the NAME, OP and NUMBER tokens of a file."""
+def list_tokens(text):
+    """Return the NAME, OP and NUMBER tokens of a program."""
     counted = (tokenize.NAME, tokenize.OP, tokenize.NUMBER)
-    text = path.read_text(encoding="utf-8")
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return [token for token in tokens if token.type in counted]
+
+
+def read_tokens(path):
+    """Return the NAME, OP and NUMBER tokens of a file."""
+    return list_tokens(path.read_text(encoding="utf-8"))
 
 
 def count_tokens(path):
@@ -158,6 +162,22 @@ def count_tokens(path):
     Unlike lines, tokens do not become fewer when statements are joined.
     """
     return len(read_tokens(path))
+
+
+def count_unformatted_tokens(path):
+    """Return the number of tokens without annotations, and however lines are broken.
+
+    A longer name may need parentheses and a comma at a new end of a line.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+    return len(list_tokens(ast.unparse(tree)))
 
 
 def count_comments(path):
@@ -604,6 +624,9 @@ def options():
 
 COUNTS = {
     "tokens": lambda: sum(count_tokens(path) for path in FILES),
+    "tokens without annotations and line breaks": lambda: sum(
+        count_unformatted_tokens(path) for path in FILES
+    ),
     "code lines": lambda: sum(len(code_lines(path)) for path in FILES),
     "tokens per 100 code lines": lambda: (
         100

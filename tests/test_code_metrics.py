@@ -40,6 +40,20 @@ def test_comments_that_are_counted(tmp_path):
     assert code_metrics.count_comments(path) == 2
 
 
+def test_neither_annotations_nor_line_breaks_add_tokens(tmp_path):
+    short = tmp_path / "short.py"
+    short.write_text("def f(a):\n    b = [a, 1]\n    return b + b\n", encoding="utf-8")
+    long = tmp_path / "long.py"
+    long.write_text(
+        "def f(a: list[int]) -> list:\n    b: list = [\n        a,\n        1,\n    ]\n"
+        "    return (\n        b + b\n    )\n",
+        encoding="utf-8",
+    )
+    count = code_metrics.count_unformatted_tokens
+    # The annotated assignment keeps its colon and something behind it.
+    assert count(long) == count(short) + 2 == 19
+
+
 MAX_FUNCTION_TOKENS = 750
 MAX_FILE_TOKENS = 4450
 #: A compiled loop, which numba cannot inline if it is divided.

@@ -282,7 +282,7 @@ def compute_upper_and_lower_distance(
     # The saddle point of Hu, Jambulapati, Tian, Yang (2024), section 4: entropic steps
     # in the coupling and Euclidean ones in the multipliers, whose ratio balances the
     # two geometries.
-    problem = _DistanceSaddlePointProblem(cost, balance, np.log(q), ratio=float(len(u)))
+    problem = _DistanceSaddlePoint(cost, balance, np.log(q), ratio=float(len(u)))
     log_x, x, multipliers = problem.make_log_mass_mass_and_multipliers(q)
     sum_x = 0.0
     sum_l = 0.0
@@ -317,7 +317,7 @@ def compute_upper_and_lower_distance(
     return upper, lower
 
 
-class _DistanceSaddlePointProblem(NamedTuple):
+class _DistanceSaddlePoint(NamedTuple):
     """The saddle point problem of the upper distance; `ratio` is of the two steps."""
 
     cost: np.ndarray

@@ -72,7 +72,7 @@ DEFAULT_PENALTIES = (COMMON_LINE_PENALTY, 100.0, 10.0, 1.0, 0.1)
 _MIN_LOSS_GAIN = 1e-7
 
 
-class MultilabelScores(NamedTuple):
+class MultilabelRidgeInput(NamedTuple):
     """All arrays of shape (n_samples, n_labels); weights are 0 if a label is unknown."""
 
     score: np.ndarray
@@ -106,7 +106,7 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
 
     Parameters
     ----------
-    labels : MultilabelScores
+    labels : MultilabelRidgeInput
     centre : array-like of shape (2,)
         Intercept and slope of the labels together.
     penalties : sequence of float > 0

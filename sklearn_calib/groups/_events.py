@@ -17,7 +17,7 @@ from ._cells import GroupCells, get_group_cells_and_starts
 from ._result import GroupRow
 
 
-class GroupedBinaryProblem:
+class GroupedEventTest:
     """A two-class problem: its cells, and the groups as lists of them.
 
     Parameters
@@ -205,7 +205,7 @@ class GroupDrawSummary(NamedTuple):
 
 
 def draw_event_statistics(
-    events: Sequence[GroupedBinaryProblem],
+    events: Sequence[GroupedEventTest],
     n_resamples: int,
     random_state: RandomStateLike,
 ) -> GroupDrawSummary:
@@ -280,7 +280,7 @@ def find_upper_quantile(draws: FloatArray, level: float) -> float:
 
 
 def build_event_rows(
-    event: GroupedBinaryProblem,
+    event: GroupedEventTest,
     names: Sequence[str],
     draws: GroupDrawSummary,
     level: float,

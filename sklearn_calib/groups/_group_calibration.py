@@ -18,7 +18,7 @@ from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._cells import pool_cells, pool_rows, pool_samples
 from ._events import (
-    GroupedBinaryProblem,
+    GroupedEventTest,
     build_event_rows,
     draw_event_statistics,
     find_upper_quantile,
@@ -248,7 +248,7 @@ def audit_predictions(
             not shares_draws,
         )
         unit = predictions.unit * weight_unit
-        events.append(GroupedBinaryProblem(title, cells, groups, unit, bounds))
+        events.append(GroupedEventTest(title, cells, groups, unit, bounds))
     members = grouping.rows
     if predictions.kept is not None:
         # The result numbers the rows as they were given, including those of weight 0.
@@ -350,7 +350,7 @@ def _audit_cells(cells, partitions, counts, title, audit):
         grouping, encode_combinations(partitions)
     )
     return _build_calibration(
-        [GroupedBinaryProblem(title, cells, groups)], grouping, audit, []
+        [GroupedEventTest(title, cells, groups)], grouping, audit, []
     )
 
 

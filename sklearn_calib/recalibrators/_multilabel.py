@@ -15,7 +15,7 @@ from .._kernels._probability_floor import clip_to_floor
 from .._kernels._ridge_logistic_groups import (
     COMMON_LINE_PENALTY,
     DEFAULT_PENALTIES,
-    MultilabelScores,
+    MultilabelRidgeInput,
     choose_shrunken_lines,
 )
 from .._simplex_array import stack_proba_rows
@@ -416,7 +416,7 @@ class _MultilabelInput(NamedTuple):
                 pair, np.zeros(len(pair), np.intp), classes=BINARY_CLASSES
             )
 
-    def make_platt_label_columns(self, platt) -> MultilabelScores:
+    def make_platt_label_columns(self, platt) -> MultilabelRidgeInput:
         """Return what the kernel takes, with the scores that a Platt scaling gives these pairs."""
         is_known = ~np.isnan(self.table)
         # Leaving a row out removes one of its copies if the weight is a count, else the
@@ -426,7 +426,7 @@ class _MultilabelInput(NamedTuple):
         for pair in self.pairs:
             clipped = clip_to_floor(pair, platt.floor_)
             scores.append(compute_map_input(clipped, platt.scale))
-        return MultilabelScores(
+        return MultilabelRidgeInput(
             np.column_stack(scores),
             np.where(is_known, self.table, 0.0),
             is_known * self.weight[:, None],

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._ridge_logistic_groups import (
     COMMON_LINE_PENALTY,
-    MultilabelScores,
+    MultilabelRidgeInput,
     choose_shrunken_lines,
 )
 from sklearn_calib.exceptions import CalibrationWarning
@@ -108,7 +108,7 @@ def test_lines_minimise_the_penalised_loss(tau):
 def exact_leave_one_out(p, Y, tau):
     """The loss of each row by a fit without it."""
     z, losses = logit(p), []
-    s = MultilabelScores(
+    s = MultilabelRidgeInput(
         z, Y, np.ones_like(Y), np.ones_like(Y)
     ).score_standard_deviation
     for row in range(len(p)):
@@ -138,7 +138,7 @@ def test_leave_one_out_is_that_of_refits(tau):
     pooled = MultilabelCalibration(shrinkage=np.inf).fit(p, Y).pooled_
     line = pooled.intercept_, pooled.slope_
     found = choose_shrunken_lines(
-        MultilabelScores(logit(p), Y, weight, weight), line, [tau]
+        MultilabelRidgeInput(logit(p), Y, weight, weight), line, [tau]
     ).loss_by_penalty[tau]
     in_sample = MultilabelCalibration(shrinkage=tau).fit(p, Y).predict_proba(p)
     fitted = -np.mean(np.log(np.where(Y == 1, in_sample, 1 - in_sample)))
@@ -481,7 +481,7 @@ def test_the_kernel_at_its_limits():
     rng = np.random.default_rng(0)
     one = np.ones((1, 2))
     single = choose_shrunken_lines(
-        MultilabelScores(0 * one, np.array([[0.0, 1.0]]), one, one), [0.0, 1.0]
+        MultilabelRidgeInput(0 * one, np.array([[0.0, 1.0]]), one, one), [0.0, 1.0]
     )
     assert (
         np.isfinite(single.lines).all()
@@ -489,7 +489,7 @@ def test_the_kernel_at_its_limits():
     )
     z = np.array([[1e5], [-1e5], [0.1], [0.2]]) * np.ones(2)
     far = choose_shrunken_lines(
-        MultilabelScores(
+        MultilabelRidgeInput(
             z, (rng.random(z.shape) < 0.5) * 1.0, np.ones_like(z), np.ones_like(z)
         ),
         [0, 1.0],
