@@ -62,7 +62,12 @@ LONGER_FUNCTIONS = {"_grow_trees_in_place_and_get_count": 1050}
 
 @pytest.mark.slow
 def test_functions_and_files_stay_small():
-    for path in code_metrics.FILES:
+    check_sizes(code_metrics.FILES)
+
+
+def check_sizes(paths):
+    """A page of the documentation that adds files has theirs checked as well."""
+    for path in paths:
         count = code_metrics.count_tokens(path)
         assert count <= MAX_FILE_TOKENS, f"{path.name} has {count} tokens"
         for name, count in code_metrics.count_function_tokens(path):
