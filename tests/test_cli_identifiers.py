@@ -116,7 +116,7 @@ def test_a_workbook_is_opened_once(capsys, tmp_path, table, monkeypatch):
     table.to_excel(path, index=False)
     monkeypatch.setattr(
         openpyxl,
-        "load_workbook_as_frame",
+        "load_workbook",
         lambda *a, **k: opened.append(1) or load(*a, **k),
     )
     words = ["--label", "y", "--prob", "p", "--prob", "q", "--resamples", "20"]

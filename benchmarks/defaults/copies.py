@@ -78,7 +78,7 @@ def main():
         "raw",
         "default",
         "any_folds",
-        "with_groups_for_all_splits",
+        "with_groups",
         "sigmoid",
         "warned",
     ]

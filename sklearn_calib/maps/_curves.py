@@ -207,8 +207,8 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         share = xp.clip(share, 0.0, 1.0)
         added = xp.zeros_like(share)
         for name in (
-            "_cubic_coefficients",
-            "_square_coefficients",
+            "_cubic_coefficient_by_piece",
+            "_square_coefficient_by_piece",
             "_linear_coefficient_by_piece",
         ):
             added = (added + rows.constant(self, name)) * share
@@ -256,7 +256,7 @@ class PiecewiseLinear(CurveBetweenKnots):
     t is the length from knot_j to x divided by that from knot_j to knot_(j+1).
     """
 
-    _cubic_coefficients = _square_coefficients = np.zeros(1)
+    _cubic_coefficient_by_piece = _square_coefficient_by_piece = np.zeros(1)
 
     @cached_property
     def _linear_coefficient_by_piece(self):
