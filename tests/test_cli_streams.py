@@ -89,12 +89,13 @@ LINES_OF_FULL_STREAMS = [
     ("export map.json --to sql > /dev/full", 2, "No space left"),
     ("export map.json --to sql >&-", 2, "it is closed. Name a file with --out"),
     (
-        "audit good.csv --label y --prob p --out none --no-advice >&-",
+        "audit good.csv --label y --prob p --resamples 2 --out none --no-advice >&-",
         2,
         "it is closed",
     ),
     (
-        "audit good.csv --label y --prob p --out none --no-advice --fail-if 'log_loss > 0'"
+        "audit good.csv --label y --prob p --resamples 2 --out none --no-advice"
+        " --fail-if 'log_loss > 0'"
         " > /dev/full",
         3,
         "No space left",
@@ -105,7 +106,8 @@ LINES_OF_FULL_STREAMS = [
         "The map is in",
     ),
     (
-        "compare good.csv $(cp good.csv a.csv; echo a.csv) --label y --prob p > /dev/full",
+        "compare good.csv $(cp good.csv a.csv; echo a.csv) --label y --prob p --resamples 9"
+        " > /dev/full",
         2,
         "No space left",
     ),

@@ -723,15 +723,9 @@ def test_level_of_the_verdict_small():
 
 
 @pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize(
-    ("law", "n"),
-    [
-        ("30 %", 200),
-        *(
-            pytest.param(law, n, marks=pytest.mark.cross)
-            for law, n in (("1 %", 200), ("4 classes", 200), ("1 %", 1000))
-        ),
-    ],
+    ("law", "n"), [("30 %", 200), ("1 %", 200), ("4 classes", 200), ("1 %", 1000)]
 )
 def test_level_of_the_verdict(law, n):
     """P(not calibrated | calibrated) is 0.05."""

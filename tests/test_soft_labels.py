@@ -491,8 +491,8 @@ def test_coverage_of_shares():
         own = rng.beta(4 * p, 4 * (1 - p))
         y = rng.binomial(n, own) / n
         given = {"sample_weight": n, "soft_labels": True}
-        rate = validation_summary(y, p, n_resamples=2, **given)["O/E"]
-        slope = validation_summary(y, p, n_resamples=2, **given)["slope"]
+        summary = validation_summary(y, p, n_resamples=2, **given)
+        rate, slope = summary["O/E"], summary["slope"]
         held += [
             rate.low < 1 < rate.high,
             slope.low < 1 < slope.high,

@@ -601,7 +601,19 @@ def test_steps_at_fitted_scores_hold_for_scores_in_float32(name, method):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("method", ["auto", "venn_abers", "isotonic"])
 def test_steps_of_a_forest_hold_for_seen_and_new_rows(method, dtype):
-    for seed in range(3):
+    check_steps_of_a_forest(method, dtype, seeds=[0])
+
+
+@pytest.mark.slow
+@pytest.mark.cross
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", ["auto", "venn_abers", "isotonic"])
+def test_steps_of_more_forests_hold(method, dtype):
+    check_steps_of_a_forest(method, dtype, seeds=[1, 2])
+
+
+def check_steps_of_a_forest(method, dtype, seeds):
+    for seed in seeds:
         X, y = make_classification(
             800, 6, n_informative=5, n_redundant=0, flip_y=0.1, random_state=seed
         )

@@ -415,6 +415,7 @@ def test_an_unbiased_estimate_below_zero_has_an_upper_end():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("n_sets", [80, pytest.param(200, marks=pytest.mark.cross)])
 @pytest.mark.parametrize(
     ("measure", "options"),
     [
@@ -423,9 +424,10 @@ def test_an_unbiased_estimate_below_zero_has_an_upper_end():
         ("lp_calibration_error", {}),
     ],
 )
-def test_the_estimate_lies_in_its_interval(measure, options):
+@pytest.mark.whole
+def test_the_estimate_lies_in_its_interval(measure, options, n_sets):
     plain = zeros = 0
-    for seed in range(200):
+    for seed in range(n_sets):
         rng = np.random.default_rng(seed)
         p = rng.random(60)
         y = (rng.random(60) < (p if seed % 2 else p**1.5)).astype(int)
@@ -434,8 +436,8 @@ def test_the_estimate_lies_in_its_interval(measure, options):
         assert found.low <= found.estimate <= found.high, seed
         plain += not found.low <= found.sample_value <= found.high
         zeros += seed % 2 and found.estimate == 0
-    assert plain > 20, "the measure itself does not"
-    assert 30 <= zeros <= 70, "of 100 calibrated sets"
+    assert plain > 0.1 * n_sets, "the measure itself does not"
+    assert 0.3 <= zeros / (n_sets / 2) <= 0.7, "of the calibrated sets"
 
 
 @pytest.mark.slow

@@ -60,10 +60,11 @@ def test_ties_of_independent_rows_are_no_reason(n):
 
 
 @pytest.mark.slow
-def test_false_alarms_are_rare():
-    """At most 1e-4 each for two classes: none in 3000 fits of each law."""
+@pytest.mark.parametrize("n_fits", [1000, pytest.param(3000, marks=pytest.mark.cross)])
+def test_false_alarms_are_rare(n_fits):
+    """At most 1e-4 each for two classes: none in many fits of each law."""
     rng = np.random.default_rng(0)
-    for _ in range(3000):
+    for _ in range(n_fits):
         for name, score, y in ties(rng, 600):
             assert not has_dependent_tied_rows(
                 np.column_stack([1 - score, score]), y

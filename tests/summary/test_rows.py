@@ -285,7 +285,7 @@ def test_commands(table, address, tmp_path, monkeypatch, capsys):
     table.to_parquet("t.parquet")
     options = ["--label", "y", "--prob", "p"]
     query = ["--query", f"{QUERY} LIMIT 1000"]
-    audited = ["--out", "none", "--no-advice", "--save"]
+    audited = ["--resamples", "2", "--out", "none", "--no-advice", "--save"]
     assert main(["audit", address, *query, *options, *audited, "one.parquet"]) == 0
     assert main(["audit", "t.parquet", *options, *audited, "other.parquet"]) == 0
     one, other = map(CalibrationSummary.from_parquet, ("one.parquet", "other.parquet"))
