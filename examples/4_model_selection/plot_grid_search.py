@@ -21,7 +21,7 @@ X, y = make_classification(
     1500, n_features=15, n_informative=6, n_classes=3, flip_y=0.15, random_state=0
 )
 search = GridSearchCV(
-    CalibratedModel(RandomForestClassifier(60, random_state=0), cv=3),
+    CalibratedModel(RandomForestClassifier(30, random_state=0), cv=3),
     {
         "recalibrator": [
             "identity",

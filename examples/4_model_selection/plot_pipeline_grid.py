@@ -17,7 +17,7 @@ from sklearn_calib import RefineThenCalibrateCV
 from sklearn_calib.displays import RefinementCurveDisplay
 
 X, y = make_classification(
-    3000, n_features=40, n_informative=8, flip_y=0.05, random_state=0
+    2000, n_features=40, n_informative=8, flip_y=0.05, random_state=0
 )
 pipeline = Pipeline(
     [
