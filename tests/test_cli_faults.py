@@ -109,17 +109,27 @@ def names():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", SOME_SLOW)
-def test_ended_while_a_file_is_written(folder, command):
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("command", "signals"),
+    [
+        *((command, [signal.SIGTERM, signal.SIGKILL]) for command in COMMANDS),
+        ("monitor", [signal.SIGHUP]),
+        *(
+            pytest.param(command, [signal.SIGHUP], marks=pytest.mark.cross)
+            for command in COMMANDS
+            if command != "monitor"
+        ),
+    ],
+)
+def test_ended_while_a_file_is_written(folder, command, signals):
     """By each signal, with and without a file of an earlier run; then the command runs well."""
     words = COMMANDS[command]
     out = Path(words[words.index("--state") + 1] if command == "monitor" else words[-1])
     there = names()
-    for number, code in (
-        (signal.SIGTERM, 143),
-        (signal.SIGHUP, 129),
-        (signal.SIGKILL, -9),
-    ):
+    for number in signals:
+        # A process that is killed writes no exit code.
+        code = -number if number == signal.SIGKILL else 128 + number
         if command == "monitor" and out.exists():
             assert main(["monitor", "u.csv", *words[2:]]) == 0
         before = out.read_bytes() if out.exists() else None
