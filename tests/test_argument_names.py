@@ -233,6 +233,7 @@ def learned(name):
     return clone(thing).fit(**given)
 
 
+@pytest.mark.slow
 @run_every_case(("name", "method", "argument"), methods())
 def test_methods(name, method, argument):
     thing, given = METHODS[name]

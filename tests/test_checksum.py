@@ -56,6 +56,7 @@ def nodes_of(tree):
         yield from nodes_of(part) if part else ()
 
 
+@pytest.mark.slow
 def test_all_kinds_of_nodes_are_among_the_cases():
     found = {
         kind for case in CASES for kind in nodes_of(json.loads(text_of(*case))["map"])

@@ -229,6 +229,7 @@ def test_one_definition_with_exact_zeros():
     assert refinement_error(y, sharp) == pytest.approx(after, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_no_row_costs_more_than_the_floor():
     """Hand computation: 20,000 rows right by 1, one wrong by 10."""
     z = np.repeat([[0.0, 1.0], [0.0, 10.0]], [20_000, 1], axis=0)

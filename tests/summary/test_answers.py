@@ -259,6 +259,7 @@ def test_curves_are_drawn():
     assert len(display.axes_) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["auto", "classwise"])
 def test_coarsen(kind):
     proba, y = make_overconfident(3, 20_000)

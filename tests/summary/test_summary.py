@@ -453,6 +453,7 @@ def test_what_is_refused(call, message):
         call()
 
 
+@pytest.mark.slow
 def test_a_number_of_bins_by_the_rows():
     p, y = sample("uniform", 30_000)
     found = (
