@@ -121,7 +121,7 @@ def run_audit(options: Request) -> int:
 
 
 def _make_screen_and_row_report(files, options, conditions):
-    """Return the report on rows in memory, and where it is shown."""
+    """Return where a report is shown, and the report on rows in memory."""
     from ..report import calibration_report
 
     rows = load_rows(files, options)
@@ -175,7 +175,7 @@ def _insert_file_reading_code(report, rows, options):
 
 
 def _has_row_sums_off_one(scores):
-    """Return whether a report divides rows of several columns by their sums."""
+    """Return whether sums of several columns are not 1, so that a report divides rows."""
     from .._validation import FLOAT32_SUM_TOLERANCE, canonical_proba
 
     if np.ndim(scores) < 2 or np.shape(scores)[1] < 2:

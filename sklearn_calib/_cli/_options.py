@@ -301,9 +301,9 @@ class OptionContainer(argparse._ActionsContainer):
     ) -> None:
         """Add the options for reading a file.
 
-        `missing` is what may become of holes. With `has_tolerance_option` rows of several
-        columns may be divided by their sums; with `divides_rounded_rows` rounded ones
-        always are. The texts list what else may be `allowed`.
+        `missing` is what may become of holes. With `has_tolerance_option` rows of
+        several columns may be divided by their sums; with `divides_rounded_rows`
+        rounded ones always are. The texts list what else may be `allowed`.
         """
         group = self.add_argument_group("reading")
         group._add_missing_option(tuple(missing))
@@ -384,7 +384,7 @@ class Parser(OptionContainer, argparse.ArgumentParser):
         return parsed
 
     def _get_action_by_option(self, command):
-        """Return all options of a command."""
+        """Return the actions of a command by the names of its options."""
         for action in self._actions:
             if (
                 isinstance(action, argparse._SubParsersAction)

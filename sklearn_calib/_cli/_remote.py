@@ -45,7 +45,8 @@ def local_files(
 
     Copies of remote files, and of the standard input, are removed at the end; named
     pipes are rejected. Workers on other machines, who do not see the copy, are rejected
-    with it. If it is `allows_stdin_among_files`, it may be one of several files.
+    with it. With `allows_stdin_among_files` the standard input may be one of
+    several files.
     """
     patterns = options.files
     query = options.query

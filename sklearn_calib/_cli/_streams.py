@@ -285,7 +285,7 @@ def _iter_json_writes(copied, file):
 def _iter_extended_batches_and_shares(copied, allows_duplicate_names=False):
     """Yield Arrow batches with the new columns, and how much has been read.
 
-    Columns of one name are rejected unless they may be there `allows_duplicate_names`.
+    Columns of one name are rejected without `allows_duplicate_names`.
     """
     import pyarrow as pa
 

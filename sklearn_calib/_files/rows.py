@@ -24,10 +24,10 @@ _BACKTICK_DRIVERS = ("pymysql", "MySQLdb", "mysql", "mariadb", "google", "databr
 
 
 class GroupedRowCountQuery(NamedTuple):
-    """That the database counts the rows of a query which are equal in some columns.
+    """How a database counts the rows of a query that are equal in some columns.
 
-    The numbers are a column `count_column`; `weight_column` is one of the query, if its rows are
-    numbers already.
+    The numbers are a column `count_column`; `weight_column` is one of the query, if its
+    rows are numbers already.
     """
 
     columns: Sequence[str]

@@ -97,7 +97,7 @@ def load_table(
         mixed = [
             name
             for name in frames[0]
-            if not _have_column_pieces_one_type([frame[name] for frame in frames])
+            if not _are_column_pieces_of_one_type([frame[name] for frame in frames])
         ]
     if not mixed:
         return whole._replace(columns=join_frames(frames))
@@ -452,7 +452,7 @@ def _check_last_row(line, sep, n_names, file, row):
     )
 
 
-def _have_column_pieces_one_type(column_pieces):
+def _are_column_pieces_of_one_type(column_pieces):
     """Return whether pieces of a column are what they are in the whole."""
     from pandas.api.types import infer_dtype
 

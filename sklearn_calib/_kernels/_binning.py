@@ -177,13 +177,10 @@ def sum_log_evidence_over_bins(total, ones, prior_count, prior_mean):
 
     Each has a beta prior of this many counts and this mean.
     """
-    # A beta-binomial likelihood per bin with prior count `count` and prior mean `mean`,
-    # as in Naeini, Cooper and Hauskrecht (2015).
+    # A beta-binomial likelihood per bin, as in Naeini, Cooper and Hauskrecht (2015).
+    prior_ones = prior_count * prior_mean
+    prior_zeros = prior_count * (1 - prior_mean)
     log_likelihoods = gammaln(prior_count) - gammaln(total + prior_count)
-    log_likelihoods += gammaln(ones + prior_count * prior_mean) - gammaln(
-        prior_count * prior_mean
-    )
-    log_likelihoods += gammaln(total - ones + prior_count * (1 - prior_mean)) - gammaln(
-        prior_count * (1 - prior_mean)
-    )
+    log_likelihoods += gammaln(ones + prior_ones) - gammaln(prior_ones)
+    log_likelihoods += gammaln(total - ones + prior_zeros) - gammaln(prior_zeros)
     return float(log_likelihoods.sum())

@@ -258,7 +258,8 @@ def compute_mean_label_proba_by_cell(table, last_keys=None):
 
     The result has the shape (n_cells, 2).
 
-    The cells are all of a summary, in order, or `last_keys` has the last key of each.
+    The cells are all those of a summary, in order, or `last_keys` has the last key of
+    each.
 
     Rounding does not carry a mean across a cut: p stays in (j / 60, (j + 1) / 60] with
     its rows. The smaller column has all its digits, and the scores of a table of shift

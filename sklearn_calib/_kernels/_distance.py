@@ -267,8 +267,8 @@ def compute_upper_and_lower_distance(
         min_X max_l sum X[u, j] (|u - v_j| + l_u B[u, j]),  B = 1 - u where y_j = 1,
         else -u,
     solved by the extragradient method, entropic in X, to the requested gap or
-    `max_iter`. Rounding (`_get_mass_with_surplus_at_ends`) removes an imbalance at no more than its
-    penalty; any l gives a lower bound.
+    `max_iter`. Rounding (`_get_mass_with_surplus_at_ends`) removes an imbalance at no
+    more than its penalty; any l gives a lower bound.
     """
     # Atoms without mass have no constraint and would make log(q) infinite.
     q = np.concatenate([ones, zeros])

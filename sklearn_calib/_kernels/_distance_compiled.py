@@ -70,8 +70,8 @@ def run_interior_point_and_get_gap_and_value(
                 unbalanced += imbalance[label, k] * prices[label, k]
                 value += masses[label, k] * prices[label, k]
         gap = product + abs(unbalanced)
-        # As `get_duality_gap_tolerance`; a call would be compiled into this kernel a second
-        # time.
+        # As `get_duality_gap_tolerance`; a call would be compiled into this kernel a
+        # second time.
         enough = 1e-9 * abs(value) + 1e-12
         if gap <= enough or iteration == max_iter:
             break

@@ -98,8 +98,8 @@ def find_first_key_beyond(
 ) -> Any:
     """Return the first key on the side of `high` between each low and high key.
 
-    `high_reaches_level` is true if the function is at least the level at high; at low it is the
-    opposite.
+    `high_reaches_level` is true if the function is at least the level at high; at low
+    it is the opposite.
     """
     low = low.copy()
     high = high.copy()

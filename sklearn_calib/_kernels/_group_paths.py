@@ -134,7 +134,7 @@ class _CellRange(NamedTuple):
 
 @compile_helper
 def _compute_event_excess_less_deviations(shift, n_deviations, group):
-    """Return the events above those expected at log-odds + a, less t deviations."""
+    """Return the events above those expected after the shift, less so many deviations."""
     # The variance is that under the shifted probabilities, so the interval inverts a
     # score test and stays within the possible shifts.
     expected = variance = 0.0
@@ -148,7 +148,7 @@ def _compute_event_excess_less_deviations(shift, n_deviations, group):
 
 @compile_helper
 def _find_log_odds_shift(n_deviations, guess, step, group):
-    """Find the shift of the log-odds where `_compute_event_excess_less_deviations` is 0.
+    """Find the shift at which `_compute_event_excess_less_deviations` is 0.
 
     The root is bracketed, then found by regula falsi (Illinois).
     """

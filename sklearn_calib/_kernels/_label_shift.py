@@ -71,7 +71,7 @@ def clip_vector_to_simplex(raw: FloatArray) -> FloatArray:
     return clipped / clipped.sum()
 
 
-def estimate_prior_its_se_and_interval(
+def estimate_prior_with_se_and_interval(
     confusion: ConfusionTable, proba: FloatArray, weight: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Solve class_means @ b = mean prediction for the frequencies b.

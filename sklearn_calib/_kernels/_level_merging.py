@@ -217,7 +217,7 @@ def _find_largest_index(values):
 
 
 def _get_corrected_group_prediction(prediction, first, labels, class_index, rule):
-    """Return the prediction of a group, corrected in class j or in all classes."""
+    """Return the prediction of a group, corrected in one class or in all."""
     mass = labels.sum()
     if rule.corrects_all_classes:
         prior = rule.first_prediction_rows / rule.n_sample_rows

@@ -231,9 +231,9 @@ def get_log_evidence_mode_and_covariance_root(
 def find_confidence_centre_and_border(
     counts: LogOddsAtoms, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the border of {pairs: mean likelihood < their likelihood / (1 - level)}.
+    """Return a centre and the border of the confidence region of shift and slope.
 
-    It is a convex set.
+    The region {pairs: mean likelihood < their likelihood / (1 - level)} is convex.
 
     Returns
     -------
@@ -345,7 +345,7 @@ def _compute_score_test_p_value(
     theta: FloatArray,
     n_fitted_columns: int,
 ) -> float:
-    """Return the p-value of Rao's test of the columns behind the first `n_fitted_columns` ones."""
+    """Return the p-value of Rao's test of columns after the first `n_fitted_columns`."""
     p = expit(theta[0] + theta[1] * counts.log_odds)
     score = event_basis.T @ counts.events - row_basis.T @ (counts.rows * p)
     information = _compute_information(row_basis, counts, p)

@@ -152,7 +152,10 @@ def draw_label_flags_by_column(
 
 
 def draw_class(soft_labels: FloatArray, row_number: IntArray) -> IntArray:
-    """Draw a class as `draw_label_flags_by_column`, from soft labels of shape (n, n_classes)."""
+    """Draw a class per row from soft labels of shape (n, n_classes).
+
+    It is drawn as by `draw_label_flags_by_column`.
+    """
     drawn = draw_label_flags_by_column(soft_labels, row_number)
     # Shares may sum to a little less than 1 because of rounding.
     drawn[~drawn.any(axis=1), -1] = True

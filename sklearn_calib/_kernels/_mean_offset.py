@@ -16,7 +16,7 @@ _INITIAL_MATCHING_STEPS = 20
 _MAX_MATCHING_STEPS = 2000
 # With more classes a Hessian takes too long.
 _MAX_NEWTON_CLASSES = 200
-_RELATIVE_MEAN_TOLERANCE = 1e-14
+_MEAN_RATIO_TOLERANCE = 1e-14
 # An offset changes by at most so much per step, so that the search for targets out of
 # reach ends.
 _MAX_OFFSET_STEP = 10.0
@@ -95,7 +95,7 @@ def fit_mean_offset(
 
 
 def _find_crossing(log_odds, weight_fraction, target_log_odds):
-    """Return the a for which the mean of expit(log_odds + a) has the log-odds `target_log_odds`."""
+    """Return the a at which the mean of expit(log_odds + a) has the target log-odds."""
     # With all log-odds at an end the offset would be exactly this, so the ends bracket
     # the solution.
     low = target_log_odds - log_odds.max()
@@ -137,9 +137,7 @@ def _fit_class_offsets(log, weight_fraction, target):
         _INITIAL_MATCHING_STEPS if k <= _MAX_NEWTON_CLASSES else _MAX_MATCHING_STEPS
     ):
         mean = weight_fraction @ softmax(log + offset, axis=1)
-        if (mean == 0).any() or np.abs(
-            mean / target - 1
-        ).max() < _RELATIVE_MEAN_TOLERANCE:
+        if (mean == 0).any() or np.abs(mean / target - 1).max() < _MEAN_RATIO_TOLERANCE:
             break
         # Iterative proportional fitting: each step multiplies a class by the ratio of
         # its target and its mean. It converges linearly, but from any start.

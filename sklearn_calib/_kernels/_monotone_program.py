@@ -1,7 +1,7 @@
 """Shape-restricted polynomial regression as a program for cvxpy, with linear constraints.
 
-Without constraints of a user's own the statement is that of `_monotone_polynomial`,
-which solves it some hundred times faster.
+Without constraints of a user's own `fit_bounded_polynomials` solves it some hundred
+times faster, by the method of `_spectraplex`.
 """
 
 import contextlib
@@ -199,7 +199,7 @@ _TIGHT_SOLVER_TOLERANCES = dict.fromkeys(
 
 
 class ValueAndSlopeBounds(NamedTuple):
-    """low <= f(x) <= high if `is_slope` is False, low <= f'(x) <= high if it is True."""
+    """Bounds low <= f(x) <= high; low <= f'(x) <= high if `is_slope` is true."""
 
     x: np.ndarray
     is_slope: np.ndarray

@@ -40,7 +40,7 @@ def _get_leaf_value(residual_sum, curvature_sum, l2, low, high):
 
 
 @compile_helper
-def _compute_doubled_leaf_gain(g, h, l2, value):
+def _compute_doubled_gain(g, h, l2, value):
     """Return twice the fall of the loss to second order.
 
     It is G^2 / (H + l2) if the value is the best.
@@ -110,9 +110,7 @@ def _fill_best_split(
     high = bounds[1]
     # The gain of a split is what the two children lower the loss more than the parent
     # as a leaf would.
-    parent_gain = _compute_doubled_leaf_gain(
-        g, h, l2, _get_leaf_value(g, h, l2, low, high)
-    )
+    parent_gain = _compute_doubled_gain(g, h, l2, _get_leaf_value(g, h, l2, low, high))
     best[0] = 0.0
     best[1] = -1.0
     for f in range(cells.shape[0]):
@@ -138,8 +136,8 @@ def _fill_best_split(
             if f == rising and left > right:
                 continue
             gain = (
-                _compute_doubled_leaf_gain(gl, hl, split_l2, left)
-                + _compute_doubled_leaf_gain(g - gl, h - hl, split_l2, right)
+                _compute_doubled_gain(gl, hl, split_l2, left)
+                + _compute_doubled_gain(g - gl, h - hl, split_l2, right)
                 - parent_gain
             )
             if gain > best[0]:
@@ -193,13 +191,13 @@ def _grow_trees_in_place_and_get_count(
     """Grow all trees and add them to `offset`; return how many there are.
 
     The first arguments are those of `boost_trees_and_get_log_odds_and_gains`. The
-    others are arrays to work in:
-    the `order` of the bins of a column; gradient `g` and curvature `h` of each row;
-    `rows` in the order of the leaves, and space for a move (`spare`); for each leaf the
-    histograms of all columns (`cells`), the sums of g, h and weight (`total`), the
-    `bounds` of its value, its `best` split as in `_fill_best_split`, the begin and end of
-    its rows (`span`) and its node (`node_of`). `feature`, `left`, `child` and `value`
-    get the nodes of each tree, `gains` the gain of each column.
+    others are arrays to work in: the `order` of the bins of a column; gradient `g` and
+    curvature `h` of each row; `rows` in the order of the leaves, and space for a move
+    (`spare`); for each leaf the histograms of all columns (`cells`), the sums of g, h
+    and weight (`total`), the `bounds` of its value, its `best` split as in
+    `_fill_best_split`, the begin and end of its rows (`span`) and its node (`node_of`).
+    `feature`, `left`, `child` and `value` get the nodes of each tree, `gains` the gain
+    of each column.
     """
     n = len(target)
     max_leaves = cells.shape[0]
@@ -330,10 +328,7 @@ def _grow_trees_in_place_and_get_count(
             )
             # A tree without a split may still correct the overall level; if not even
             # that pays, boosting ends.
-            if (
-                not _compute_doubled_leaf_gain(total[0, 0], total[0, 1], l2, v)
-                > min_gain
-            ):
+            if not _compute_doubled_gain(total[0, 0], total[0, 1], l2, v) > min_gain:
                 return t
         for i in range(leaves):
             v = _get_leaf_value(
@@ -362,9 +357,9 @@ def boost_trees_and_get_log_odds_and_gains(
 ):  # fmt: skip
     """Boost trees for targets in [0, 1] from an offset, the log-odds of each row.
 
-    `bins` is (n, m) uint8, `min_weight` the smallest weight of a leaf, `rising_column` the
-    column along which the trees may not fall; `unordered` is true for each column if
-    its bins are categories. Returns the trees (feature, bins that go left as packed
+    `bins` is (n, m) uint8, `min_weight` the smallest weight of a leaf, `rising_column`
+    the column along which the trees may not fall; `unordered` is true for each column
+    if its bins are categories. Returns the trees (feature, bins that go left as packed
     bits, child, value), the offset with them added, and the sum of the gains of each
     column. Growing ends early if no split gains.
     """

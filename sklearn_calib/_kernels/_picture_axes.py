@@ -12,9 +12,9 @@ _MIN_AXIS_SPAN_LOG_ODDS = 3.0
 # The space around the points, as a fraction of the span.
 _AXIS_PAD_FRACTION = 0.04
 # From the axis to the positions of 0 and 1, as a fraction of the span.
-_MARGIN_BEFORE_ZERO_ONE_SPAN_FRACTION = 0.09
+_INNER_MARGIN_SPAN_FRACTION = 0.09
 # Behind these positions, as a fraction of the span.
-_MARGIN_BEHIND_ZERO_ONE_SPAN_FRACTION = 0.04
+_OUTER_MARGIN_SPAN_FRACTION = 0.04
 # A smaller share of the rows next to 0 or 1 does not widen an axis.
 _MIN_AXIS_WIDENING_ROW_FRACTION = 5e-3
 # The least distance of two numbers at an axis, in characters.
@@ -135,11 +135,9 @@ class LogitAxis:
         with np.errstate(divide="ignore", invalid="ignore"):
             position = np.clip(np.log(p) - np.log1p(-p), self.low, self.high)
         # 0 and 1 have no log-odds, so they get positions of their own outside the axis.
-        below = self.low - self.span * (
-            _MARGIN_BEFORE_ZERO_ONE_SPAN_FRACTION - np.minimum(p, 0)
-        )
+        below = self.low - self.span * (_INNER_MARGIN_SPAN_FRACTION - np.minimum(p, 0))
         above = self.high + self.span * (
-            _MARGIN_BEFORE_ZERO_ONE_SPAN_FRACTION + np.maximum(p - 1, 0)
+            _INNER_MARGIN_SPAN_FRACTION + np.maximum(p - 1, 0)
         )
         return np.where(p <= 0, below, np.where(p >= 1, above, position))
 
@@ -147,12 +145,10 @@ class LogitAxis:
         """Return the probability at a position; 0 or 1 in the gap before a margin."""
         position = np.asarray(position, dtype=np.float64)
         below = np.minimum(
-            (position - self.low) / self.span + _MARGIN_BEFORE_ZERO_ONE_SPAN_FRACTION,
-            0.0,
+            (position - self.low) / self.span + _INNER_MARGIN_SPAN_FRACTION, 0.0
         )
         above = 1 + np.maximum(
-            (position - self.high) / self.span - _MARGIN_BEFORE_ZERO_ONE_SPAN_FRACTION,
-            0.0,
+            (position - self.high) / self.span - _INNER_MARGIN_SPAN_FRACTION, 0.0
         )
         inner = expit(np.clip(position, self.low, self.high))
         return np.where(
@@ -165,14 +161,9 @@ class LogitAxis:
 
         They are below 0 and above 1 if there are margins.
         """
-        low = (
-            -_MARGIN_BEHIND_ZERO_ONE_SPAN_FRACTION
-            if self.zeros
-            else float(expit(self.low))
-        )
-        return low, 1 + _MARGIN_BEHIND_ZERO_ONE_SPAN_FRACTION if self.ones else float(
-            expit(self.high)
-        )
+        low = -_OUTER_MARGIN_SPAN_FRACTION if self.zeros else float(expit(self.low))
+        high = 1 + _OUTER_MARGIN_SPAN_FRACTION if self.ones else float(expit(self.high))
+        return low, high
 
     @property
     def margin_border_proba(self) -> list[float]:

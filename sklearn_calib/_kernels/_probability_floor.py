@@ -96,7 +96,7 @@ def collect_floor_statistics(
 
 
 def estimate_floor(proba: FloatArray) -> float:
-    """Return what an exact zero counts as, see `ProbabilityFloorStatistics.floor`."""
+    """Return what an exact zero counts as; see `ProbabilityFloorStatistics.floor`."""
     table = np.asarray(proba)
     absent = get_absent_option_mask(proba)
     if absent is not None:

@@ -368,9 +368,9 @@ def compute_temperature_cv_loss_if_inside(logits, y_encoded, weight, fold, start
 
     The sums of every fold are taken at the optimum of all rows, in one pass; the
     optimum without a fold is a Halley step away. If that step is short, below
-    `_MAX_RELATIVE_FINAL_STEP` of beta, its error is of the order of its third power, and the
-    fold's loss is read off its Taylor polynomial; else the fit without the fold is run,
-    from there. Equal to separate fits within 1e-8 either way.
+    `_MAX_RELATIVE_FINAL_STEP` of beta, its error is of the order of its third power,
+    and the fold's loss is read off its Taylor polynomial; else the fit without the fold
+    is run, from there. Equal to separate fits within 1e-8 either way.
     """
     fit = fit_temperature(logits, y_encoded, weight, start=start, tol=1e-4)
     if fit.status != "inside":

@@ -119,7 +119,10 @@ def read_raw_weight(
 
 
 def check_weights(weight: FloatArray, *, checks_size_limits: bool) -> None:
-    """Raise ValueError for negative, missing or infinite weights, and sizes without a safe sum."""
+    """Raise ValueError for negative, missing or infinite weights.
+
+    With `checks_size_limits` also for weights whose sum would not be safe.
+    """
     if (
         len(weight)
         and weight.min() >= MIN_WEIGHT_SUM

@@ -452,7 +452,7 @@ class CalibratedModel(BaseCalibratedClassifier):
 
 
 def _fit_fold_and_score_test_rows(context, train, test, keeps_pair, task, model):
-    """Return the fitted pair of a fold (None unless `keeps_pair`) and its held-out scores."""
+    """Return the fitted pair of a fold, if `keeps_pair`, and its held-out scores."""
     estimator = clone_or_raise(context.estimator)
     with report_task(task, model, estimator, context.X, context.y_encoded):
         estimator, columns = context.fit_estimator(train, estimator)

@@ -122,7 +122,8 @@ def decompose_by_features(
 def _estimate_fold_sampling_error(row_losses_by_fold, fold, w, fading=False):
     """Estimate the law of a mean of rows, each of which is judged by the maps of its own fold.
 
-    `row_losses_by_fold` has shape (n_folds, n_samples): those of all rows by the maps of each fold.
+    `row_losses_by_fold` has shape (n_folds, n_samples): the losses of all rows by the
+    maps of each fold.
 
     Each of two folds trains the maps that judge the other. If nothing is to be gained,
     the mean varies only by this dependence, which enters twice: the variance is up to

@@ -461,7 +461,7 @@ def blend_text_with_background(
     Parameters
     ----------
     ax : matplotlib Axes
-    share : float
+    background_fraction : float
     """
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb

@@ -373,9 +373,7 @@ class ReliabilityDisplay(ModelsDisplay):
         bands = _choose_bands(bands, self.curves)
         previous_scales = set()
         if ax is not None:
-            previous_scales = set(map(find_display_scale, np.ravel(np.array(ax)))) - {
-                None
-            }
+            previous_scales = set(map(find_display_scale, np.array(ax).flat)) - {None}
         if scale == "auto":
             scale = "logit" if previous_scales == {"logit"} else "linear"
         for previous_scale in previous_scales - {scale}:

@@ -163,7 +163,7 @@ class RowExpression:
     # -- the number that a function of two classes reads ------------------------------------------
 
     def score(self, kind: str) -> Any:
-        """Return the score, as `score_of` does."""
+        """Return the score that a function of two classes reads."""
         if kind == "proba":
             return self.p.column(1)
         log = self.log

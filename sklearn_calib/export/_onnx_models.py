@@ -231,7 +231,7 @@ def _place_table_columns_and_fill_rest(table, other, places, k):
 
 
 def _compute_scores_and_set_slack(model, pair, scope, operator, container, graph):
-    """Compute the scores that `compute_aligned_canonical_scores` passes to the map of a pair."""
+    """Compute scores as `compute_aligned_canonical_scores`, and set their slack."""
     from skl2onnx._parse import _parse_sklearn
     from skl2onnx.common.data_types import DoubleTensorType
 

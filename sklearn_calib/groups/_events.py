@@ -127,7 +127,7 @@ class GroupedEventTest:
     def draw_path_ranges_ends_and_tilts(
         self, uniform: FloatArray, rng: np.random.Generator, buffer: FloatArray
     ) -> FloatArray:
-        """Compute `compute_path_ranges_ends_and_tilts` for drawn labels.
+        """Return `compute_path_ranges_ends_and_tilts` for drawn labels.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class GroupedEventTest:
             Uniform numbers for the rows that problems share, or for the cells.
         rng : Generator
             For cells of several rows.
-        work : ndarray of shape (4, DRAWS)
+        buffer : ndarray of shape (4, DRAWS)
         """
         if self.bounds is None:
             has_event = uniform < self.score[:, None]

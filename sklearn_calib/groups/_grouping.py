@@ -316,7 +316,7 @@ def _warn_about_sizes(names, n_small, options):
 
 
 def _iter_partitions(groups, n_samples, options, selected_rows, counts):
-    """Iterate over the partition of each mask or column, for the rows `selected_rows`."""
+    """Iterate over the partition of each mask or column, for `selected_rows`."""
     if _are_masks(groups):
         for number, mask in enumerate(groups):
             yield _make_one_group_partition(mask, number, n_samples, selected_rows)

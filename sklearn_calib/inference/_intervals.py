@@ -615,7 +615,7 @@ def _compute_monte_carlo_pvalue(as_extreme):
 
 
 def _replace_law_by_proba_in_nearer_half(predictions, law):
-    """Return the law on the half of the rows where it is farthest from the predictions.
+    """Return the law on the half of rows farthest from it, and predictions on the rest.
 
     The noise of the other, calibrated half adds more to an estimate than it does if all
     rows are miscalibrated.
@@ -626,7 +626,7 @@ def _replace_law_by_proba_in_nearer_half(predictions, law):
 
 
 def _shift_proba_towards_frequency(predictions, proba_distance):
-    """Shift predictions by `proba_distance` in the direction in which they are off on average."""
+    """Shift predictions by `proba_distance` towards the frequencies of the classes."""
     proba = np.asarray(predictions.proba)
     weight = predictions.weight / predictions.weight.sum()
     frequency = np.bincount(predictions.codes, weights=weight, minlength=proba.shape[1])

@@ -375,7 +375,7 @@ class RefitEvaluator:
         ]
 
     def select_event_column_or_all(self, proba: FloatArray) -> FloatArray:
-        """Select the columns that measures take: the event's column of two, else all."""
+        """Select the columns that measures read: the event's of two, or else all."""
         if len(self.predictions.classes) > 2:
             return proba
         return proba[:, self.predictions.positive]
@@ -383,9 +383,8 @@ class RefitEvaluator:
     def evaluate_model(self, proba: FloatArray, weight: FloatArray) -> FloatArray:
         """Compute the measures of one model, of shape (n_measures,)."""
         models = self.select_event_column_or_all(proba)[None]
-        return self.compute_values_by_weight_measure_and_model(models, [weight])[
-            0, :, 0
-        ]
+        values = self.compute_values_by_weight_measure_and_model(models, [weight])
+        return values[0, :, 0]
 
     def compute_values_by_weight_measure_and_model(
         self, models: FloatArray, weights: Sequence[FloatArray]

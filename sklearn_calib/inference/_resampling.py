@@ -202,7 +202,7 @@ def compute_observed_ranked_and_null_values(
         As in `simulate_null_distribution`.
     draw : callable, default=None
         Instead of ``sample.simulate_labels``.
-    **how
+    **options
         n_jobs and progress of `simulate_null_distribution`.
     """
     observed = evaluate(predictions)

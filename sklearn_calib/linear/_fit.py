@@ -602,8 +602,8 @@ def _check_hessian_size(size):
     if size > MAX_HESSIAN_MATRIX_ROWS:
         raise invalid_input(
             expected=(
-                f"a Hessian of at most {MAX_HESSIAN_MATRIX_ROWS} rows (the smaller of rows and "
-                "features, times the classes less one for a multinomial model)"
+                f"a Hessian of at most {MAX_HESSIAN_MATRIX_ROWS} rows (the smaller of "
+                "rows and features, times the classes less one for a multinomial model)"
             ),
             got=f"{size}",
             hint="Use CalibratedModel with its default cv",

@@ -90,8 +90,8 @@ def _compute_distinct_row_kernel(proba, bandwidth):
 def _find_median_distance(proba, item_number_bytes):
     """Return the median distance of rows.
 
-    `item_number_bytes` are the item numbers of soft labels as bytes, which can be hashed: an
-    item counts once.
+    `item_number_bytes` are the item numbers of soft labels as bytes, which can be
+    hashed: an item counts once.
     """
     rows = slice(None)
     if item_number_bytes is not None:

@@ -56,9 +56,7 @@ class ProbabilityScorer(BaseScorer):
             return False
         # Options may be arrays, which `==` compares entry by entry.
         are_equal = all(np.array_equal(options[name], others[name]) for name in options)
-        return are_equal and _get_metadata_request_by_name(
-            self
-        ) == _get_metadata_request_by_name(other)
+        return are_equal and _get_request_by_name(self) == _get_request_by_name(other)
 
     def __hash__(self) -> int:
         return hash((type(self), self._score_func, *sorted(self._kwargs)))
@@ -82,6 +80,6 @@ class ProbabilityScorer(BaseScorer):
         return self._sign * self._score_func(y_true, proba, **options)
 
 
-def _get_metadata_request_by_name(scorer):
+def _get_request_by_name(scorer):
     """Return the metadata requested by ``set_score_request``."""
     return scorer.get_metadata_routing().score.requests

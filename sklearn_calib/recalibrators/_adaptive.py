@@ -185,8 +185,8 @@ class AdaptiveCalibration(Recalibrator):
                 )
             check_and_get_common_index(X, intervals)
             intervals = _read_intervals(intervals, np.shape(X)[0])
-        # The base class validates and drops rows; `_check_and_take_fit_rows` selects the
-        # intervals of those that remain.
+        # The base class validates and drops rows; `_check_and_take_fit_rows` selects
+        # the intervals of those that remain.
         self._intervals = intervals
         try:
             return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)

@@ -468,8 +468,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     def _fit_and_store_weights(self, names, held_out_by_fold, per_weight):
         """Fit the weights of the candidates.
 
-        `held_out_by_fold` has one pair per fold: the likelihoods of the held-out rows for each
-        candidate by name, and the masses of these rows.
+        `held_out_by_fold` has one pair per fold: the likelihoods of the held-out rows
+        for each candidate by name, and the masses of these rows.
         """
         from .._kernels._mixture_proportions import fit_mixture_weights
 

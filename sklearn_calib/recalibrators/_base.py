@@ -573,8 +573,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _make_snapshot(self) -> Self:
         """Return this object as it is now, unaffected by fits in other threads."""
-        # `replace_state_after_fitting_copy` replaces the attribute dictionary at the end
-        # of a fit; a view keeps the dictionary of before.
+        # `replace_state_after_fitting_copy` replaces the attribute dictionary at the
+        # end of a fit; a view keeps the dictionary of before.
         view = object.__new__(type(self))
         view.__dict__ = self.__dict__
         return view

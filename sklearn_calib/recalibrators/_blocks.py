@@ -238,7 +238,7 @@ class SumAndFloorStatistics:
 
 
 def _compute_block_sum_and_statistics(numbered_block, function, floor, kind, classes):
-    """Compute the `SumAndFloorStatistics` of one block; None for a block without rows."""
+    """Compute the `SumAndFloorStatistics` of one block, or None without rows."""
     block = ScoreBlock(*numbered_block, kind, classes)
     if len(block.codes) == 0:
         return None

@@ -16,7 +16,7 @@ from .._kernels._label_shift import (
     MIN_EXPORTED_LOG,
     compute_scaled_log_ratio,
     estimate_confusion,
-    estimate_prior_its_se_and_interval,
+    estimate_prior_with_se_and_interval,
     estimate_regularised_prior,
     make_hard_or_soft_predictions,
     shift_posterior,
@@ -628,7 +628,7 @@ class PriorShift(Recalibrator):
                 got="a confusion matrix without an inverse",
                 hint="Take confusion='soft', prior='em' or prior='rlls'",
             )
-        estimate = estimate_prior_its_se_and_interval(confusion, guess, weight, level)
+        estimate = estimate_prior_with_se_and_interval(confusion, guess, weight, level)
         self.prior_, self.prior_se_, self.prior_interval_ = estimate
 
     def _check_present(self, frequencies):

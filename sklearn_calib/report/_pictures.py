@@ -280,10 +280,10 @@ def _describe_series(series):
     for model_series in series:
         curve = model_series.curve
         parts.append(
-            f"predictions from {format_with_min_two_digits(curve.predicted[0], 2)} (observed "
-            f"{format_with_min_two_digits(curve.observed[0], 2)}) "
-            f"to {format_with_min_two_digits(curve.predicted[-1], 2)} (observed "
-            f"{format_with_min_two_digits(curve.observed[-1], 2)})"
+            f"predictions from {format_with_min_two_digits(curve.predicted[0], 2)} "
+            f"(observed {format_with_min_two_digits(curve.observed[0], 2)}) "
+            f"to {format_with_min_two_digits(curve.predicted[-1], 2)} "
+            f"(observed {format_with_min_two_digits(curve.observed[-1], 2)})"
         )
     return "; after recalibration ".join(parts) + "."
 

@@ -1,8 +1,8 @@
 """Reliability diagrams as inline SVG: curves in, text out.
 
-Colours are classes, which `_style` fills; the numbers of the element under the pointer
-are its ``<title>``. Nothing that a user named is drawn: names stand in the text around
-a picture.
+Colours are classes, which the style of a report fills; the numbers of the element under
+the pointer are its ``<title>``. Nothing that a user named is drawn: names stand in the
+text around a picture.
 """
 
 from collections.abc import Iterable, Sequence
@@ -377,9 +377,8 @@ def _get_histogram(frame, curve):
         return shares, np.linspace(0, 1, len(shares) + 1), (0.0, 0.0)
     zeros, *inside, ones = curve.log_odds_histogram
     edges = expit(INNER_LOG_ODDS_EDGES)
-    shown = frame.axis.is_proba_inside_limits(
-        edges[1:]
-    ) | frame.axis.is_proba_inside_limits(edges[:-1])
+    is_inside = frame.axis.is_proba_inside_limits
+    shown = is_inside(edges[1:]) | is_inside(edges[:-1])
     edges = edges[np.append(shown, False) | np.append(False, shown)]
     return np.array(inside)[shown], edges, (zeros, ones)
 

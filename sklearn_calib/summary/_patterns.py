@@ -19,7 +19,7 @@ _MAX_COMBINATIONS = 2**62
 
 
 class _ValuesTally:
-    """The values of columns, in place of a `Tally`."""
+    """The values of columns, in place of a `GroupSummaryTally`."""
 
     number_columns = ()
 

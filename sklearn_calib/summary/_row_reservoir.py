@@ -296,9 +296,7 @@ class RowReservoir:
         """
         scores = scores.reshape(len(scores), -1)
         key = _hash_scores_and_labels(scores, codes)
-        stratum = codes.astype(np.intp) * self._steps + self._get_odds_octave_index(
-            true
-        )
+        stratum = codes.astype(np.intp) * self._steps + self._get_octave_index(true)
         weight_digests = [] if weight is None else [(weight + 0.0).view(np.uint64)]
         for digest in (*weight_digests, *digests):
             # Rows that differ in another column are different rows.
@@ -325,7 +323,7 @@ class RowReservoir:
         if sum(len(piece["key"]) for piece in self._parts[1:]) > self.max_rows // 2:
             self._keep_sample()
 
-    def _get_odds_octave_index(self, true):
+    def _get_octave_index(self, true):
         """Return the octave of the odds of the true class."""
         with np.errstate(divide="ignore"):
             # The exponent of a float64 is the octave.

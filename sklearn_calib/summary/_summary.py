@@ -848,7 +848,8 @@ class CalibrationSummary(Storable):
     def _get_measure(self, name, cells_are_exact=False):
         """Return a measure.
 
-        `cells_are_exact` cells are as good as rows for one value, not for drawing from them.
+        `cells_are_exact` is whether cells are as good as rows: they are for one value,
+        not for drawing from them.
         """
         measure = all_metrics().get(name)
         if measure is None:

@@ -306,7 +306,7 @@ def _list_visible_texts(figure):
     return texts
 
 
-def _is_dataclass_instance_but_no_estimator(thing):
+def _is_dataclass_instance_but_not_estimator(thing):
     """Return whether `thing` is a dataclass with fields, and not an estimator."""
     fields = (
         is_dataclass(thing)
@@ -350,7 +350,7 @@ def _map_leaves(thing, change):
         return type(thing)(*(_map_leaves(item, change) for item in thing))
     if isinstance(thing, list | tuple):
         return type(thing)(_map_leaves(item, change) for item in thing)
-    if _is_dataclass_instance_but_no_estimator(thing):
+    if _is_dataclass_instance_but_not_estimator(thing):
         twin = copy.copy(thing)
         for key, value in vars(thing).items():
             object.__setattr__(twin, key, _map_leaves(value, change))
