@@ -73,9 +73,9 @@ def find_bin_starts(mass, n_bins):
 
 
 def sum_runs(edges, *columns):
-    """Sum each column along its last axis from each start to the next.
+    """Sum each column along its last axis from each edge to the next.
 
-    The last start is the end.
+    The last edge is the end.
     """
     # `reduceat` returns the first entry, not 0, for an empty run; such runs are masked.
     filled = np.diff(edges) > 0

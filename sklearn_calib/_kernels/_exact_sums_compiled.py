@@ -119,7 +119,7 @@ def _extract_level_sum_and_largest_rest(remainder, magic):
 
 @compile_kernel
 def fill_negative_logs(x, min_x, out):
-    """Fill -log(max(x, floor)), by the same operations on every machine.
+    """Fill -log(max(x, min_x)), by the same operations on every machine.
 
     As fdlibm does it: the error is below 1 in the last place. In a part of its own the
     loop would not be vectorised.

@@ -584,7 +584,7 @@ def compute_coefficient_covariance(columns, log_odds, outcome, weight, squares=N
 
 
 def find_profile_interval(profile, estimate, top, step, deviance_drop):
-    """Return where 2 (top - profile(c)) <= drop, searched outwards from the estimate.
+    """Return where 2 (top - profile(c)) <= deviance_drop, searched outwards.
 
     `step` is a first guess of the distance. An end that is not found within 2^40 of
     these is infinite. An infinite estimate is an end; the other one is sought from

@@ -146,7 +146,7 @@ def test_pooling_and_interpolation_change_little(law, of_curve, monkeypatch):
     score, mass, events = cells_of(p, y)
     found = Loess(score)(mass, events)
     assert len(Loess(score)._score) > _loess.MAX_LOESS_SCORE_CELLS
-    monkeypatch.setattr(_loess, "MAX_SCORE_CELLS", len(score))
+    monkeypatch.setattr(_loess, "MAX_LOESS_SCORE_CELLS", len(score))
     some = np.r_[:20, 20 : len(score) - 20 : 50, len(score) - 20 : len(score)]
     windows = _loess._find_windows(score, mass)
     widths = _loess._find_window_half_widths(score, windows, some)
