@@ -368,7 +368,7 @@ class _DistanceSaddlePoint(NamedTuple):
 
 
 def _get_mass_with_surplus_at_ends(x, u, ones, balance):
-    """Move surplus label-1 mass of a row to u = 1 and surplus label-0 mass to u = 0."""
+    """Return the mass, with surplus label 1 moved to u = 1 and label 0 to u = 0."""
     # Label-1 mass fits at u = 1 and label-0 mass at u = 0 without violating
     # calibration, so the rounded coupling is feasible: a rounding procedure in the
     # sense of definition 6 of Hu, Jambulapati, Tian, Yang (2024).

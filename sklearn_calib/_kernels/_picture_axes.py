@@ -202,7 +202,7 @@ class LogitAxis:
         return [(p, text) for p, text, _ in sorted(ticks, key=lambda tick: tick[2])]
 
     def _get_fitting_ticks_and_is_complete(self, numbers, axis_characters, taken):
-        """Add the numbers that fit to `taken`; return whether all of them do."""
+        """Return `taken` with the numbers that fit, and whether all of them do."""
         taken = list(taken)
         is_complete = True
         for p in numbers:

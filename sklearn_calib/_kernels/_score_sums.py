@@ -56,7 +56,7 @@ def sum_residual_products_by_laplace_kernel(score, residual, bandwidth):
 
 
 def compute_linearly_binned_residuals(score, residual, n_cells):
-    """Split residuals between the two cells whose centres are nearest."""
+    """Return residuals by cell, each split between the two cells of nearest centres."""
     mass = np.zeros(n_cells)
     _add_linearly_binned_residuals_in_place(score, residual, n_cells, mass)
     return mass

@@ -288,7 +288,7 @@ def _cross_fit_losses_and_feature_gains(
 
 
 def _get_sorted_gain_fraction_by_column(gains):
-    """Divide the gains by their sum, and sort them, the largest first."""
+    """Return the gains divided by their sum, the largest first."""
     total = sum(gains.values())
     fractions = {
         name: gain / total if total > 0 else 0.0 for name, gain in gains.items()

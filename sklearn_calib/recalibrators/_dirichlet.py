@@ -131,7 +131,7 @@ class DirichletCalibration(FittedSoftmax):
         self._store_fit(fit, scale)
 
     def _find_tuned_fit_and_inverse_temperature(self, z, codes, weight):
-        """Fit on temperature-scaled log-probabilities, and return the inverse temperature."""
+        """Return the fit to temperature-scaled rows, and the inverse temperature."""
         if self.intercept_penalty is not None:
             raise invalid_input(
                 expected="intercept_penalty=None beside penalty='auto', which chooses both",
