@@ -44,7 +44,7 @@ def check_choice(
         raise unknown_name_error(what, value, choices, fallback_hint)
 
 
-def is_number(value: object) -> TypeGuard[float]:
+def is_real_number(value: object) -> TypeGuard[float]:
     """Return whether a value is a real number; True and a duration of numpy are not."""
     # bool and timedelta64 are registered as real numbers.
     return isinstance(value, Real) and type(value).__name__ not in (
@@ -53,9 +53,9 @@ def is_number(value: object) -> TypeGuard[float]:
     )
 
 
-def is_whole_number(value: object) -> TypeGuard[float]:
+def is_finite_whole_number(value: object) -> TypeGuard[float]:
     """Return whether a value is a finite number without a fraction, also if it is a float."""
-    return is_number(value) and abs(value) < math.inf and value == int(value)
+    return is_real_number(value) and abs(value) < math.inf and value == int(value)
 
 
 def is_scalar_equal(value: object, other: object) -> bool:
@@ -72,7 +72,7 @@ def is_scalar_equal(value: object, other: object) -> bool:
 
 def to_float_or_nan(value: object) -> float:
     """Return a number as a float, and NaN for anything else."""
-    return float(value) if is_number(value) else math.nan
+    return float(value) if is_real_number(value) else math.nan
 
 
 def check_level(level: object) -> None:
@@ -91,7 +91,7 @@ def check_between(
     argument: str, value: object, low: float, high: float, *, expected: str, hint: str
 ) -> None:
     """Raise ValueError unless the value is a number strictly between two others."""
-    if not (is_number(value) and low < value < high):
+    if not (is_real_number(value) and low < value < high):
         raise invalid_input(argument, expected=expected, got=repr(value), hint=hint)
 
 
@@ -103,7 +103,7 @@ def validate_count(
     Numbers of repetitions and of stored values also have an upper limit.
     """
     got = repr(value)[:60]
-    if not (is_whole_number(value) and value >= minimum):
+    if not (is_finite_whole_number(value) and value >= minimum):
         raise invalid_input(
             name, expected=f"a whole number {name} >= {minimum}", got=got, hint=hint
         )
@@ -138,7 +138,7 @@ def check_param_magnitudes(params: dict[str, Any]) -> None:
                 hint="Pass float(...) of it",
             )
         # A mean probability has bounds of its own, and an error score may be NaN.
-        if name in ("mean", "error_score") or not is_number(value):
+        if name in ("mean", "error_score") or not is_real_number(value):
             continue
         size = abs(float(value))
         in_range = _MIN_PARAMETER_MAGNITUDE <= size <= _MAX_PARAMETER_MAGNITUDE
@@ -155,7 +155,7 @@ def check_param_magnitudes(params: dict[str, Any]) -> None:
 def _is_64_bit_python_or_numpy_number(number):
     """Return whether the number is of Python or numpy and, if it is whole, has 64 bits."""
     is_usual = type(number).__module__ in ("builtins", "numpy")
-    is_usual &= isinstance(number, bool) or is_number(number)
+    is_usual &= isinstance(number, bool) or is_real_number(number)
     return is_usual and (not isinstance(number, int) or abs(number) < 2**63)
 
 
@@ -164,7 +164,7 @@ _MIN_PARAMETER_MAGNITUDE = 1e-100
 _MAX_PARAMETER_MAGNITUDE = 1e100
 
 
-def validate_bool(value: object, name: str) -> bool:
+def read_bool_with_none_as_false(value: object, name: str) -> bool:
     """Return True or False; None is False. Raise ValueError for anything else."""
     if value is not None and type(value).__name__ not in ("bool", "bool_"):
         raise invalid_input(
@@ -178,7 +178,7 @@ def validate_bool(value: object, name: str) -> bool:
 
 def check_jobs(n_jobs: object) -> None:
     """Raise ValueError unless `n_jobs` is None or a possible number of processes."""
-    is_count = is_whole_number(n_jobs) and 0 < abs(n_jobs) < _MAX_PROCESSES
+    is_count = is_finite_whole_number(n_jobs) and 0 < abs(n_jobs) < _MAX_PROCESSES
     if n_jobs is not None and not is_count:
         raise invalid_input(
             "n_jobs",

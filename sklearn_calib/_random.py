@@ -208,15 +208,15 @@ class CellBinomialSampler:
         is_one = u < self._row_probabilities[row]
         return ones + np.bincount(cell[is_one], minlength=len(ones))
 
-    def _draw_positions(self, numbers, rng):
+    def _draw_positions(self, n_drawn_by_cell, rng):
         """Draw different rows of each cell with equal probabilities, as positions in the cells."""
         # A single row is any row; several rows of a cell are drawn without replacement.
-        places = rng.integers(0, np.repeat(self.n_rows_by_cell, numbers))
-        ends = numbers.cumsum()
-        for cell in np.flatnonzero(numbers > 1):
-            cell_slice = slice(ends[cell] - numbers[cell], ends[cell])
+        places = rng.integers(0, np.repeat(self.n_rows_by_cell, n_drawn_by_cell))
+        ends = n_drawn_by_cell.cumsum()
+        for cell in np.flatnonzero(n_drawn_by_cell > 1):
+            cell_slice = slice(ends[cell] - n_drawn_by_cell[cell], ends[cell])
             places[cell_slice] = rng.choice(
-                self.n_rows_by_cell[cell], numbers[cell], replace=False
+                self.n_rows_by_cell[cell], n_drawn_by_cell[cell], replace=False
             )
         return places
 

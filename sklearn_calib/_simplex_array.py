@@ -144,7 +144,7 @@ def log_proba(proba: FloatArray) -> FloatArray:
     return np.log(positive, out=positive)
 
 
-def compute_log_proba_with_absent_minus_inf(proba: FloatArray) -> FloatArray:
+def compute_log_proba_or_minus_inf_if_absent(proba: FloatArray) -> FloatArray:
     """Return `log_proba`, with -inf for the options that a row does not have."""
     absent = get_absent_option_mask(proba)
     exact = get_exact_log(proba)
@@ -167,14 +167,14 @@ def compute_log_losses(proba: AnyArray, entries: Any = ...) -> FloatArray:
     return -np.log(np.maximum(np.asarray(proba, dtype=float)[entries], LOG_LOSS_FLOOR))
 
 
-def compute_log_odds(proba: FloatArray) -> FloatArray:
+def compute_log_odds(pair_proba: FloatArray) -> FloatArray:
     """Return the log-odds of the second of two classes: ``log p_1 - log p_0``.
 
     They order like the probability and keep its digits at both ends.
 
     Parameters
     ----------
-    proba : ndarray of shape (n_samples, 2)
+    pair_proba : ndarray of shape (n_samples, 2)
 
     Returns
     -------
@@ -187,30 +187,30 @@ def compute_log_odds(proba: FloatArray) -> FloatArray:
     >>> compute_log_odds(canonical_proba([0.5, 1 - 1e-12])).round(2).tolist()
     [0.0, 27.63]
     """
-    log = log_proba(proba)
+    log = log_proba(pair_proba)
     return log[:, 1] - log[:, 0]
 
 
 def convert_log_odds(margin: FloatArray) -> FloatArray:
     """Return two columns of probabilities, with logarithms, from the second's log-odds."""
-    log = _apply_to_both(special.log_expit, margin)
+    log = _build_two_columns_from_margin(special.log_expit, margin)
     return attach_log_proba(np.exp(log), log)
 
 
 def compute_sigmoid_columns(margin: FloatArray) -> FloatArray:
     """Return two columns of probabilities from the second's log-odds, as plain numbers."""
-    return _apply_to_both(special.expit, margin)
+    return _build_two_columns_from_margin(special.expit, margin)
 
 
-def _apply_to_both(function, margin):
+def _build_two_columns_from_margin(fill_column, margin):
     """Apply a function to the log-odds of the first class and of the second."""
     columns = np.empty((len(margin), 2))
-    function(-margin, out=columns[:, 0])
-    function(margin, out=columns[:, 1])
+    fill_column(-margin, out=columns[:, 0])
+    fill_column(margin, out=columns[:, 1])
     return columns
 
 
-def apply_softmax(logits: AnyArray) -> FloatArray:
+def apply_softmax_or_sigmoid(logits: AnyArray) -> FloatArray:
     """Return the softmax of rows with its logarithms; of one column the sigmoid."""
     if logits.shape[1] == 1:
         return convert_log_odds(logits[:, 0].astype(float, copy=False))
@@ -244,7 +244,7 @@ def stack_proba_rows(blocks: Sequence[FloatArray]) -> FloatArray:
     return attach_log_proba(proba, np.vstack(logs))
 
 
-def take_columns(proba: FloatArray, columns: IntArray) -> FloatArray:
+def take_columns_or_zeros(proba: FloatArray, columns: IntArray) -> FloatArray:
     """Reorder or widen columns: `columns` has one entry per new column, -1 for none.
 
     A row's old columns must all be kept. New columns have probability 0.

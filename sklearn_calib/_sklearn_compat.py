@@ -75,7 +75,7 @@ def fit_isotonic_shares(share: AnyArray, mass: AnyArray) -> AnyArray:
     return fit.clip(0.0, 1.0)
 
 
-def get_array_namespace_if_foreign(values: Any) -> Any:
+def get_array_namespace_if_dispatched(values: Any) -> Any:
     """Return the array API of a foreign array; None if scikit-learn does not dispatch.
 
     Also None for numpy's own, and for JAX, whose arrays cannot be written to.
@@ -105,7 +105,7 @@ def to_numpy(values: Any, xp: Any) -> AnyArray:
 
 def convert_to_namespace(values: AnyArray, X: Any) -> Any:
     """Convert numbers to the library and device of `X` if scikit-learn dispatches to it."""
-    xp = get_array_namespace_if_foreign(X)
+    xp = get_array_namespace_if_dispatched(X)
     numbers = values.dtype.kind in "biuf"
     return values if xp is None or not numbers else xp.asarray(values, device=X.device)
 
@@ -119,7 +119,7 @@ __all__ = [
     "BaseScorer",
     "check_feature_names",
     "check_method_params",
-    "get_array_namespace_if_foreign",
+    "get_array_namespace_if_dispatched",
     "get_widest_float",
     "routing_enabled",
     "safe_indexing",

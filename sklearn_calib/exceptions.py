@@ -119,15 +119,17 @@ class CalibrationWarning(StructuredMessage, UserWarning):
 
 
 @cache
-def _make_error_class(error):
+def _make_error_class(error_type):
     """Return the class that is a built-in error and an `InvalidInputError`."""
     return type(
-        error.__name__, (InvalidInputError, error), {"__module__": error.__module__}
+        error_type.__name__,
+        (InvalidInputError, error_type),
+        {"__module__": error_type.__module__},
     )
 
 
-def _make_error(error, fields):
-    instance = _make_error_class(error)()
+def _make_error(error_type, fields):
+    instance = _make_error_class(error_type)()
     instance.set_fields(**fields)
     return instance
 

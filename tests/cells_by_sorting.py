@@ -12,10 +12,10 @@ from sklearn_calib._kernels._cells import (
     OFFSET_COLUMN,
     WEIGHT_COLUMN_0,
     WEIGHT_COLUMN_1,
-    convert_keys_to_steps,
-    encode_cells,
+    compute_ordered_cell_ids,
     encode_float_keys,
     find_cell_start_keys,
+    round_keys_to_36_bit_steps,
     split_distance_and_side,
     view_as_float,
 )
@@ -61,8 +61,8 @@ def by_sorting(p, y, max_cells, weight=None, count=None):
     keys = encode_float_keys(t)
     for shift in ALLOWED_BIT_SHIFTS:
         cells = find_cell_start_keys(keys, high, shift)
-        ids = encode_cells(cells, high)
+        ids = compute_ordered_cell_ids(cells, high)
         if len(np.unique(ids)) <= max_cells:
             break
-    distance = convert_keys_to_steps(keys) - convert_keys_to_steps(cells)
+    distance = round_keys_to_36_bit_steps(keys) - round_keys_to_36_bit_steps(cells)
     return sums_of_rows(ids, distance, y, weight, count), shift

@@ -13,7 +13,7 @@ from sklearn_calib._cli._prediction_batches import describe_files
 from sklearn_calib._cli._remote import describe_source
 from sklearn_calib._files import input_files
 from sklearn_calib._show import (
-    format_error_without_secrets,
+    format_error_or_type_if_secret,
     make_printable,
     quote_for_shell,
     quote_text,
@@ -161,11 +161,11 @@ def test_libraries_that_repeat_a_secret_are_not_quoted(address, capsys):
 def test_a_reason_that_repeats_no_secret_is_quoted():
     said = "no route to h"
     assert (
-        format_error_without_secrets(OSError(said), "https://user:pass@h/t.csv?k=v")
+        format_error_or_type_if_secret(OSError(said), "https://user:pass@h/t.csv?k=v")
         == said
     )
     assert (
-        format_error_without_secrets(
+        format_error_or_type_if_secret(
             OSError("for 'pa%73s'"), "https://user:pass@h/t.csv"
         )
         == "OSError"

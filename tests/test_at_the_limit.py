@@ -15,7 +15,7 @@ from sklearn_calib._files.atomic import lock_file, open_atomically
 from sklearn_calib._kernels._cells import encode_float_keys, find_cell_start_keys
 from sklearn_calib._kernels._cluster_sums import compute_expected_over_observed_squares
 from sklearn_calib._kernels._expected_metrics import choose_best_actions
-from sklearn_calib._kernels._picture_axes import _mark_points_with_many_rows
+from sklearn_calib._kernels._picture_axes import _mark_points_not_in_rare_ends
 from sklearn_calib._kernels._polynomial_test import fit_logistic_spline
 from sklearn_calib._kernels._probability_floor import MAX_FLOOR, estimate_floor
 from sklearn_calib.classifiers._refine_then_calibrate import _warn_few_validation_rows
@@ -162,7 +162,7 @@ def test_few_rows_of_an_axis_are_rare_at_their_own_end(predicted, weight, freque
     curve = SimpleNamespace(
         predicted=np.array(predicted), weight=np.array(weight, dtype=float)
     )
-    assert _mark_points_with_many_rows(curve).tolist() == frequent
+    assert _mark_points_not_in_rare_ends(curve).tolist() == frequent
 
 
 def test_a_spline_of_two_scores_has_two_coefficients():
@@ -187,10 +187,10 @@ def test_files_of_json_are_at_most_so_long(tmp_path, monkeypatch, most, fits):
     monkeypatch.setattr(input_files, "_MAX_JSON_BYTES", most)
     (tmp_path / "m.json").write_text('{"a":1', encoding="utf-8")
     if fits:
-        assert input_files.read_json_text(tmp_path / "m.json") == '{"a":1'
+        assert input_files.read_uncompressed_json_text(tmp_path / "m.json") == '{"a":1'
     else:
         with pytest.raises(OSError, match="more than 5 bytes"):
-            input_files.read_json_text(tmp_path / "m.json")
+            input_files.read_uncompressed_json_text(tmp_path / "m.json")
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_coarse_cells_of_groups_are_at_most_so_many(monkeypatch):
     monkeypatch.setattr(groups_cells, "MAX_POOLED_CELLS", 24)
     proba = np.linspace(0.2501, 0.2599, 100)
     ones = np.ones((100, 2))
-    found = groups_cells.pool_cells(
+    found = groups_cells.pool_and_coarsen_cells(
         np.arange(100) % 2, np.column_stack([1 - proba, proba]), ones, ones, ones
     )
     assert 12 < len(found.proba) <= 24

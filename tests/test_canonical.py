@@ -19,7 +19,7 @@ from sklearn_calib._simplex_array import (
     compute_log_odds,
     log_proba,
     stack_proba_rows,
-    take_columns,
+    take_columns_or_zeros,
 )
 from sklearn_calib._validation import (
     canonical_labels,
@@ -198,10 +198,12 @@ def test_one_class_against_the_rest():
 
 def test_take_columns():
     scores = canonical_proba([[0.0, 1000.0]], kind="logits")
-    wide = take_columns(scores, [1, -1, 0])
+    wide = take_columns_or_zeros(scores, [1, -1, 0])
     assert wide.tolist() == [[1.0, 0.0, 0.0]]
     assert log_proba(wide)[0, 2] == -1000.0 and log_proba(wide)[0, 1] == -1000.0
-    assert take_columns(np.array([[0.3, 0.7]]), [-1, 0, 1]).tolist() == [[0, 0.3, 0.7]]
+    assert take_columns_or_zeros(np.array([[0.3, 0.7]]), [-1, 0, 1]).tolist() == [
+        [0, 0.3, 0.7]
+    ]
 
 
 @run_every_case(

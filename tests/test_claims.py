@@ -13,8 +13,8 @@ from scipy.special import expit
 
 from sklearn_calib import decisions, decomposition, groups, inference, metrics
 from sklearn_calib._kernels._grades import (
-    compute_p_from_smallest_p,
-    compute_total_events_p,
+    compute_joint_p_from_smallest_p,
+    compute_two_sided_total_events_p,
 )
 
 NUMBER = r"(-?\d*\.?\d+(?:e-?\d+)?)"
@@ -337,10 +337,14 @@ def test_the_level_and_the_power_of_the_portfolio():
     right = rng.binomial(int(rows), rates, (3000, 7)).astype(float)
     higher = rng.binomial(int(rows), factor * rates, (1000, 7)).astype(float)
     rejected = {
-        size: np.mean([compute_total_events_p(k, n, rates) <= level for k in right]),
-        power: np.mean([compute_total_events_p(k, n, rates) <= level for k in higher]),
+        size: np.mean(
+            [compute_two_sided_total_events_p(k, n, rates) <= level for k in right]
+        ),
+        power: np.mean(
+            [compute_two_sided_total_events_p(k, n, rates) <= level for k in higher]
+        ),
         of_smallest: np.mean(
-            [compute_p_from_smallest_p(k, n, rates) <= level for k in higher]
+            [compute_joint_p_from_smallest_p(k, n, rates) <= level for k in higher]
         ),
     }
     for written, share in rejected.items():

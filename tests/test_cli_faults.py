@@ -242,7 +242,7 @@ def test_exit_codes_are_those_of_the_table():
 def test_workers_that_do_not_stay(monkeypatch):
     """What dask states of a worker that died too often is not a defect of this program."""
     distributed = pytest.importorskip("distributed")
-    from sklearn_calib._cli._large import _run_on_dask_workers
+    from sklearn_calib._cli._large import _run_here_or_on_dask_workers
     from sklearn_calib.exceptions import InvalidInputError
 
     monkeypatch.setattr(
@@ -266,6 +266,6 @@ def test_workers_that_do_not_stay(monkeypatch):
         with pytest.raises(
             InvalidInputError, match=r"A worker of 'tcp://h:1' ended \("
         ):
-            _run_on_dask_workers("tcp://h:1", work(error))
+            _run_here_or_on_dask_workers("tcp://h:1", work(error))
     with pytest.raises(KeyError):
-        _run_on_dask_workers("tcp://h:1", work(KeyError("own")))
+        _run_here_or_on_dask_workers("tcp://h:1", work(KeyError("own")))

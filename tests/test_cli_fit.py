@@ -296,7 +296,9 @@ def test_workers_read_the_files_of_a_fit(rows, monkeypatch):
         asked.append(address)
         return work(None)
 
-    monkeypatch.setattr("sklearn_calib._cli._large._run_on_dask_workers", on_workers)
+    monkeypatch.setattr(
+        "sklearn_calib._cli._large._run_here_or_on_dask_workers", on_workers
+    )
     assert fit("--dask", "tcp://here:8786") == 0
     assert asked == ["tcp://here:8786"]
 
@@ -723,7 +725,7 @@ def test_a_full_disk_leaves_nothing(rows, capsys, monkeypatch):
         raise OSError(28, "No space left on device")
         yield
 
-    monkeypatch.setattr(_streams, "_append_csv_columns_and_iter_progress", full)
+    monkeypatch.setattr(_streams, "_append_csv_and_iter_counts_and_shares", full)
     before = left()
     assert apply("cal.csv", "out.csv") == 2
     assert "No space left on device" in one_sentence(capsys) and left() == before

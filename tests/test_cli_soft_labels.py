@@ -11,7 +11,7 @@ import pytest
 from sklearn_calib import summary
 from sklearn_calib._cli import _large, _prediction_batches, _tables, build_parser, main
 from sklearn_calib._cli._prediction_batches import PredictionBatch
-from sklearn_calib._cli._result import format_repair_commands
+from sklearn_calib._cli._result import format_fit_and_apply_commands
 from sklearn_calib._files import tables
 from sklearn_calib.export import from_dict
 from sklearn_calib.inference import paired_difference
@@ -64,7 +64,7 @@ def test_audit_reads_shares(table, capsys):
     )
     assert (found["n_rows"], found["n_clusters"]) == (150, 150)
     options = build_parser().parse_args(["audit", *given, "--soft-labels"])
-    assert " --soft-labels" in format_repair_commands(options).splitlines()[0]
+    assert " --soft-labels" in format_fit_and_apply_commands(options).splitlines()[0]
     assert main(["audit", *given]) == 2
     assert "pass --soft-labels" in " ".join(capsys.readouterr().err.split())
     assert main(["audit", *given, "--soft-labels", "--by", "n"]) == 2
@@ -164,7 +164,7 @@ def test_audit_reads_a_column_per_class(votes, label):
         assert rows[row.measure]["low"] == pytest.approx(row.low, abs=1e-12)
     assert found["n_clusters"] == 200
     options = build_parser().parse_args(["audit", *given])
-    (fit, _) = format_repair_commands(options).splitlines()
+    (fit, _) = format_fit_and_apply_commands(options).splitlines()
     words = "--label a,b --label c" if label is SHARES else "--label na,nb,nc"
     assert f"{words} --prob p,a --prob pb,pc" in fit
 

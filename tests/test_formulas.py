@@ -19,12 +19,12 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import decisions, decomposition, groups, inference, metrics, report
 from sklearn_calib._cli._drawn import _estimate_standard_error
-from sklearn_calib._cli._fit import _cross_validate_rows
+from sklearn_calib._cli._fit import _compute_held_out_gain_by_rows
 from sklearn_calib._kernels import _log_odds_cells as cells
 from sklearn_calib._kernels._classical_tests import compute_spearman_and_z
 from sklearn_calib._kernels._logistic_grid import COARSE_LINE_GRID
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.decomposition._intervals import SamplingError
+from sklearn_calib.decomposition._intervals import SamplingErrorDistribution
 from sklearn_calib.groups._grades import _compute_joining_loss
 from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.linear import logistic_intervals
@@ -952,8 +952,10 @@ def test_the_action_of_a_decomposition_is_that_of_one_sided_tests(far):
     """At 0.05, so from 1.645 standard errors on."""
     found = decomposition.decompose_loss(Y, P)
     for terms, said in ((["calibration"], "recalibrate"), (["grouping"], "retrain")):
-        laws = dict.fromkeys(("calibration", "grouping"), SamplingError(0.0, 1.0))
-        laws |= dict.fromkeys(terms, SamplingError(far, 1.0))
+        laws = dict.fromkeys(
+            ("calibration", "grouping"), SamplingErrorDistribution(0.0, 1.0)
+        )
+        laws |= dict.fromkeys(terms, SamplingErrorDistribution(far, 1.0))
         expected = said if far > stats.norm.ppf(0.95) else "neither"
         assert replace(found, grouping=1.0, _sampling_errors=laws).action == expected, (
             terms,
@@ -1081,7 +1083,7 @@ def test_the_gain_of_a_fit_by_rows(clusters):
     given = {"sample_weight": WEIGHT, "classes": [0, 1], "groups": clusters}
     proba = np.column_stack([1 - P, P])
     rows = SimpleNamespace(labels=Y, weight=WEIGHT, classes=[0, 1], cluster=clusters)
-    found = _cross_validate_rows("temperature", proba, rows, given)
+    found = _compute_held_out_gain_by_rows("temperature", proba, rows, given)
     after = cross_fitted_proba("temperature", proba, Y, cv=5, **given)
     own = np.arange(N), Y
     moved = np.log(proba[own]) - np.log(after[own])

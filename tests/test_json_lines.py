@@ -17,9 +17,12 @@ from cases import run_every_case
 from error_fields import raises_invalid_input
 
 from sklearn_calib._cli import build_parser, main
-from sklearn_calib._cli._result import format_repair_commands
+from sklearn_calib._cli._result import format_fit_and_apply_commands
 from sklearn_calib._files import csv_text, json_lines
-from sklearn_calib._files.columns import read_finite_numbers, read_label_column
+from sklearn_calib._files.columns import (
+    read_finite_numbers,
+    read_label_column_with_missing,
+)
 from sklearn_calib._files.tables import (
     iter_table_blocks,
     load_table,
@@ -282,7 +285,7 @@ def test_labels_keep_their_kind(write, values, kind):
         json.dumps({"y": values[i % 2], "p": 0.5}) + "\n" for i in range(50)
     )
     file = write(lines)
-    labels = read_label_column(load_table(file, lambda names: ["y"]), "y")
+    labels = read_label_column_with_missing(load_table(file, lambda names: ["y"]), "y")
     assert {type(label) for label in labels.tolist()} == {kind}
     classes = find_distinct_labels(file, label="y").tolist()
     assert classes == values and {type(label) for label in classes} == {kind}
@@ -567,7 +570,7 @@ def test_the_commands_of_repair_keep_the_format(file, ending):
     options = build_parser().parse_args(
         ["audit", file, "--label", "y", "--prob", "a.b"]
     )
-    found = format_repair_commands(options).splitlines()[1]
+    found = format_fit_and_apply_commands(options).splitlines()[1]
     assert found == (
         f"sklearn-calib apply map.json new.{ending} --prob a.b --out repaired.{ending}"
     )

@@ -348,8 +348,8 @@ MUTANTS = {
     ),
     "confidence_interval: the estimate is no median": Mutant(
         "inference._intervals",
-        "make_rejection(0.5)",
-        "make_rejection(0.2)",
+        "make_is_rejected_function(0.5)",
+        "make_is_rejected_function(0.2)",
         "inference/test_inversion.py::test_the_estimate_is_the_median_of_its_law",
         slow=True,
     ),

@@ -36,7 +36,7 @@ from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import MulticlassBinning, MultilabelCalibration
 from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.report._label_sections import describe_finding
-from sklearn_calib.report._pictures import draw_comparison
+from sklearn_calib.report._pictures import draw_model_comparison_if_several
 from sklearn_calib.summary import CalibrationSummary, CellSample
 from sklearn_calib.summary._sources import iter_groups
 
@@ -185,7 +185,7 @@ def test_the_picture_of_two_models_has_their_weights_and_level():
         )
         better = 100 * (found.high < 0).mean()
         worse = 100 * (found.low > 0).mean()
-        text = draw_comparison(report)
+        text = draw_model_comparison_if_several(report)
         assert f"at {better:.0f} % of the thresholds b is better beyond chance" in text
         assert f"at {worse:.0f} % a is" in text
         assert f"{100 * level:.0f} % interval" in text
@@ -272,7 +272,7 @@ def test_trees_that_see_the_other_class_keep_exact_scores():
     found, back = (model.predict_proba(s, groups=groups) for model, s in given)
     np.testing.assert_allclose(back[:, ::-1], found, rtol=1e-9)
     margin = [
-        model._compute_margin(model._swap_columns_if_second_more_frequent(s))
+        model._compute_clipped_log_odds(model._swap_columns_if_second_more_frequent(s))
         for model, s in given
     ]
     assert len(np.unique(margin[0])) > 300
@@ -308,7 +308,7 @@ def test_standard_errors_of_some_rows_take_their_weights(monkeypatch):
     weight = np.repeat(np.random.default_rng(3).gamma(0.5, size=100), 2)
     stages = [np.column_stack([1 - one, one]) for one in (p, q, np.roll(p, 20))]
     exact = refinement_curve(y, stages, sample_weight=weight)
-    monkeypatch.setattr(_curve, "_STANDARD_ERROR_ROWS", 100)
+    monkeypatch.setattr(_curve, "_MAX_STANDARD_ERROR_ROWS", 100)
     some = refinement_curve(y, stages, sample_weight=weight)
     np.testing.assert_allclose(
         some.standard_error, exact.standard_error, rtol=1e-5, atol=1e-9

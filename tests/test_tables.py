@@ -21,7 +21,7 @@ from sklearn_calib._files.arrow import iter_batches
 from sklearn_calib._files.columns import (
     map_texts_to_values,
     read_finite_numbers,
-    read_label_column,
+    read_label_column_with_missing,
 )
 from sklearn_calib._files.tables import (
     is_unpacked_size_above,
@@ -147,7 +147,7 @@ def test_signs_are_remembered_from_block_to_block(tmp_path, values):
 def test_labels_mean_what_they_mean_in_the_whole_column(tmp_path, column):
     file = str(tmp_path / "t.csv")
     pd.DataFrame({"y": column * 50, "z": 1}).to_csv(file, index=False)
-    whole = read_label_column(load_table(file, lambda names: ["y"]), "y")
+    whole = read_label_column_with_missing(load_table(file, lambda names: ["y"]), "y")
     texts = [
         text
         for block in iter_table_blocks(

@@ -522,7 +522,7 @@ def test_cells_of_patterns_are_as_many_as_allowed(most):
     high = np.zeros(n, dtype=bool)
     keys = cells.encode_float_keys(np.linspace(0.2501, 0.2599, n))
     pairs = np.zeros((n, cells.N_UNWEIGHTED_COLUMNS + 1), dtype=np.int64)
-    pairs[:, cells.IDENTITY_COLUMN] = cells.encode_cells(keys, high)
+    pairs[:, cells.IDENTITY_COLUMN] = cells.compute_ordered_cell_ids(keys, high)
     shift = _find_smallest_shift(pairs, 0, most)
     number = {
         one: len(np.unique(cells.find_cell_start_keys(keys, high, one)))

@@ -9,8 +9,8 @@ import numpy as np
 
 from sklearn_calib._kernels._distance import (
     compute_upper_and_lower_distance,
+    find_distance_distribution_and_prices,
     make_uniform_program,
-    solve_distance_program,
 )
 from sklearn_calib.inference import (
     calibration_test,
@@ -80,7 +80,7 @@ def speed():
     weight = np.full(10**6, 1e-6)
     for cells, bar in ((1000, "<= 0.1 s"), (10_000, "<= 0.6 s")):
         program = make_uniform_program(v, weight * y, weight * (1 - y), cells)
-        (ours,) = seconds(partial(solve_distance_program, program))
+        (ours,) = seconds(partial(find_distance_distribution_and_prices, program))
         yield (
             f"distance at 1/{cells}, n = 1e6, beyond the histogram",
             ours,
@@ -93,7 +93,7 @@ def speed():
     weight = np.full(300, 1 / 300)
     grid = make_uniform_program(v, weight * y, weight * (1 - y), 100)
     program, rounded = seconds(
-        lambda: solve_distance_program(grid),
+        lambda: find_distance_distribution_and_prices(grid),
         lambda: compute_upper_and_lower_distance(
             v, weight * y, weight * (1 - y), 100, 0.01
         ),

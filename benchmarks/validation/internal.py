@@ -19,7 +19,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import sklearn_calib.inference._internal_validation as module
 from sklearn_calib.inference import internal_validation
-from sklearn_calib.inference._refits import RefitEvaluator, build_bootstrap_rows
+from sklearn_calib.inference._refits import RefitMeasuresEvaluator, build_bootstrap_rows
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
@@ -117,7 +117,7 @@ def validated(law, rng, n_resamples):
         for ci in ("pivot", "shifted")
     }
     new = module.Predictions(np.full((NEW, 2), 0.5), y_new, None, np.arange(2))
-    judge = RefitEvaluator(new, {name: name for name in MEASURES})
+    judge = RefitMeasuresEvaluator(new, {name: name for name in MEASURES})
     predicted = found.estimator.predict_proba(X_new)[:, 1][None]
     truth = judge.compute_values_by_weight_measure_and_model(predicted, [new.weight])[
         0, :, 0

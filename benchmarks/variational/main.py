@@ -93,7 +93,7 @@ def questions_of(case, multiclass, truth):
                 question,
                 key,
                 question._replace(
-                    compute_compared_class_residuals=both - question.score
+                    compute_residuals_by_compared_class=both - question.score
                 ),
             )
         ]
@@ -110,7 +110,7 @@ def questions_of(case, multiclass, truth):
             else problem.cell_indices
         )
         true = question._replace(
-            compute_compared_class_residuals=mean[:, None] - question.score
+            compute_residuals_by_compared_class=mean[:, None] - question.score
         )
         found.append((question, key, true))
     return found
@@ -120,7 +120,7 @@ def terms(asked, norm, method, sequential):
     """t of each row, and its mean given the predictions and the fit."""
     found = []
     for question, key, true in asked:
-        pairs = kit._make_folds(question, key, 5)
+        pairs = kit._make_folds_if_several_predictions(question, key, 5)
         if sequential:
             tests = [test for _, test in pairs]
             pairs = [
@@ -131,7 +131,7 @@ def terms(asked, norm, method, sequential):
             fitted = kit._predict_test_rows(method, question, train, test)
             parts.append(
                 [
-                    kit._compute_terms(q, test, fitted, norm, None)
+                    kit._compute_estimate_term_by_row(q, test, fitted, norm, None)
                     for q in (question, true)
                 ]
             )

@@ -21,8 +21,8 @@ from .._show import make_printable, quote_text
 from .._version import __version__
 from ..exceptions import CalibrationWarning, InvalidInputError
 from ._console import (
-    describe_os_error,
     discard_stream,
+    get_os_error_reason,
     hold_descriptors,
     open_writable_standard_output,
     print_note,
@@ -109,7 +109,7 @@ def _describe_file_system_error(error):
     return str(
         invalid_option(
             expected="files that the system reads and writes",
-            got=f"{describe_os_error(error)}{file}",
+            got=f"{get_os_error_reason(error)}{file}",
             hint=hint,
         )
     )

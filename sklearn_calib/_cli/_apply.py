@@ -12,13 +12,13 @@ from .._typing import FloatArray
 from ..exceptions import add_error_context
 from ._classes import match_named_classes_and_positive
 from ._console import Screen, show_progress
-from ._map import EDITED_HELP, check_score_kind, format_label_names, load_map
+from ._map import ALLOW_EDITED_HELP, check_score_kind, format_label_names, load_map
 from ._messages import KEEP_MISSING_HINTS, invalid_option
 from ._outputs import check_writable
 from ._remote import local_files
 from ._request import (
     Request,
-    check_column_roles_differ,
+    check_label_and_prob_columns,
     parse_and_expand_columns,
     parse_names,
 )
@@ -63,7 +63,7 @@ def add_command(commands: Any) -> None:
         "names of the new columns, one for each of --prob (default: p_calibrated "
         "for p, or p_calibrated_2 and so on if the table has such a column)",
     )
-    parser.add_reading_options(missing=("keep", "absent"), edited=EDITED_HELP)
+    parser.add_reading_options(missing=("keep", "absent"), edited=ALLOW_EDITED_HELP)
     results = parser.add_argument_group("results")
     results.add_argument(
         "--out",
@@ -114,7 +114,7 @@ def run_apply(options: Request) -> int:
 
 def _find_score_columns(options, present):
     names = parse_and_expand_columns(options.prob, present)
-    check_column_roles_differ([], names)
+    check_label_and_prob_columns([], names)
     return names
 
 

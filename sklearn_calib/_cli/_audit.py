@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._files.input_files import read_json_text
+from .._files.input_files import read_uncompressed_json_text
 from .._show import make_printable, quote_text
 from ..exceptions import add_error_context
 from ._console import Screen, show_progress
 from ._messages import invalid_option
-from ._options import parse_any_number, suggest_plain_number
+from ._options import parse_float_text, suggest_plain_number
 from ._outputs import check_outputs_writable_and_distinct
 from ._prediction_batches import describe_files, load_rows
 from ._remote import local_files
@@ -108,7 +108,7 @@ def run_audit(options: Request) -> int:
 
     # Conditions that cannot be read are rejected before the work.
     conditions = parse_conditions(options.fail_if)
-    options.grades = _read_grades(options.grades)
+    options.grades = _read_grades_or_none(options.grades)
     with local_files(options) as files:
         check_outputs_writable_and_distinct(options, files)
         print_identifier_note(files, options)
@@ -144,7 +144,7 @@ def _make_screen_and_row_report(files, options, conditions):
                 progress=advance,
                 **make_report_arguments(files, options, conditions),
             )
-    _insert_file_reading_code(report, rows, options)
+    _insert_file_reading_code_if_plain_file(report, rows, options)
     if _has_row_sums_off_one(rows.scores):
         # fit and apply, which are printed, divide no rows unasked
         options.normalize = True
@@ -152,7 +152,7 @@ def _make_screen_and_row_report(files, options, conditions):
     return screen, report
 
 
-def _insert_file_reading_code(report, rows, options):
+def _insert_file_reading_code_if_plain_file(report, rows, options):
     """Let the code that repairs groups read a file that pandas reads as audit does."""
     from ..report import GROUP_CODE_INPUTS
 
@@ -198,7 +198,7 @@ def add_grades_option(group: Any) -> None:
     )
 
 
-def _read_grades(grades_option):
+def _read_grades_or_none(grades_option):
     """Return the grades of an option: edges, or a file of them; None without one."""
     if grades_option is None:
         return None
@@ -207,7 +207,7 @@ def _read_grades(grades_option):
     if not os.path.exists(grades_option):
         return to_grades([_parse_edge(text) for text in parse_names([grades_option])])
     try:
-        content = json.loads(read_json_text(grades_option))
+        content = json.loads(read_uncompressed_json_text(grades_option))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no JSON"
         raise invalid_option(
@@ -220,7 +220,7 @@ def _read_grades(grades_option):
 
 def _parse_edge(text):
     try:
-        return parse_any_number(text)
+        return parse_float_text(text)
     except Exception:
         raise invalid_option(
             expected="edges or a file in --grades",

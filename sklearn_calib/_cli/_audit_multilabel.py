@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files.columns import TableBlock, read_label_column
+from .._files.columns import TableBlock, read_label_column_with_missing
 from .._files.tables import is_unpacked_size_above
 from .._show import get_sections, make_printable, quote_text
 from ..exceptions import add_error_context
@@ -16,10 +16,10 @@ from ._prediction_batches import (
     PredictionBatch,
     describe_files,
     join_batches,
-    read_weight_and_cluster_fields,
+    read_weight_and_cluster_or_nones,
 )
 from ._remote import local_files
-from ._request import Request, check_column_roles_differ, parse_and_expand_columns
+from ._request import Request, check_label_and_prob_columns, parse_and_expand_columns
 from ._result import judge_conditions, make_report_arguments, parse_conditions
 from ._tables import TableReader, read_score_column
 
@@ -157,7 +157,7 @@ def _make_batch(table, options):
         [read_score_column(table, name, options) for name in columns]
     )
     return PredictionBatch(
-        truth, scores, names=labels, **read_weight_and_cluster_fields(table, options)
+        truth, scores, names=labels, **read_weight_and_cluster_or_nones(table, options)
     )
 
 
@@ -176,13 +176,13 @@ def _find_label_and_prob_columns(options, present):
             got=f"{len(columns)}",
             hint="Name as many",
         )
-    check_column_roles_differ(labels, columns)
+    check_label_and_prob_columns(labels, columns)
     return labels, columns
 
 
 def _parse_binary_labels(table: TableBlock, name: str) -> Any:
     """Return a column of labels as 0, 1 and NaN, which is an empty cell."""
-    column = read_label_column(table, name)
+    column = read_label_column_with_missing(table, name)
     if column.dtype.kind in "fiub":
         return column.to_numpy(dtype=float, na_value=np.nan)
     words = column.map(lambda text: str(text).strip().lower(), na_action="ignore")

@@ -81,13 +81,13 @@ def match_named_classes_and_positive(
     return classes, positive
 
 
-def sort_by_class_order(names: Sequence[str], classes: Any) -> list[str]:
+def sort_by_class_order_if_class_names(names: Sequence[str], classes: Any) -> list[str]:
     """Return names of columns in the order of the classes, if they are those of the classes."""
-    from .._validation import reorder_columns
+    from .._validation import reorder_columns_if_names_match
 
-    return reorder_columns(np.array([names], dtype=object), [*names], classes)[
-        0
-    ].tolist()
+    return reorder_columns_if_names_match(
+        np.array([names], dtype=object), [*names], classes
+    )[0].tolist()
 
 
 def _parse_label(name, text, numeric):
@@ -156,10 +156,10 @@ def find_class_order(
     ordered_labels = distinct_labels if named is None else named
     classes, _ = read_labels(ordered_labels, classes=ordered_labels)
     reject_single_or_unnamed_class(classes, n_columns, options)
-    return make_class_order(classes, positive, n_columns)
+    return make_classes_and_positive(classes, positive, n_columns)
 
 
-def make_class_order(
+def make_classes_and_positive(
     classes: AnyArray, positive: Any, n_columns: int
 ) -> ClassesAndPositive:
     """Return the classes with what follows from the one that was named as positive."""
@@ -258,7 +258,7 @@ def find_reversed_scores_error(
 ) -> InvalidInputError | None:
     """Return what is wrong with a column that ranks the first class, if no class was named."""
     is_named = options.positive is not None or options.prediction is not None
-    if is_named or options.any_order or not ranks.is_significant:
+    if is_named or options.any_order or not ranks.is_significantly_ordered:
         return None
     first, second = (str(label) for label in classes)
     add, keep = (

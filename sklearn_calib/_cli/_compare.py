@@ -5,7 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from .._show import Section, Table, get_sections, join_truncated, make_printable
+from .._show import (
+    Section,
+    Table,
+    get_sections,
+    join_truncated,
+    make_printable,
+)
 from .._warnings import ignore_calibration_warnings
 from ._console import Screen, print_note, show_progress
 from ._drawn import check_scores_not_reversed, reject_empty_summary
@@ -116,7 +122,7 @@ def _compare_and_write_results(files, options):
     screen.print(subject)
     differences = _make_differences_section(names, difference_by_measure, options.level)
     screen.show_sections(differences)
-    sentences = _describe_verdict(names, difference_by_measure)
+    sentences = _write_better_model_sentences(names, difference_by_measure)
     for sentence in [*sentences, *notes]:
         screen.print(sentence)
     page = None
@@ -210,7 +216,7 @@ def _measure_differences_and_summaries(pairs, options, advance):
     drawn = [None if draw is None else draw.get_sample() for draw in draws]
     _print_misordered_columns(pairs, drawn)
     fitted = [
-        _fit_temperature(*summary_and_sample)
+        _fit_temperature_scaling(*summary_and_sample)
         for summary_and_sample in zip(summaries, drawn, strict=True)
     ]
     scaled_losses = _compute_paired_scaled_losses(pairs, fitted, advance)
@@ -312,7 +318,7 @@ def _measure_row_difference(batches, name, interval_options):
     )
 
 
-def _fit_temperature(summary, drawn):
+def _fit_temperature_scaling(summary, drawn):
     """Fit temperature scaling to all cells, or to the rows drawn."""
     from .._validation import read_proba
     from ..recalibrators import get_recalibrator
@@ -384,7 +390,7 @@ def _make_differences_section(names, difference_by_measure, level):
     return Section(tables=[Table(header, lines, title, "names")])
 
 
-def _describe_verdict(names, difference_by_measure):
+def _write_better_model_sentences(names, difference_by_measure):
     """Return which model is better, in sentences."""
     loss = difference_by_measure["log_loss"]
     after = difference_by_measure[_SCALED_LOSS_NAME]

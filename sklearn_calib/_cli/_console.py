@@ -50,7 +50,7 @@ class Output:
         places = "".join(f" The {what} is in {path}." for what, path in paths.items())
         print_note(
             "expected a standard output that takes the results, got "
-            f"{describe_os_error(self._failed)}.{places} "
+            f"{get_os_error_reason(self._failed)}.{places} "
             "Lead it to a file with room, or to /dev/null."
         )
         return code or EXIT_USER_ERROR
@@ -100,12 +100,12 @@ def open_writable_standard_output(what: str, hint: str) -> Iterator[BinaryIO]:
         discard_stream(sys.stdout)
         raise invalid_option(
             expected=f"a standard output that takes the {what}",
-            got=describe_os_error(error),
+            got=get_os_error_reason(error),
             hint=hint,
         ) from error
 
 
-def describe_os_error(error: OSError) -> str:
+def get_os_error_reason(error: OSError) -> str:
     """Return the message of the system about a file."""
     return make_printable(error.strerror or error, 200)
 

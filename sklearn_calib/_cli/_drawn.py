@@ -176,7 +176,7 @@ def describe_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> 
     )
 
 
-def expand_counted_soft_label_rows(
+def repeat_soft_label_items_up_to_max_rows(
     drawn: "DrawnSample", names: list[str], options: Request
 ) -> PredictionBatch:
     """Return drawn items of soft labels as rows, no more than `get_max_sample_rows` of them.

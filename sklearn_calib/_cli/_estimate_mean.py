@@ -11,16 +11,16 @@ from .._files.columns import (
     TableBlock,
     read_complete_column,
     read_finite_numbers,
-    read_label_column,
+    read_label_column_with_missing,
 )
 from .._show import get_sections, quote_text, render_markdown
 from ._console import Screen, show_progress
 from ._messages import invalid_option
-from ._options import parse_any_number, parse_scale_ends
+from ._options import parse_float_text, parse_scale_ends
 from ._outputs import check_outputs_writable_and_distinct, write_results
 from ._remote import local_files
 from ._request import Request
-from ._tables import TableReader, check_scale, parse_number_or_date_column
+from ._tables import TableReader, check_scale, parse_column_if_numbers_or_dates
 
 if TYPE_CHECKING:
     from ..inference import CalibratedMean
@@ -90,7 +90,7 @@ def _add_column_options(group):
         group.add_argument(option, metavar="COLUMN", required=required, help=text)
     group.add_argument(
         "--scale",
-        type=_parse_scale,
+        type=_parse_scale_ends_or_none,
         default=(0.0, 1.0),
         metavar="LOW,HIGH",
         help="the lowest and the highest possible score, or any (default: 0,1)",
@@ -109,12 +109,12 @@ def _add_column_options(group):
     )
 
 
-def _parse_scale(text):
+def _parse_scale_ends_or_none(text):
     return None if text == "any" else parse_scale_ends(text)
 
 
 def _parse_interval_width(text):
-    number = parse_any_number(text)
+    number = parse_float_text(text)
     if not 0 < number < np.inf:
         raise argparse.ArgumentTypeError(
             f"expected a width above 0, got {text!r}. Write 0.05"
@@ -134,7 +134,7 @@ def run_estimate_mean(options: Request) -> int:
         first, *others = means
         gaps = {name: means[name].difference(means[first]) for name in others}
         plans = {
-            name: _compute_labels_needed_as_dict(estimate, options.width)
+            name: _make_label_plan_dict_or_none(estimate, options.width)
             for name, estimate in means.items()
         }
     return _print_and_write_means(means, gaps, plans, options)
@@ -177,7 +177,7 @@ def _load_columns_by_role(files: Sequence[str], options: Request) -> dict[str, A
     tables = TableReader(options).load_complete_rows_and_print_dropped(
         files, lambda *_: [*names.values()], lambda *_: filled
     )
-    verdicts = all(_is_text_column(table, options.score) for table in tables)
+    verdicts = all(_is_column_without_numbers(table, options.score) for table in tables)
     column_by_role = {}
     for role, name in names.items():
         parts = [
@@ -188,7 +188,7 @@ def _load_columns_by_role(files: Sequence[str], options: Request) -> dict[str, A
     return column_by_role
 
 
-def _is_text_column(table: TableBlock, name: str) -> bool:
+def _is_column_without_numbers(table: TableBlock, name: str) -> bool:
     """Return whether no value of a column is a number."""
     import pandas as pd
 
@@ -206,8 +206,8 @@ def _read_column_by_role(table, role, name, verdicts, options):
     import pandas as pd
 
     if role == "label":
-        changed = parse_number_or_date_column(table, name)
-        return read_label_column(
+        changed = parse_column_if_numbers_or_dates(table, name)
+        return read_label_column_with_missing(
             table._replace(columns=table.columns.assign(**{name: changed})), name
         )
     if role in ("cluster", "system"):
@@ -219,7 +219,7 @@ def _read_column_by_role(table, role, name, verdicts, options):
         return pd.Series(values)
     if verdicts:
         filled = read_complete_column(table, name, "verdict").to_frame()
-        return read_label_column(table._replace(columns=filled), name)
+        return read_label_column_with_missing(table._replace(columns=filled), name)
     numbers = read_finite_numbers(table, name)
     if options.scale is not None:
         hint = (
@@ -275,11 +275,11 @@ def _find_positive_class(positive, labels):
     if labels.dtype.kind in "iuf":
         # Text that is not a number is rejected later, as an unknown label.
         with suppress(argparse.ArgumentTypeError):
-            return parse_any_number(positive)
+            return parse_float_text(positive)
     return positive
 
 
-def _compute_labels_needed_as_dict(estimate, width):
+def _make_label_plan_dict_or_none(estimate, width):
     """Return labels that a width takes, with the scores and without.
 
     None if no number is enough.

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._show import make_printable
 from ._console import Output, open_writable_standard_output
-from ._map import EDITED_HELP, SQL_DIALECTS, load_map
+from ._map import ALLOW_EDITED_HELP, SQL_DIALECTS, load_map
 from ._messages import invalid_option
 from ._outputs import check_writable, write_text_to_file
 from ._request import Request, parse_names
@@ -51,7 +51,7 @@ def add_command(commands: Any) -> None:
         metavar="FILE",
         help="the file to write (default: the standard output, except for onnx)",
     )
-    parser.add_allow_option(edited=EDITED_HELP)
+    parser.add_allow_option(edited=ALLOW_EDITED_HELP)
     sql = parser.add_argument_group("sql")
     sql.add_argument(
         "--dialect", choices=SQL_DIALECTS, help="the database (default: ansi)"

@@ -20,7 +20,7 @@ from ._drawn import (
     get_checked_sample,
 )
 from ._messages import EXIT_FINDING, invalid_option
-from ._options import parse_any_number
+from ._options import parse_float_text
 from ._outputs import check_writable, write_text_to_file
 from ._prediction_batches import describe_files, expand_soft_labels, load_rows
 from ._remote import local_files
@@ -81,14 +81,14 @@ def add_command(commands: Any) -> None:
     )
     work.add_argument(
         "--tabulate",
-        type=parse_any_number,
+        type=parse_float_text,
         metavar="T",
         help='largest error of the table for methods without a finite form ("adaptive", '
         '"angular"), between 1e-9 and 0.1',
     )
     work.add_argument(
         "--simplify",
-        type=parse_any_number,
+        type=parse_float_text,
         metavar="T",
         help="make the tables of the map small; no probability of a table changes by "
         "more than T (above 0, at most 0.1)",
@@ -112,7 +112,7 @@ def run_fit(options: Request) -> int:
     from ..recalibrators import get_recalibrator
     from ._large import (
         check_conflicts_with_all_rows,
-        draw_soft_label_items,
+        draw_soft_label_items_and_count_all,
         find_options_needing_all_rows,
         should_summarize_files,
     )
@@ -128,7 +128,7 @@ def run_fit(options: Request) -> int:
             if options.scale is None and should_summarize_files(
                 files, options, by_file_count=False
             ):
-                rows, n_seen = draw_soft_label_items(files, options)
+                rows, n_seen = draw_soft_label_items_and_count_all(files, options)
             else:
                 rows = load_rows(files, options)
                 n_seen = len(rows.labels)
@@ -179,14 +179,16 @@ def _fit_rows(
         "groups": rows.cluster,
     }
 
-    def measure_gain():
+    def compute_held_out_gain():
         # Clusters and several classes need their rows.
         if len(rows.classes) > 2 or rows.cluster is not None:
-            return _cross_validate_rows(options.recalibrator, proba, rows, fit_options)
+            return _compute_held_out_gain_by_rows(
+                options.recalibrator, proba, rows, fit_options
+            )
         canonical_weight(rows.weight, len(proba))  # a summary takes all 0
         cells = CalibrationSummary(classes=rows.classes)  # as `audit` has them
         cells.update(rows.labels, np.asarray(proba), rows.weight)
-        return _cross_validate_cells(options.recalibrator, cells)
+        return _compute_held_out_gain_by_cells(options.recalibrator, cells)
 
     def learn_map():
         method = get_recalibrator(options.recalibrator)
@@ -196,7 +198,7 @@ def _fit_rows(
     return _judge_and_write(
         describe_rows(*counts, rows.classes),
         of_class,
-        measure_gain,
+        compute_held_out_gain,
         learn_map,
         options,
         rows.cluster,
@@ -215,11 +217,11 @@ def _fit_block_by_block(files, options):
     rows = _needs_unpooled_rows(0, options)
     summary, _, name = summarize_files_and_groups(list(files), options, rows)
     if rows or summary.drawn is not None:
-        return _fit_to_drawn_rows(summary, options)
+        return _fit_judge_and_write_drawn_rows(summary, options)
     return _fit_cells(summary, name, options)
 
 
-def _fit_to_drawn_rows(summary: Any, options: Request) -> int:
+def _fit_judge_and_write_drawn_rows(summary: Any, options: Request) -> int:
     """Learn from rows that their own digits draw: all of them if they are not many."""
     from ..recalibrators import fit_recalibrator, get_recalibrator
 
@@ -228,7 +230,7 @@ def _fit_to_drawn_rows(summary: Any, options: Request) -> int:
     groups = encode_clusters(sample, options)
     counts = np.bincount(sample.codes, sample.counts, len(classes)).astype(int)
 
-    def measure_gain():
+    def compute_held_out_gain():
         if groups is not None and groups.max() + 1 < _N_FOLDS:
             raise invalid_option(
                 expected=f"at least {_N_FOLDS} groups, one for each fold",
@@ -254,7 +256,7 @@ def _fit_to_drawn_rows(summary: Any, options: Request) -> int:
     return _judge_and_write(
         describe_rows(sample.n_seen, sample.n_drawn, classes),
         counts[counts > 0],
-        measure_gain,
+        compute_held_out_gain,
         learn_map,
         options,
         groups,
@@ -282,7 +284,9 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
     n_rows = summary.n_samples
     description = describe_rows(n_rows, n_rows, summary.classes, cells)
     counts = coarse.samples()[0].counts.sum(axis=0)
-    cross_validate = partial(_cross_validate_cells, options.recalibrator, summary)
+    cross_validate = partial(
+        _compute_held_out_gain_by_cells, options.recalibrator, summary
+    )
     learned = partial(coarse.fit, options.recalibrator)
     return _judge_and_write(description, counts, cross_validate, learned, options)
 
@@ -298,7 +302,9 @@ def _judge_and_write(description, counts, measure_gain, fit_map, options, groups
     screen = Screen()
     screen.print(description)
     gain = (
-        measure_gain() if _has_enough_rows_to_judge_or_raise(counts, options) else None
+        measure_gain()
+        if _has_enough_rows_or_raise_unless_forced(counts, options)
+        else None
     )
     if _print_and_judge_gain(screen, gain, options, groups) or options.force:
         with show_progress("fitting"):
@@ -307,7 +313,7 @@ def _judge_and_write(description, counts, measure_gain, fit_map, options, groups
                 input=options.score_kind,
                 tabulate=options.tabulate,
                 date=options.date,
-                columns=_get_columns_by_role(options),
+                columns=_get_columns_by_role_or_none(options),
                 scale=options.scale_ends_if_declared,
             )
             if options.simplify is not None:
@@ -322,7 +328,7 @@ def _judge_and_write(description, counts, measure_gain, fit_map, options, groups
     return EXIT_FINDING
 
 
-def _get_columns_by_role(options):
+def _get_columns_by_role_or_none(options):
     """Return the names of the columns that were read, for the document; none of a saved summary."""
     roles = {
         "weight": options.weight,
@@ -351,7 +357,7 @@ def _check_date(text):
         ) from None
 
 
-def _has_enough_rows_to_judge_or_raise(counts, options):
+def _has_enough_rows_or_raise_unless_forced(counts, options):
     """Return whether each class has enough rows to judge a map by other rows."""
     if counts.min() < _N_FOLDS and not options.force:
         raise invalid_option(
@@ -382,8 +388,8 @@ def _print_and_judge_gain(screen, gain, options, groups) -> bool:
     return gain.difference < 0
 
 
-def _cross_validate_cells(method, summary):
-    """Return what `_cross_validate_rows` gives, of the cells of all rows of two classes."""
+def _compute_held_out_gain_by_cells(method, summary):
+    """Return what `_compute_held_out_gain_by_rows` returns, from cells of two classes."""
     from .._random import make_generator
 
     (sample,) = summary.coarsen(min(summary.max_cells, _MAX_SUMMARY_CELLS)).samples()
@@ -395,7 +401,7 @@ def _cross_validate_cells(method, summary):
     )
 
 
-def _cross_validate_rows(method, proba, rows, fit_options):
+def _compute_held_out_gain_by_rows(method, proba, rows, fit_options):
     """Return what `compare_losses` returns, of rows in memory in their own order.
 
     `fit_options` are the arguments of a fit to them.

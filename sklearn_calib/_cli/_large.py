@@ -12,21 +12,25 @@ from .._show import make_printable, quote_text
 from ..exceptions import InvalidInputError
 from ..groups import audit_pair_sums, group_calibration, partition_values
 from ..summary import count_values, is_summary_file, summarize, summarize_groups
-from ._classes import check_column_order, find_class_order, sort_by_class_order
+from ._classes import (
+    check_column_order,
+    find_class_order,
+    sort_by_class_order_if_class_names,
+)
 from ._console import Screen, show_progress
 from ._drawn import (
     check_scores_not_reversed,
     compute_feature_gains_if_enough_rows,
-    expand_counted_soft_label_rows,
     get_checked_sample,
     make_draw_options,
     reject_empty_summary,
+    repeat_soft_label_items_up_to_max_rows,
 )
 from ._messages import invalid_option
 from ._outputs import translate_write_errors
 from ._request import Request, format_option_name, parse_and_expand_columns
 from ._result import Condition, emit_report, make_report_arguments
-from ._tables import infer_text_column, parse_number_or_date_column
+from ._tables import infer_text_column, parse_column_if_numbers_or_dates
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
@@ -101,7 +105,7 @@ def audit_groups(
     return grouped.summary, audited
 
 
-def _audit_saved_summaries(files, by):
+def _read_total_summary_and_group_audit(files, by):
     """Return the summary of all rows, and the groups that the folders of saved summaries name."""
     with show_progress("reading") as advance:
         summary_by_group = summarize(files, by=[*by], progress=advance)
@@ -125,7 +129,7 @@ def _parse_group_values(values, column):
     if not any(isinstance(value, str) for value in listed):
         return listed.to_numpy(dtype=object)
     frame = pd.DataFrame({column.name: listed})
-    return parse_number_or_date_column(
+    return parse_column_if_numbers_or_dates(
         TableBlock(frame, "", column.decimal), column.name
     ).to_numpy()
 
@@ -145,7 +149,7 @@ def should_summarize_files(
     # Saved summaries have no rows to read.
     tables = [file for file in files if not _is_saved_summary(file)]
     if tables:
-        _check_columns_and_grades(tables[0], options)
+        _check_columns_named_and_grades_binary(tables[0], options)
     wanted = len(tables) < len(files) or options.save or options.dask
     many = by_file_count and len(tables) > 1
     return (
@@ -185,10 +189,10 @@ def check_conflicts_with_all_rows(files: "Sequence[str]", options: Request) -> N
     if options.soft_labels:
         option = "--soft-labels"
     options.check_conflicting_options(option, others)
-    _check_columns_and_grades(files[0], options)
+    _check_columns_named_and_grades_binary(files[0], options)
 
 
-def _check_columns_and_grades(file, options):
+def _check_columns_named_and_grades_binary(file, options):
     """Raise an error for unnamed columns or grades of several classes, before rows are read."""
     options.check_required_columns_named(make_printable(file))
     n_columns = len(_find_column_roles(file, options).scores)
@@ -266,7 +270,7 @@ def summarize_files_and_groups(
         name = files[0] if len(files) == 1 else f"{len(files)} summaries"
         groups = None
         if options.by:
-            summary, groups = _audit_saved_summaries(
+            summary, groups = _read_total_summary_and_group_audit(
                 files, options.get_group_columns(())
             )
         else:
@@ -274,7 +278,7 @@ def summarize_files_and_groups(
                 summary = summarize(files, progress=advance)
         _check_summary_options(summary, options)
         return summary, groups, name
-    read = partial(_summarize_rows_and_groups, files, tables[0], options, rows)
+    read = partial(_read_summary_groups_and_columns, files, tables[0], options, rows)
     try:
         summary, groups, columns = read(all_labels=len(files) > 1)
     # maybe a label that the first rows of the file do not show
@@ -284,7 +288,7 @@ def summarize_files_and_groups(
     return summary, groups, ", ".join(columns)
 
 
-def _summarize_rows_and_groups(files, table, options, rows, all_labels):
+def _read_summary_groups_and_columns(files, table, options, rows, all_labels):
     """Do as `summarize_files_and_groups`.
 
     Labels are read till each column has a class, or all of them if `all_labels`.
@@ -292,7 +296,7 @@ def _summarize_rows_and_groups(files, table, options, rows, all_labels):
     roles = _find_column_roles(table, options)
     draw = make_draw_options(options, roles.features, rows or len(roles.scores) > 2)
     order = _find_checked_class_order(files, options, roles, all_labels)
-    columns = sort_by_class_order(roles.scores, order.classes)
+    columns = sort_by_class_order_if_class_names(roles.scores, order.classes)
     plan = {
         "label": roles.labels if options.soft_labels else options.label,
         "prob": columns,
@@ -316,12 +320,14 @@ def _summarize_rows_and_groups(files, table, options, rows, all_labels):
                 **plan,
             ), None
 
-    summary, groups = _run_on_dask_workers(options.dask, summarize_and_audit_groups)
+    summary, groups = _run_here_or_on_dask_workers(
+        options.dask, summarize_and_audit_groups
+    )
     reject_empty_summary(summary)
     return summary, groups, columns
 
 
-def draw_soft_label_items(
+def draw_soft_label_items_and_count_all(
     files: "Sequence[str]", options: Request
 ) -> "tuple[PredictionBatch, int]":
     """Read items of soft labels that their own digits draw, and count all of them.
@@ -329,7 +335,7 @@ def draw_soft_label_items(
     If they are not many, all of them.
     """
     _check_no_summaries(files, "--soft-labels")
-    summary, _, columns = _summarize_rows_and_groups(
+    summary, _, columns = _read_summary_groups_and_columns(
         [*files],
         files[0],
         options,
@@ -337,7 +343,7 @@ def draw_soft_label_items(
         all_labels=True,
     )
     drawn = summary.drawn.get_sample(summary.classes)
-    rows = expand_counted_soft_label_rows(drawn, columns, options)
+    rows = repeat_soft_label_items_up_to_max_rows(drawn, columns, options)
     check_column_order(rows.labels, rows.scores, rows.classes, len(rows.names), options)
     return rows, summary.n_samples
 
@@ -406,7 +412,7 @@ def _find_checked_class_order(files, options, roles, all_labels):
     return order
 
 
-def _run_on_dask_workers(address, work):
+def _run_here_or_on_dask_workers(address, work):
     """Return the work in this process, or by the workers of a dask cluster."""
     if address is None:
         return work(None)

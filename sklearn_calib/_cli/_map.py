@@ -18,7 +18,7 @@ SQL_DIALECTS = (
 
 
 #: What ``--allow edited`` does.
-EDITED_HELP = (
+ALLOW_EDITED_HELP = (
     "read a map that was changed by hand, although checksum or check rows do not match"
 )
 

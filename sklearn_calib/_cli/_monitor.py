@@ -14,7 +14,7 @@ import numpy as np
 from .._files.atomic import lock_file
 from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._files.columns import EMPTY_TABLE_HINT
-from .._files.input_files import open_decompressed, read_json_text
+from .._files.input_files import open_decompressed, read_uncompressed_json_text
 from .._files.tables import is_unpacked_size_above, iter_table_blocks
 from .._show import make_printable, quote_text
 from ..exceptions import CalibrationWarning, InvalidInputError
@@ -204,7 +204,9 @@ def _list_state_and_file_checksums(files, options):
     """
     checksums = []
     if options.state is not None and os.path.exists(options.state):
-        checksums = json.loads(read_json_text(options.state)).get("files", [])
+        checksums = json.loads(read_uncompressed_json_text(options.state)).get(
+            "files", []
+        )
     for file in files if options.time is None else ():
         digest = sha256()
         with open_decompressed(file) as stream:
@@ -287,7 +289,7 @@ def _load_monitor_from_state(
         return None
     name = quote_text(options.state, 200)
     try:
-        content = json.loads(read_json_text(options.state))
+        content = json.loads(read_uncompressed_json_text(options.state))
     except (OSError, ValueError) as error:
         reason = make_printable(getattr(error, "strerror", None) or error, 100)
         raise invalid_option(
@@ -326,7 +328,7 @@ def _update_monitor(
 
     Rows that are not in the order of their times are read again, all at once.
     """
-    tables = _iter_order_checked_batches(batches, options)
+    tables = _iter_column_order_checked_batches(batches, options)
     try:
         return _load_monitor_and_add_batches(
             batches.iter_batches_by_row_multiple(tables), batches, options
@@ -343,7 +345,7 @@ def _update_monitor(
     return _load_monitor_and_add_batches([rows], batches, options)
 
 
-def _iter_order_checked_batches(batches, options):
+def _iter_column_order_checked_batches(batches, options):
     """Raise an error if the first rows fit columns of other classes; return all tables.
 
     If there is a state, the error is only printed: later tables may be those of a model

@@ -248,13 +248,13 @@ class OptionContainer(argparse._ActionsContainer):
         if "order" in what:
             self.set_defaults(any_order=False)
 
-    def _add_missing_option(self, words):
-        texts = "; ".join(f"{word}: {_MISSING_CHOICES[word][2]}" for word in words)
+    def _add_missing_values_option(self, choices):
+        texts = "; ".join(f"{word}: {_MISSING_CHOICES[word][2]}" for word in choices)
         self.add_argument(
             "--missing",
             action=_SetAttributesAction,
             means=lambda word: dict([_MISSING_CHOICES[word][:2]]),
-            choices=words,
+            choices=choices,
             metavar="WORD",
             help=f"{texts} (default: an error)",
         )
@@ -306,7 +306,7 @@ class OptionContainer(argparse._ActionsContainer):
         rounded ones always are. The texts list what else may be `allowed`.
         """
         group = self.add_argument_group("reading")
-        group._add_missing_option(tuple(missing))
+        group._add_missing_values_option(tuple(missing))
         if has_tolerance_option:
             otherwise = "such rows are an error"
             if divides_rounded_rows:
@@ -317,7 +317,7 @@ class OptionContainer(argparse._ActionsContainer):
                 "--tolerance",
                 dest="sums",
                 action=_SetAttributesAction,
-                means=_parse_tolerance_as_dict,
+                means=_parse_normalize_and_tolerance_as_dict,
                 metavar="T",
                 help="divide rows of probabilities by their sums, without a message, if the "
                 "sums differ from 1 by at most T, or by any amount with any (default: "
@@ -376,7 +376,7 @@ class Parser(OptionContainer, argparse.ArgumentParser):
                 if unknown.startswith("--")
                 else ()
             )
-            near = _suggest_option_or_command(unknown.partition("=")[0], options)
+            near = _suggest_option_or_command_if_any(unknown.partition("=")[0], options)
             hint = f" (do you mean {near}?)" if near else ""
             self.error(
                 f"unrecognized arguments: {make_printable(' '.join(extra), 200)}{hint}"
@@ -398,13 +398,13 @@ class Parser(OptionContainer, argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            near = _suggest_option_or_command(value, action.choices or ())
+            near = _suggest_option_or_command_if_any(value, action.choices or ())
             if near:
                 error.message += f" (do you mean {near}?)"
             raise
 
 
-def _suggest_option_or_command(word, known_words):
+def _suggest_option_or_command_if_any(word, known_words):
     """Return what a word of other tools means here, else the nearest name, or None."""
     meant = _MEANING_BY_FOREIGN_WORD.get(str(word).replace("_", "-"))
     if meant is not None and meant.split()[0] in known_words:
@@ -427,10 +427,10 @@ def parse_scale_ends(text: str) -> tuple[float, float]:
     return low, high
 
 
-def _parse_tolerance_as_dict(word):
+def _parse_normalize_and_tolerance_as_dict(word):
     if word == "any":
         return {"normalize": True, "tolerance": None}
-    return {"normalize": False, "tolerance": parse_any_number(word)}
+    return {"normalize": False, "tolerance": parse_float_text(word)}
 
 
 def _parse_csv_option_as_dict(word):
@@ -490,7 +490,7 @@ def suggest_plain_number(text: str) -> str | None:
     return f"Write {number:.15g} for {text.strip()}"
 
 
-def parse_any_number(text: str) -> float:
+def parse_float_text(text: str) -> float:
     """Return a type of argparse: numbers."""
     try:
         return float(text)

@@ -10,21 +10,21 @@ import numpy as np
 from .._files.columns import TableBlock
 from .._files.tables import check_columns, load_table
 from .._show import make_printable, quote_text
-from ._classes import find_class_order, sort_by_class_order
+from ._classes import find_class_order, sort_by_class_order_if_class_names
 from ._messages import invalid_option
 from ._prediction_batches import (
     PredictionBatch,
     expand_soft_labels,
-    read_weight_and_cluster_fields,
+    read_weight_and_cluster_or_nones,
 )
-from ._request import Request, check_column_roles_differ, parse_and_expand_columns
+from ._request import Request, check_label_and_prob_columns, parse_and_expand_columns
 from ._tables import (
     TableReader,
     check_known,
     check_labels_offered_by_rows,
     check_right_and_wrong_present,
     encode_labels_or_minus_one,
-    get_correctness,
+    get_correctness_as_int_series,
     get_scores,
     read_label_votes,
 )
@@ -115,7 +115,7 @@ class PairedPredictionBatches:
                 check_columns(pick(present), present, model.file)
                 self.labels = self.labels or options.get_label_columns(present)
         self._check_same_column_count()
-        order = self._find_class_order()
+        order = self._find_class_order_in_first_file()
         self.classes = order.classes
         self.is_flipped = order.is_flipped
 
@@ -171,14 +171,16 @@ class PairedPredictionBatches:
         scores = []
         for model, table in zip(self.models, tables, strict=True):
             proba = get_scores(
-                table, sort_by_class_order(model.columns, self.classes), options
+                table,
+                sort_by_class_order_if_class_names(model.columns, self.classes),
+                options,
             )
             if self.is_flipped:
                 proba = np.asarray(proba)[:, ::-1]
             if not options.soft_labels:
                 check_labels_offered_by_rows(labels, proba, table)
             scores.append(proba)
-        beside = read_weight_and_cluster_fields(tables[0], options, "cluster")
+        beside = read_weight_and_cluster_or_nones(tables[0], options, "cluster")
         if options.group is not None:
             beside["cluster"] = beside["cluster"].astype(str).to_numpy()
         return PredictionBatch(labels, scores, votes=votes, **beside)
@@ -195,7 +197,7 @@ class PairedPredictionBatches:
             second = None if model.needs_label else options.second_label
             if second is not None:
                 labels = [second]
-            check_column_roles_differ(labels, model.columns)
+            check_label_and_prob_columns(labels, model.columns)
             columns += model.columns
             if second is not None or model.needs_label or {*labels} <= {*present}:
                 columns += labels
@@ -273,7 +275,7 @@ class PairedPredictionBatches:
                 hint="Name one column per class, or the positive class alone",
             )
 
-    def _find_class_order(self):
+    def _find_class_order_in_first_file(self):
         """Return the classes of the first file, one for each column."""
         options = self.options
         n_columns = len(self.models[0].columns)
@@ -301,7 +303,9 @@ class PairedPredictionBatches:
         """Return the places of the labels among the classes."""
         label = self.options.label
         if self.options.prediction is not None:
-            right = get_correctness(tables[0], self.options, self.models[0].columns)
+            right = get_correctness_as_int_series(
+                tables[0], self.options, self.models[0].columns
+            )
             check_right_and_wrong_present(right, tables[0], self.options)
             return right.to_numpy()
         codes = encode_labels_or_minus_one(tables[0], label, self.classes)

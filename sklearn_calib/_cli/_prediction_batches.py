@@ -13,10 +13,10 @@ from ._classes import (
     check_column_order,
     find_class_order,
     get_soft_label_classes,
-    make_class_order,
+    make_classes_and_positive,
     match_named_classes_and_positive,
     reject_single_or_unnamed_class,
-    sort_by_class_order,
+    sort_by_class_order_if_class_names,
 )
 from ._messages import invalid_option
 from ._request import ColumnRoles, Request
@@ -25,7 +25,7 @@ from ._tables import (
     check_labels_offered_by_rows,
     check_right_and_wrong_present,
     encode_known_labels,
-    get_correctness,
+    get_correctness_as_int_series,
     get_scores,
     make_frame_with_numbers_and_dates,
     read_filled_labels,
@@ -146,8 +146,8 @@ class PredictionBatches:
         )
         self.names = roles.scores
         self.labels = roles.labels
-        self.classes = self._find_classes(known_classes)
-        self.names = sort_by_class_order(self.names, self.classes)
+        self.classes = self._find_column_classes(known_classes)
+        self.names = sort_by_class_order_if_class_names(self.names, self.classes)
 
     def iter_batches_by_row_multiple(
         self, tables: Iterable[PredictionBatch]
@@ -198,7 +198,9 @@ class PredictionBatches:
             labels = votes.shares
             kinds |= votes.kinds
         elif options.prediction is not None:
-            labels = get_correctness(table, options, self.names).to_numpy()
+            labels = get_correctness_as_int_series(
+                table, options, self.names
+            ).to_numpy()
         else:
             codes = encode_known_labels(table, options.label, self.classes)
             check_labels_offered_by_rows(codes, proba, table)
@@ -211,7 +213,7 @@ class PredictionBatches:
             when = read_complete_column(table, options.time, "time")
         return PredictionBatch(labels, proba, time=when)
 
-    def _find_classes(self, known_classes):
+    def _find_column_classes(self, known_classes):
         """Return the classes in the order of the columns; known ones are read from no file."""
         options = self.options
         made = options.soft_labels or options.prediction
@@ -231,7 +233,7 @@ class PredictionBatches:
         return classes
 
 
-def read_weight_and_cluster_fields(
+def read_weight_and_cluster_or_nones(
     table: TableBlock, options: Request, what: str = "group"
 ) -> dict[str, Any]:
     """Return the weights and clusters of rows, which are None if none were named.
@@ -318,7 +320,7 @@ def _parse_batch_and_vote_kinds(table, roles, options):
         ),
         names=roles.scores,
         label_names=roles.labels,
-        **read_weight_and_cluster_fields(table, options),
+        **read_weight_and_cluster_or_nones(table, options),
         **more,
     )
     if options.soft_labels:
@@ -328,7 +330,7 @@ def _parse_batch_and_vote_kinds(table, roles, options):
         ), votes.kinds
     labels = None
     if options.prediction is not None:
-        labels = get_correctness(table, options, roles.scores)
+        labels = get_correctness_as_int_series(table, options, roles.scores)
     elif roles.labels:
         labels = read_filled_labels(table, options.label)
     return batch._replace(labels=labels), frozenset()
@@ -341,7 +343,7 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
     is the probability of ``classes[1]``. Columns that fit other classes are rejected,
     unless ``--allow order`` was given.
     """
-    from .._validation import read_labels, read_proba, reorder_columns
+    from .._validation import read_labels, read_proba, reorder_columns_if_names_match
 
     absent = options.absent
     rows = load_batch_without_classes(files, options)
@@ -360,9 +362,9 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
             reject_single_or_unnamed_class(classes, n_columns, options)
             labels = classes[codes]
         names = [*rows.names]
-        scores = reorder_columns(rows.scores, names, classes)
-        names = sort_by_class_order(names, classes)
-        classes = make_class_order(classes, positive, n_columns).column_classes
+        scores = reorder_columns_if_names_match(rows.scores, names, classes)
+        names = sort_by_class_order_if_class_names(names, classes)
+        classes = make_classes_and_positive(classes, positive, n_columns).column_classes
         if options.score_kind == "logits":
             scores = read_proba(scores, kind="logits", absent=absent)
         elif absent:

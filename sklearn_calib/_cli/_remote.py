@@ -16,12 +16,12 @@ from .._files.atomic import DISK_FULL_ERRNOS, temporary_folder
 from .._files.input_files import (
     ADDRESS_PATTERN,
     expand_to_names_paths_and_filesystems,
-    open_standard_input,
+    get_standard_input_stream,
 )
 from .._files.rows import iter_query_pieces
 from .._show import (
     display_paths_as,
-    format_error_without_secrets,
+    format_error_or_type_if_secret,
     make_printable,
     quote_text,
     redact_secrets,
@@ -133,12 +133,16 @@ def _check_not_pipe(pattern):
 def _fetch_local_paths(pattern, folder, query):
     if query is not None:
         os.makedirs(folder)
-        return [_save_query_rows(pattern, query, os.path.join(folder, "query.arrow"))]
+        return [
+            _save_query_rows_and_get_path(
+                pattern, query, os.path.join(folder, "query.arrow")
+            )
+        ]
     if pattern == "-":
         os.makedirs(folder)
         path = os.path.join(folder, _STANDARD_INPUT_COPY_NAME)
         with open(path, "wb") as file:
-            shutil.copyfileobj(open_standard_input(), file)
+            shutil.copyfileobj(get_standard_input_stream(), file)
         return [path]
     if not ADDRESS_PATTERN.match(pattern):
         return [pattern]
@@ -169,13 +173,13 @@ def _fetch_local_paths(pattern, folder, query):
         raise invalid_input(
             expected="an address that can be read",
             got=f"{quote_text(pattern, 200)} "
-            f"({make_printable(format_error_without_secrets(error, pattern), 200).rstrip('.')})",
+            f"({make_printable(format_error_or_type_if_secret(error, pattern), 200).rstrip('.')})",
             hint="Check it, or download the file",
             error=Exception,
         ) from None  # the text of the error may contain secrets
 
 
-def _save_query_rows(address, query, path):
+def _save_query_rows_and_get_path(address, query, path):
     """Return the rows of a query in a file, whose first rows give the column types."""
     pa = import_optional("pyarrow", "cli")
     writer = None

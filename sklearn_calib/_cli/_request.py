@@ -114,12 +114,12 @@ class Request(argparse.Namespace):
         scores = parse_and_expand_columns(self.prob, present)
         labels = self.get_label_columns(present)
         groups = self.get_group_columns(present)
-        check_column_roles_differ(labels, scores)
+        check_label_and_prob_columns(labels, scores)
         _check_groups(groups, labels, scores)
         others = [*filter(None, (self.weight, self.time, self.group, self.prediction))]
         roles = ColumnRoles(labels, scores, others, groups, [])
         roles.features.extend(
-            self._get_feature_columns(present, roles.required_columns)
+            self._parse_features_option(present, roles.required_columns)
         )
         return roles
 
@@ -129,11 +129,11 @@ class Request(argparse.Namespace):
 
     def get_group_columns(self, present: Sequence[str]) -> list[str]:
         """Return the columns of ``--by``, each once."""
-        return _parse_option_columns("--by", self.by, present)
+        return _parse_distinct_option_columns("--by", self.by, present)
 
-    def _get_feature_columns(self, present, measured):
+    def _parse_features_option(self, present, measured):
         """Return the columns of ``--features``, each once; "all" is all others."""
-        names = _parse_option_columns("--features", self.features, present)
+        names = _parse_distinct_option_columns("--features", self.features, present)
         if names == ["all"] and "all" not in present:
             return [name for name in present if name not in measured]
         if self.label in names:
@@ -268,7 +268,7 @@ def parse_and_expand_columns(
     ]
 
 
-def _parse_option_columns(option, values, present):
+def _parse_distinct_option_columns(option, values, present):
     """Return columns that an option names, each once."""
     names = list(dict.fromkeys(parse_and_expand_columns(values or (), present)))
     if values and not any(names):
@@ -280,7 +280,7 @@ def _parse_option_columns(option, values, present):
     return names
 
 
-def check_column_roles_differ(
+def check_label_and_prob_columns(
     labels: Sequence[str], columns: list[str], option: str = "--prob"
 ) -> None:
     """Raise an error for a column that has two roles."""
@@ -292,7 +292,7 @@ def check_column_roles_differ(
             hint="Name the column of the probabilities with --prob",
         )
     if len(labels) > 1:
-        check_column_roles_differ([], [*labels], "--label")
+        check_label_and_prob_columns([], [*labels], "--label")
         if len(labels) != max(len(columns), 2):
             raise invalid_option(
                 expected=(

@@ -69,10 +69,10 @@ class Condition(NamedTuple):
 
 def parse_conditions(texts: Iterable[str] | None) -> list[Condition]:
     """Read conditions; reject other texts."""
-    return [_parse_condition(text) for text in texts or ()]
+    return [_parse_fail_if_condition(text) for text in texts or ()]
 
 
-def _parse_condition(text):
+def _parse_fail_if_condition(text):
     match = _CONDITION_PATTERN.fullmatch(text)
     if match is None:
         raise invalid_option(
@@ -130,7 +130,7 @@ _PATTERN_BY_ENDING = {
 }
 
 
-def format_repair_commands(options: Request) -> str:
+def format_fit_and_apply_commands(options: Request) -> str:
     """Write ``fit`` with the files and options of an audit, then ``apply``, one line each."""
     fit = Parser()
     apply = Parser()
@@ -227,7 +227,7 @@ def emit_report(
         of_table = options.label is not None and options.prob is not None
         if advice is not None and of_table:
             # which read the file as audit does
-            advice.code = format_repair_commands(options)
+            advice.code = format_fit_and_apply_commands(options)
     screen.show_sections(*get_sections(report))
     if few:
         reason = "too few rows of some class"
@@ -235,7 +235,7 @@ def emit_report(
             reason = "summaries of several classes hold no rows"
         screen.print(f"{reason} to say whether recalibration would help\n")
     after = (
-        _make_recalibrated_report(report, model, options)
+        _make_recalibrated_report_or_raise(report, model, options)
         if options.recalibrate
         else None
     )
@@ -298,7 +298,7 @@ def judge_conditions(
     return EXIT_FINDING if failed else EXIT_SUCCESS
 
 
-def _make_recalibrated_report(report, model, options):
+def _make_recalibrated_report_or_raise(report, model, options):
     """Return a report on the same rows, each recalibrated by a fit that has not seen it."""
     from ..report import calibration_report
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .._show import get_sections, make_printable, render_markdown
 from ._console import Screen, show_progress
 from ._messages import invalid_option
-from ._options import parse_any_number
+from ._options import parse_float_text
 from ._outputs import check_outputs_writable_and_distinct, write_results
 from ._prediction_batches import load_batch_without_classes
 from ._remote import local_files
@@ -55,7 +55,7 @@ def add_command(commands: Any) -> None:
 
 def parse_errors(text: str) -> list[float]:
     """Return a type of argparse: mean errors between 0 and 0.5, separated by commas."""
-    errors = [parse_any_number(number_text) for number_text in text.split(",")]
+    errors = [parse_float_text(number_text) for number_text in text.split(",")]
     wrong = next((size for size in errors if not 0 < size < 0.5), None)
     if wrong is not None:
         raise argparse.ArgumentTypeError(

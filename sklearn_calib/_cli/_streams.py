@@ -105,12 +105,12 @@ class CopiedTable:
         self.new = new
         self.fill = fill
         self.options = options
-        kinds = [_get_kind(file) for file in files]
+        kinds = [_detect_kind(file) for file in files]
         self.kind = kinds[0]
         for kind, file in zip(kinds, files, strict=True):
             if kind != self.kind:
-                first = _describe_format(self.kind, files[0])
-                second = _describe_format(kind, file)
+                first = _describe_format_and_file(self.kind, files[0])
+                second = _describe_format_and_file(kind, file)
                 raise invalid_option(
                     expected="files of one format",
                     got=f"{first} and {second}",
@@ -148,13 +148,13 @@ class CopiedTable:
                 yield table, (number + table.read_fraction) / len(self.files)
 
 
-def _get_kind(file):
+def _detect_kind(file):
     """Return the kind of a table, which `detect_format` names."""
     with translate_read_errors(file), open_decompressed(file) as stream:
         return detect_format(stream, file)
 
 
-def _describe_format(kind, file):
+def _describe_format_and_file(kind, file):
     """Return the name of a format, and of a file in it."""
     format_name = "JSON lines" if kind == "json" else kind
     return f"{format_name} {make_printable(file)}"
@@ -190,7 +190,7 @@ def write_with_new_columns(copied: CopiedTable, into: str, progress: Progress) -
     if is_json:
         write = _iter_json_row_appends
     elif copied.kind == into == "csv":
-        write = _append_csv_columns_and_iter_progress
+        write = _append_csv_and_iter_counts_and_shares
     total = 0
     with _open_output(out) as file, allow_long_cells():
         for n_rows, share in write(copied, file):
@@ -395,7 +395,7 @@ def _read_text_columns(table: TableBlock) -> list[Any]:
     import pyarrow as pa
 
     written = table.original
-    lines = _split_csv_records(written)[written.named :]
+    lines = _split_nonblank_csv_records(written)[written.named :]
     width = len(written.header)
     rows = list(csv.reader(lines, delimiter=written.sep, skipinitialspace=True))
     _check_block_row_count(rows, table)
@@ -458,7 +458,7 @@ def _append_json_fields(line, fields):
     return f"{inside}{comma}{fields}}}{end}"
 
 
-def _append_csv_columns_and_iter_progress(copied, file):
+def _append_csv_and_iter_counts_and_shares(copied, file):
     """Copy csv into csv."""
     comma = _has_decimal_commas(copied)
     text = None
@@ -466,7 +466,7 @@ def _append_csv_columns_and_iter_progress(copied, file):
         for table, share in copied.iter_tables():
             written = table.original
             cells = _format_and_join_cells(copied.fill(table), comma, written.sep)
-            lines = _split_csv_records(written)
+            lines = _split_nonblank_csv_records(written)
             _check_block_row_count(lines[written.named :], table)
             if written.named and text is not None:
                 lines = lines[1:]  # one line of names for all files
@@ -485,7 +485,7 @@ def _append_csv_columns_and_iter_progress(copied, file):
             text.detach()  # the file is closed where it was opened
 
 
-def _split_csv_records(written: CsvText) -> list[str]:
+def _split_nonblank_csv_records(written: CsvText) -> list[str]:
     """Return the rows of a text with their ends, without blank lines, which are not rows."""
     lines = io.StringIO(written.text, newline="").readlines()
     if '"' in written.text:

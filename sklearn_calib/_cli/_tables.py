@@ -14,12 +14,17 @@ from .._files.columns import (
     check_filled,
     is_written_in_percent,
     read_finite_numbers,
-    read_label_column,
+    read_label_column_with_missing,
     read_label_values,
 )
 from .._files.csv_text import ColumnSelector, infer_column_series
 from .._files.tables import iter_table_blocks, load_table, read_all_column_names
-from .._show import format_row_numbers, make_printable, quote_for_shell, quote_text
+from .._show import (
+    format_row_numbers,
+    make_printable,
+    quote_for_shell,
+    quote_text,
+)
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError, add_error_context
 from ._console import print_note
@@ -27,7 +32,7 @@ from ._messages import MISSING_TEXTS_HINT, invalid_option
 from ._request import Request, parse_names
 
 if TYPE_CHECKING:
-    from .._validation import LabelVotes
+    from .._validation import LabelSharesAndVoteCounts
 
 
 class TableReader:
@@ -155,15 +160,17 @@ class TableReader:
 _DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
-def read_label_votes(table: TableBlock, names: Sequence[str]) -> "LabelVotes":
+def read_label_votes(
+    table: TableBlock, names: Sequence[str]
+) -> "LabelSharesAndVoteCounts":
     """Return the columns of labels as shares; one column has one dimension, and no votes."""
-    from .._validation import LabelVotes, read_shares_or_votes
+    from .._validation import LabelSharesAndVoteCounts, read_shares_or_votes
 
     for name in names:
         read_filled_labels(table, name)
     columns = [read_finite_numbers(table, name) for name in names]
     if len(names) == 1:
-        return LabelVotes(
+        return LabelSharesAndVoteCounts(
             _get_checked_shares(table, names[0], columns[0]), None, frozenset()
         )
     with add_error_context(source=table.source_name, map_row=table.get_file_row):
@@ -208,11 +215,11 @@ def make_frame_with_numbers_and_dates(table: TableBlock) -> Any:
     frame = table.columns.copy()
     for name in frame.columns:
         if frame[name].dtype.kind in "OTU":
-            frame[name] = parse_number_or_date_column(table, name)
+            frame[name] = parse_column_if_numbers_or_dates(table, name)
     return frame
 
 
-def parse_number_or_date_column(table: TableBlock, name: str) -> Any:
+def parse_column_if_numbers_or_dates(table: TableBlock, name: str) -> Any:
     """Return a column, whose text becomes dates or numbers where all of it is."""
     import pandas as pd
 
@@ -298,7 +305,9 @@ def check_scale(
         )
 
 
-def get_correctness(table: TableBlock, options: Request, names: Sequence[str]) -> Any:
+def get_correctness_as_int_series(
+    table: TableBlock, options: Request, names: Sequence[str]
+) -> Any:
     """Return whether the class of --prediction is that of --label: a Series of 1 and 0.
 
     `names` are the columns of scores.
@@ -320,7 +329,7 @@ def get_correctness(table: TableBlock, options: Request, names: Sequence[str]) -
             column.map(str).str.strip() for column in (truth, predicted)
         )
     confidence = read_score_column(table, names[0], options)
-    _reject_fixed_class_probability(confidence, predicted, names[0])
+    _raise_if_fixed_answer_probability(confidence, predicted, names[0])
     return truth.__class__((truth.to_numpy() == predicted.to_numpy()).astype(int))
 
 
@@ -329,7 +338,7 @@ _MIN_CONFIDENCE_ROWS = 20
 _MIN_ANSWER_ROWS = 3
 
 
-def _reject_fixed_class_probability(confidence, answers, name):
+def _raise_if_fixed_answer_probability(confidence, answers, name):
     """Reject column `name` if it is the probability of one of two answers.
 
     A confidence in the likelier of two answers is never below 0.5.
@@ -379,7 +388,7 @@ def check_right_and_wrong_present(
 def read_filled_labels(table: TableBlock, name: str) -> Any:
     """Return a column of labels without holes."""
     check_filled(table, name, "label")
-    return read_label_column(table, name)
+    return read_label_column_with_missing(table, name)
 
 
 def encode_labels_or_minus_one(
@@ -436,7 +445,7 @@ def print_identifier_note(files: Sequence[str], options: Request) -> None:
     if options.group is not None or options.label is None or options.dask:
         return
     try:
-        repeated_columns = _count_values_and_rows_by_identifier(files[0], options)
+        repeated_columns = _list_identifiers_values_and_rows(files[0], options)
     except (InvalidInputError, ValueError, TypeError, OSError):
         return
     for name, values, rows in repeated_columns[:1]:
@@ -464,7 +473,7 @@ def _find_identifier_columns(names, options):
     ]
 
 
-def _count_values_and_rows_by_identifier(file, options):
+def _list_identifiers_values_and_rows(file, options):
     """Return columns with their numbers of values and rows, the most values first."""
     present = read_all_column_names(
         file, options.get_label_columns, **options.csv_options

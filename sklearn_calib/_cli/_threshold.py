@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._show import quote_text
 from ._console import Screen, open_writable_standard_output
-from ._map import EDITED_HELP, SQL_DIALECTS, load_map
+from ._map import ALLOW_EDITED_HELP, SQL_DIALECTS, load_map
 from ._messages import invalid_option
-from ._options import parse_any_number, suggest_plain_number
+from ._options import parse_float_text, suggest_plain_number
 from ._outputs import check_writable, write_json_to_file
 from ._request import Request, parse_names
 
@@ -55,7 +55,7 @@ def add_command(commands: Any) -> None:
         "single-precision numbers",
     )
     parser.add_argument("--json", metavar="FILE", help="write the thresholds")
-    parser.add_allow_option(edited=EDITED_HELP)
+    parser.add_allow_option(edited=ALLOW_EDITED_HELP)
     sql = parser.add_argument_group("sql")
     sql.add_argument(
         "--sql",
@@ -117,7 +117,7 @@ def run_threshold(options: Request) -> int:
 
 def _parse_target_probability(text):
     try:
-        value = parse_any_number(text)
+        value = parse_float_text(text)
     except Exception:
         value = math.nan
     if not 0 <= value <= 1:

@@ -231,17 +231,17 @@ def _get_cached_sheet_rows(stream, file):
     try:
         now = os.stat(file)
     except (OSError, ValueError):  # the standard input
-        return _read_sheet_rows(stream, file)
+        return _read_single_filled_sheet_rows(stream, file)
     key = os.path.abspath(file), now.st_mtime_ns, now.st_size
     if _rows_by_workbook is None:
-        return _read_sheet_rows(stream, file)
+        return _read_single_filled_sheet_rows(stream, file)
     if key not in _rows_by_workbook:
         _rows_by_workbook.clear()
-        _rows_by_workbook[key] = _read_sheet_rows(stream, file)
+        _rows_by_workbook[key] = _read_single_filled_sheet_rows(stream, file)
     return _rows_by_workbook[key]
 
 
-def _read_sheet_rows(stream, file):
+def _read_single_filled_sheet_rows(stream, file):
     try:
         openpyxl = import_optional("openpyxl", "excel")
     except InvalidInputError as error:

@@ -369,7 +369,7 @@ def map_texts_to_values(
     return {}
 
 
-def read_label_column(block: TableBlock, name: str) -> Any:
+def read_label_column_with_missing(block: TableBlock, name: str) -> Any:
     """Return a column of labels as a Series: numbers, booleans or text.
 
     Dates and the like become text.
@@ -402,11 +402,11 @@ def read_label_values(
     if block.is_csv and not keep_text:
         typed = map_texts_to_values(labels.values.tolist(), block.decimal)
         labels = EncodedColumn(make_array([*typed.values()]), labels.codes)
-        _check_booleans(block, name, labels)
+        _record_boolean_or_raise_if_mixed(block, name, labels)
     return labels
 
 
-def _check_booleans(block, name, labels):
+def _record_boolean_or_raise_if_mixed(block, name, labels):
     """Reject True below a block of numbers, which is equal to 1 and would count as that."""
     boolean = labels.values.dtype.kind == "b"
     if (

@@ -42,7 +42,8 @@ def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
     """Return the encoding of a csv file that begins with `head`; reject what is not text."""
     if not head.strip():
         raise invalid_input(
-            expected=f"a header and rows in {make_printable(file)}", got="an empty file"
+            expected=f"a header and rows in {make_printable(file)}",
+            got="an empty file",
         )
     if encoding is None:
         wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -315,7 +316,9 @@ def _find_quotes_if_around_cells(letters, sep):
     return quotes if np.isin(beside, [*f'{sep}"\r\n'.encode()]).all() else None
 
 
-def convert_unclosed_quote_error(error: ValueError, file: str, above: int) -> Exception:
+def convert_if_unclosed_quote_error(
+    error: ValueError, file: str, above: int
+) -> Exception:
     """Return the message of pandas on a quote without an end, with the rows of the file.
 
     Else the error.

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from .._argument_checks import import_optional
 from .._show import (
-    format_error_without_secrets,
+    format_error_or_type_if_secret,
     make_printable,
     quote_text,
     redact_secrets,
@@ -121,10 +121,10 @@ def expand_to_names_paths_and_filesystems(data: Any) -> list[tuple[str, str, Any
 def _iter_names_paths_and_filesystems(data):
     text = get_path_text(data, address=True)
     if ADDRESS_PATTERN.match(text):
-        yield from _iter_address_files(text)
+        yield from _iter_remote_parquet_files(text)
     elif os.path.isdir(text):
         below = [str(path) for path in sorted(Path(text).rglob("*")) if path.is_file()]
-        paths = _iter_table_files(below, text)
+        paths = _iter_visible_table_files(below, text)
         yield from (
             (path, path, None) for path in _list_paths_in_one_format(paths, text)
         )
@@ -137,7 +137,7 @@ def _iter_names_paths_and_filesystems(data):
         ]
         if not text.lower().endswith(_READABLE_SUFFIXES):
             fixed = re.split(r"[*?\[]", text)[0]
-            paths = [*_iter_table_files(paths, os.path.dirname(fixed))]
+            paths = [*_iter_visible_table_files(paths, os.path.dirname(fixed))]
         if not paths:
             raise invalid_input(
                 expected="files of that name",
@@ -158,7 +158,7 @@ def _check_rereadable(path):
         )
 
 
-def _iter_address_files(text):
+def _iter_remote_parquet_files(text):
     """Yield parquet files of another file system, by pyarrow."""
     fs = import_optional("pyarrow.fs", "cli")
     try:
@@ -171,7 +171,7 @@ def _iter_address_files(text):
     except Exception as error:  # of half a dozen kinds
         filesystem = None
         reason = (
-            format_error_without_secrets(error, text).partition("\n")[0].rstrip(".")
+            format_error_or_type_if_secret(error, text).partition("\n")[0].rstrip(".")
         )
     # not if the error of pyarrow, which holds passwords, would be shown
     if filesystem is None:
@@ -185,7 +185,7 @@ def _iter_address_files(text):
         files = sorted(entry.path for entry in below if entry.type == fs.FileType.File)
         paths = [
             file
-            for file in _iter_table_files(files, path)
+            for file in _iter_visible_table_files(files, path)
             if file.lower().endswith(_PARQUET_SUFFIXES)
         ]
         if not paths:
@@ -199,7 +199,7 @@ def _iter_address_files(text):
     yield from ((f"{path}", path, filesystem) for path in paths)
 
 
-def _iter_table_files(paths, folder):
+def _iter_visible_table_files(paths, folder):
     """Yield files with the ending of a table that no program left for itself (_SUCCESS)."""
     for path in paths:
         parts = Path(os.path.relpath(path, folder or ".")).parts
@@ -240,7 +240,7 @@ _MAX_JSON_BYTES = 2**28
 _JSON_START_PATTERN = re.compile(r'\s*(\{\s*["}]|\[\s*[{\]])')
 
 
-def open_standard_input() -> BinaryIO:
+def get_standard_input_stream() -> BinaryIO:
     """Return the stream of the standard input; reject a closed one."""
     if sys.stdin is None:
         raise invalid_input(
@@ -272,12 +272,12 @@ def open_decompressed(file: str) -> Any:
     if ending == ".zip":
         return _open_member(file)
     if ending == ".zst":
-        return io.BufferedReader(_ZstandardReader(file))
+        return io.BufferedReader(_RewindableZstandardReader(file))
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     return openers.get(ending, open)(file, "rb")
 
 
-def read_json_text(file: str) -> str:
+def read_uncompressed_json_text(file: str) -> str:
     """Return the text of a file of JSON that is not a table.
 
     OSError where it has more than 2^28 bytes.
@@ -309,7 +309,7 @@ def detect_format(stream: Any, file: str) -> str:
     return "json" if _JSON_START_PATTERN.match(text) else "csv"
 
 
-class _ZstandardReader(io.RawIOBase):
+class _RewindableZstandardReader(io.RawIOBase):
     """What a file of Zstandard holds, read from its beginning."""
 
     def __init__(self, path):

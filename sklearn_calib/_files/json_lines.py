@@ -31,7 +31,7 @@ from .csv_text import (
 _HEAD_BYTES = 2**20
 # A single object with at least this many values is taken for a whole table.
 _MIN_TABLE_OBJECT_VALUES = 50
-_WHITESPACE = " \t\r\n"
+_JSON_WHITESPACE_CHARACTERS = " \t\r\n"
 # Matches what stands between the objects of a list.
 _SEPARATOR_PATTERN = re.compile(r"[ \t\r\n,]*")
 _KIND_NAME_BY_TYPE = {bool: "boolean", int: "number", float: "number", str: "text"}
@@ -78,8 +78,8 @@ def iter_json_frames(
     ).read()
     source = stream
     unit = "line"
-    if begun.lstrip(_WHITESPACE).startswith("["):
-        begun = _convert_json_array_to_lines_text(stream, encoding, file)
+    if begun.lstrip(_JSON_WHITESPACE_CHARACTERS).startswith("["):
+        begun = _read_json_array_as_lines_string(stream, encoding, file)
         unit = "object"
         source = io.BytesIO(begun.encode())
         encoding = "utf-8"
@@ -87,7 +87,9 @@ def iter_json_frames(
         begun = begun[: begun.rfind("\n", 0, len(head)) % (len(begun) + 1)]
     reader = _JsonLinesReader(file, unit)
     above = 0
-    needed = reader.choose_columns(begun, pick, cut=len(head) >= _HEAD_BYTES)
+    needed = reader.choose_and_remember_columns(
+        begun, pick, cut=len(head) >= _HEAD_BYTES
+    )
     for text in iter_text_blocks(source, encoding, None, size, file):
         frame = reader.read_frame(text, above, needed)
         yield frame, compute_read_fraction(stream), text
@@ -107,7 +109,7 @@ class _JsonLinesReader:
         self.parts = set()
         self.scan = json.JSONDecoder(object_pairs_hook=self._build_object).scan_once
 
-    def choose_columns(self, text, pick, cut=False):
+    def choose_and_remember_columns(self, text, pick, cut=False):
         """Return the names of the columns to read, after the first lines have shown all columns."""
         rows = [row for _, row in self._iter_line_numbers_and_objects(text, 0)]
         paths = {}
@@ -236,12 +238,14 @@ class _JsonLinesReader:
 
     def _read_columns_with_python(self, text, above):
         rows = [*self._iter_line_numbers_and_objects(text, above)]
-        return {name: self._read_column(rows, name) for name in self.paths}
+        return {
+            name: self._read_column_and_remember_kind(rows, name) for name in self.paths
+        }
 
     def _iter_line_numbers_and_objects(self, text, above):
         """Yield (number of its line, object) of each line that is not blank."""
         for number, line in enumerate(text.split("\n"), above + 1):
-            line = line.strip(_WHITESPACE)
+            line = line.strip(_JSON_WHITESPACE_CHARACTERS)
             if not line:
                 continue
             try:
@@ -277,7 +281,7 @@ class _JsonLinesReader:
                     raise _DuplicateFieldError(name)
         return value_by_name
 
-    def _read_column(self, rows, name):
+    def _read_column_and_remember_kind(self, rows, name):
         path = self.paths[name]
         values = [_get_at_path(row, path) for _, row in rows]
         if float in (types := {*map(type, values)}):
@@ -291,14 +295,14 @@ class _JsonLinesReader:
             and kinds != {known_kind}
             and (known_kind or len(kinds) > 1 or None in kinds)
         ):
-            self._check_kind(rows, values, name)
+            self._raise_for_first_wrong_kind(rows, values, name)
         if kinds:
             [self.kinds[name]] = kinds
         if types and types != {int}:
             self.whole.discard(name)
         return _make_series(values)
 
-    def _check_kind(self, rows, values, name):
+    def _raise_for_first_wrong_kind(self, rows, values, name):
         """Reject the first value that is of another kind than those above it."""
         known_kind = self.kinds.get(name)
         for (number, _), value in zip(rows, values, strict=True):
@@ -312,7 +316,7 @@ class _JsonLinesReader:
                 got = "a list" if isinstance(value, list) else "an object"
                 hint = (
                     "Its fields are columns, such as "
-                    f"{make_printable(name, 40)}.{_get_first_name(value)}"
+                    f"{make_printable(name, 40)}.{_get_first_key_or_index(value)}"
                 )
                 raise self._invalid_value(
                     f"one value in each row {named}", got, number, hint
@@ -378,10 +382,10 @@ def _get_at_path(value, path):
     return value
 
 
-def _get_first_name(value):
-    if isinstance(value, list):
+def _get_first_key_or_index(json_container):
+    if isinstance(json_container, list):
         return "0"
-    return make_printable(next(iter(value), "name"), 40)
+    return make_printable(next(iter(json_container), "name"), 40)
 
 
 def _count_rows(text):
@@ -407,7 +411,7 @@ def _make_series(values):
     return pd.Series(values) if types == {bool} else pd.Series(values, dtype=object)
 
 
-def _convert_json_array_to_lines_text(stream, encoding, file):
+def _read_json_array_as_lines_string(stream, encoding, file):
     """Return the objects of a list, one in each line, each as it is written."""
     text = io.TextIOWrapper(stream, encoding, newline="")
     whole = text.read(csv_text.MAX_ROW_CHARACTERS + 1)

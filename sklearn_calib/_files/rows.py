@@ -8,7 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._argument_checks import import_optional
-from .._show import format_error_without_secrets, make_printable, quote_text
+from .._show import (
+    format_error_or_type_if_secret,
+    make_printable,
+    quote_text,
+)
 from ..exceptions import InvalidInputError, invalid_input
 
 # Rows that are fetched from a query or an iterator at a time.
@@ -23,7 +27,7 @@ _SERVER_CURSOR_NAME = "sklearn_calib"
 _BACKTICK_DRIVERS = ("pymysql", "MySQLdb", "mysql", "mariadb", "google", "databricks")
 
 
-class GroupedRowCountQuery(NamedTuple):
+class GroupedRowCountColumns(NamedTuple):
     """How a database counts the rows of a query that are equal in some columns.
 
     The numbers are a column `count_column`; `weight_column` is one of the query, if its
@@ -60,7 +64,7 @@ def _get_quote_marks(source):
 
 
 def iter_query_pieces(
-    source: Any, query: str, counting: GroupedRowCountQuery | None = None
+    source: Any, query: str, counting: GroupedRowCountColumns | None = None
 ) -> Iterator[Any]:
     """Yield the result of a query in pieces, or of counting its rows.
 
@@ -86,7 +90,7 @@ def iter_query_pieces(
             raise invalid_input(
                 expected="a query that the database answers",
                 got=make_printable(
-                    format_error_without_secrets(
+                    format_error_or_type_if_secret(
                         getattr(error, "orig", error), address
                     ),
                     300,
@@ -172,7 +176,7 @@ def _iter_pieces_or_raise_if_broken(pieces):
     except (InvalidInputError, TypeError, GeneratorExit):
         raise
     except Exception as error:  # a connection that is lost
-        reason = make_printable(format_error_without_secrets(error, ""), 200)
+        reason = make_printable(format_error_or_type_if_secret(error, ""), 200)
         raise invalid_input(
             expected="rows to the end",
             got=f"{type(error).__name__} after {n_rows:,} rows ({reason})",

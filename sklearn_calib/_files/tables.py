@@ -27,7 +27,7 @@ from .csv_text import (
     CsvParser,
     check_columns,
     compute_read_fraction,
-    convert_unclosed_quote_error,
+    convert_if_unclosed_quote_error,
     detect_encoding,
     detect_separator,
     infer_column_series,
@@ -40,7 +40,7 @@ from .input_files import detect_format, open_decompressed
 from .json_lines import iter_json_frames
 
 # The separator is looked for in this many first bytes.
-_HEAD_BYTES = 2**20
+_SEPARATOR_SEARCH_BYTES = 2**20
 # Bytes of a text file that are read at a time.
 _BLOCK_BYTES = 2**23
 #: Options that describe how a csv file is written; the last applies to workbooks, too.
@@ -97,7 +97,9 @@ def load_table(
         mixed = [
             name
             for name in frames[0]
-            if not _are_column_pieces_of_one_type([frame[name] for frame in frames])
+            if not _can_join_pieces_without_type_change(
+                [frame[name] for frame in frames]
+            )
         ]
     if not mixed:
         return whole._replace(columns=join_frames(frames))
@@ -180,13 +182,15 @@ def iter_table_blocks(
         )
 
 
-def read_all_column_names(file: str, pick: ColumnSelector, **form: Any) -> list[str]:
+def read_all_column_names(
+    file: str, pick_for_reading: ColumnSelector, **form: Any
+) -> list[str]:
     """Return the names of all columns of a file; parameters as in `load_table`."""
     column_names: list[str] = []
 
     def store_and_pick_names(present):
         column_names[:] = present
-        return pick(present)
+        return pick_for_reading(present)
 
     with translate_read_errors(file), open_decompressed(file) as stream:
         kind = detect_format(stream, file)
@@ -239,7 +243,7 @@ def _count_unpacked_bytes(file, max_bytes):
             )
             return 8 * rows * len(names)
         n_bytes = 0
-        while n_bytes <= max_bytes and (piece := stream.read(_HEAD_BYTES)):
+        while n_bytes <= max_bytes and (piece := stream.read(_SEPARATOR_SEARCH_BYTES)):
             n_bytes += len(piece)
         return n_bytes
 
@@ -379,7 +383,7 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
     decimal = form.get("decimal")
     given_header = form.get("header")
     skip_rows = form.get("skip_rows") or 0
-    head = peek_head_with_first_line(stream, _HEAD_BYTES)
+    head = peek_head_with_first_line(stream, _SEPARATOR_SEARCH_BYTES)
     encoding = detect_encoding(head, file, form.get("encoding"))
     if encoding == "utf-8-sig" and not head.startswith(codecs.BOM_UTF8):
         encoding = "utf-8"
@@ -405,7 +409,7 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
         try:
             frame, extra = cells.read_frame(text, named)
         except ValueError as error:
-            raise convert_unclosed_quote_error(error, file, first - 1) from error
+            raise convert_if_unclosed_quote_error(error, file, first - 1) from error
         _check_no_extra_cells(extra, len(header), file, first)
         _check_last_row(
             text.rpartition("\n")[2], sep, len(header), file, first + len(frame) - 1
@@ -452,7 +456,7 @@ def _check_last_row(line, sep, n_names, file, row):
     )
 
 
-def _are_column_pieces_of_one_type(column_pieces):
+def _can_join_pieces_without_type_change(column_pieces):
     """Return whether pieces of a column are what they are in the whole."""
     from pandas.api.types import infer_dtype
 

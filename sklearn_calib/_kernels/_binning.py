@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 # A value nearer to an edge than this fraction of a bin lies on the edge.
-BIN_EDGE_TOLERANCE = 1e-9
+BIN_EDGE_TOLERANCE_IN_BINS = 1e-9
 # The sweep over numbers of bins ends here even if the frequencies still increase, as
 # they always do if the scores sort the labels.
 MAX_SWEPT_BINS = 1000
@@ -30,7 +30,7 @@ def find_scores_index_mass_and_event_rates(scores, y_encoded, weight):
     )
 
 
-def assign_values_to_bins(values, mass, n_bins, strategy):
+def assign_values_to_bins(sorted_values, mass, n_bins, strategy):
     """Return bin numbers 0 .. n_bins - 1 of sorted distinct values.
 
     "uniform": [0, 1] cut in equal widths, each bin closed on the right, the first on
@@ -41,19 +41,19 @@ def assign_values_to_bins(values, mass, n_bins, strategy):
     """
     if strategy == "uniform":
         edges = np.arange(n_bins + 1) / n_bins
-        bins = np.minimum((values * n_bins).astype(np.intp), n_bins - 1)
+        bins = np.minimum((sorted_values * n_bins).astype(np.intp), n_bins - 1)
         # The product above is rounded, whereas the edges are exact: they decide.
-        bins += values > edges[bins + 1]
-        bins -= values <= edges[bins]
+        bins += sorted_values > edges[bins + 1]
+        bins -= sorted_values <= edges[bins]
         return np.maximum(bins, 0, out=bins)
     # A distinct score goes to the bin of the middle of its mass, so ties are never
     # split; the tolerance keeps middles that rounding moved below an edge in the upper
     # bin.
-    middle = find_mass_midpoint_fractions(mass) * n_bins + BIN_EDGE_TOLERANCE
+    middle = find_mass_midpoint_fractions(mass) * n_bins + BIN_EDGE_TOLERANCE_IN_BINS
     return np.minimum(middle.astype(np.intp), n_bins - 1)
 
 
-def find_bin_starts(mass, n_bins):
+def find_bin_starts_and_end(mass, n_bins):
     """Return where the bins of equal mass of `assign_values_to_bins` begin, with the end.
 
     An empty bin begins where the next one does.
@@ -61,14 +61,14 @@ def find_bin_starts(mass, n_bins):
     cumulated = np.cumsum(mass)
     wanted = np.arange(1, n_bins)
     index = np.searchsorted(
-        cumulated, (wanted - BIN_EDGE_TOLERANCE) * (cumulated[-1] / n_bins)
+        cumulated, (wanted - BIN_EDGE_TOLERANCE_IN_BINS) * (cumulated[-1] / n_bins)
     )
     # The right cell is this one or the next: the first whose middle lies beyond the
     # edge.
     index = np.minimum(index, len(mass) - 1)
     middle = (cumulated[index] - 0.5 * mass[index]) / cumulated[
         -1
-    ] * n_bins + BIN_EDGE_TOLERANCE
+    ] * n_bins + BIN_EDGE_TOLERANCE_IN_BINS
     return np.concatenate([[0], index + (middle < wanted), [len(mass)]])
 
 
@@ -87,7 +87,8 @@ def find_mass_midpoint_fractions(mass):
     """Return the fraction of the mass below the middle of each.
 
     Callers that compare it with multiples of 1 / n treat differences up to
-    `BIN_EDGE_TOLERANCE` / n as 0, because sums of 0.1 are not exact multiples of 0.1.
+    `BIN_EDGE_TOLERANCE_IN_BINS` / n as 0, because sums of 0.1 are not exact multiples
+    of 0.1.
     """
     cumulated = np.cumsum(mass)
     return (cumulated - 0.5 * mass) / cumulated[-1]
@@ -132,7 +133,9 @@ def assign_values_to_monotonic_bins(values, mass, event_weight, strategy):
                 values, np.arange(1, n_bins) / n_bins, side="right"
             )
         else:
-            position = cumulated[:-1] * n_bins / cumulated[-1] + BIN_EDGE_TOLERANCE
+            position = (
+                cumulated[:-1] * n_bins / cumulated[-1] + BIN_EDGE_TOLERANCE_IN_BINS
+            )
             starts = np.searchsorted(position, np.arange(1, n_bins))
         filled = len(ends)
         ends = np.unique(np.concatenate([[0], starts, [last]]))

@@ -22,7 +22,7 @@ from ._softmax_regression import (
 from ._temperature import (
     choose_sums_function,
     compute_halley_step_or_inf,
-    compute_loss_beyond_cap,
+    compute_loss_beyond_cap_and_derivative,
     get_inverse_temperature_bounds,
     get_max_logit_gap_below_loss_cap,
     solve_temperature,
@@ -40,7 +40,7 @@ _MAX_LBFGS_PAIRS = 10
 
 
 @dataclass(frozen=True)
-class TemperaturePass:
+class TemperatureLossSums:
     """What one reading of some rows gives at one beta.
 
     Passes of other rows are added.
@@ -56,8 +56,8 @@ class TemperaturePass:
     loss_beyond_cap: FloatArray
     n_classes: int
 
-    def __add__(self, other: Any) -> "TemperaturePass":
-        return TemperaturePass(
+    def __add__(self, other: Any) -> "TemperatureLossSums":
+        return TemperatureLossSums(
             self.sums + other.sums,
             self.weight + other.weight,
             min(self.min_logit, other.min_logit),
@@ -68,7 +68,7 @@ class TemperaturePass:
 
 
 def run_temperature_pass(logits, y_encoded, weight, beta):
-    """Return the `TemperaturePass` of rows with float32 or float64 logits."""
+    """Return the `TemperatureLossSums` of rows with float32 or float64 logits."""
     logits = np.ascontiguousarray(logits)
     lowest = float(logits.min())
     highest = float(logits.max())
@@ -80,11 +80,11 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
         logits.shape[1]
     )
     excess = (
-        compute_loss_beyond_cap(logits, y_encoded, weight, beta)
+        compute_loss_beyond_cap_and_derivative(logits, y_encoded, weight, beta)
         if reachable
         else np.zeros(2)
     )
-    return TemperaturePass(
+    return TemperatureLossSums(
         sums,
         float(weight.sum()),
         lowest,
@@ -94,7 +94,7 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
     )
 
 
-def make_corrected_halley_step(sample):
+def make_corrected_halley_step_function(sample):
     """Return a step for `solve_temperature` that is better than Halley's.
 
     It uses `sample`, (logits, y_encoded, weight).
@@ -167,7 +167,9 @@ def fit_temperature_passes_and_get_weight(
     if sample is None:
         fit = solve_sums(_MAX_HALLEY_LOG_STEP)
     else:
-        fit = solve_sums(_MAX_CORRECTED_LOG_STEP, make_corrected_halley_step(sample))
+        fit = solve_sums(
+            _MAX_CORRECTED_LOG_STEP, make_corrected_halley_step_function(sample)
+        )
     if not label_smoothing:
         # The last pass was at a beta near the optimum; the capped part of the loss is
         # extrapolated linearly instead of reading all rows again.
@@ -184,7 +186,7 @@ def fit_temperature_passes_and_get_weight(
 
 
 @dataclass(frozen=True)
-class VectorPass:
+class VectorLossAndGradientSums:
     """Sums of the loss and its gradient over some rows.
 
     Passes of other rows are added.
@@ -195,8 +197,8 @@ class VectorPass:
     gradient: FloatArray
     weight: float
 
-    def __add__(self, other: Any) -> "VectorPass":
-        return VectorPass(
+    def __add__(self, other: Any) -> "VectorLossAndGradientSums":
+        return VectorLossAndGradientSums(
             self.loss + other.loss,
             self.gradient + other.gradient,
             self.weight + other.weight,
@@ -204,7 +206,7 @@ class VectorPass:
 
 
 def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
-    """Return the `VectorPass` of rows.
+    """Return the `VectorLossAndGradientSums` of rows.
 
     The probabilities are softmax(coef max(beta (z - max z), -1e4) + intercept).
     """
@@ -223,7 +225,7 @@ def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
         gradient,
         row,
     )
-    return VectorPass(float(loss), gradient.ravel(), float(weight.sum()))
+    return VectorLossAndGradientSums(float(loss), gradient.ravel(), float(weight.sum()))
 
 
 def scale_logits_to_nonpositive(logits, beta):
@@ -234,13 +236,15 @@ def scale_logits_to_nonpositive(logits, beta):
     )
 
 
-def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100):
+def find_softmax_fit_by_vector_passes(
+    run_pass, sample, beta, penalty, tol=None, max_passes=100
+):
     """Minimise mean loss + penalty (|A|^2 + |b|^2) over softmax((1 + A) s + b).
 
-    ``run(coef, intercept)`` is the `VectorPass` of all rows at coef = 1 + A. `sample`,
-    (z, codes, weight), gives the start and the Hessian. Stops when the loss is
-    predicted to be less than `tol` above the smallest, by default p / (20 n): a tenth
-    of the p / (2 n) that the p = 2 k coefficients cost on other rows.
+    ``run(coef, intercept)`` is the `VectorLossAndGradientSums` of all rows at
+    coef = 1 + A. `sample`, (z, codes, weight), gives the start and the Hessian. Stops
+    when the loss is predicted to be less than `tol` above the smallest, by default p /
+    (20 n): a tenth of the p / (2 n) that the p = 2 k coefficients cost on other rows.
     """
     x, solve = _find_sample_optimum_and_hessian_solver(*sample, beta, penalty)
     k = len(x) // 2

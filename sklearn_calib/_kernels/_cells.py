@@ -71,7 +71,7 @@ def decode_float_keys(keys):
     return np.ascontiguousarray(keys, dtype=np.int64).view(np.float64)
 
 
-def convert_keys_to_steps(keys):
+def round_keys_to_36_bit_steps(keys):
     """Round keys to steps of 36 bits."""
     half_step = 1 << (DISTANCE_STEP_BITS - 1)
     return (np.asarray(keys, dtype=np.int64) + half_step) >> DISTANCE_STEP_BITS
@@ -149,7 +149,7 @@ def find_cell_start_keys(keys, high, shift):
     return np.maximum(keys >> dropped << dropped, cut)
 
 
-def find_smallest_bit_shift(fits, shift=0):
+def find_smallest_bit_shift_or_max(fits, shift=0):
     """Return the smallest shift from `shift` on that `fits`, or the largest one.
 
     All shifts above one that fits must fit.
@@ -177,15 +177,15 @@ def find_cell_starts_to_limit(p, q, max_cells):
     def has_few_cells(shift):
         return len(find_starts(shift)) <= max_cells
 
-    return find_starts(find_smallest_bit_shift(has_few_cells))
+    return find_starts(find_smallest_bit_shift_or_max(has_few_cells))
 
 
-def encode_cells(cells, high):
+def compute_ordered_cell_ids(cells, is_high):
     """Return identities of cells.
 
     Read as uint64 they are in the order of the probabilities.
     """
-    return np.where(high, ~cells, cells)
+    return np.where(is_high, ~cells, cells)
 
 
 def decode_cell_start_and_side(ids):
@@ -199,7 +199,7 @@ def view_as_float(table):
     return table.view(np.float64)
 
 
-def add_weight_columns(table):
+def add_weight_columns_if_absent(table):
     """Return a table with columns for weights; all rows so far weigh 1."""
     if table.shape[1] == N_WEIGHTED_COLUMNS:
         return table
@@ -233,7 +233,7 @@ def compute_mean_end_distances_and_sides(table, last=None):
     below its `last` key.
     """
     start, high = decode_cell_start_and_side(table[:, IDENTITY_COLUMN])
-    base = convert_keys_to_steps(start) << DISTANCE_STEP_BITS
+    base = round_keys_to_36_bit_steps(start) << DISTANCE_STEP_BITS
     offset = view_as_float(table)[:, OFFSET_COLUMN]
     base_distance = decode_float_keys(base)
     step = decode_float_keys(base + (1 << DISTANCE_STEP_BITS)) - base_distance

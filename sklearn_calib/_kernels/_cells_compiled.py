@@ -37,8 +37,8 @@ from ._exact_sums_compiled import (
     CHUNK_ROWS,
     count_chunks,
     fill_negative_logs,
-    join_integers,
     split_to_integers,
+    sum_and_join_integer_parts,
     sum_to_exact_integers,
 )
 
@@ -52,7 +52,7 @@ _PATTERN_HASH_FACTOR = np.uint64(0xD6E8FEB86659FD93)
 _SLOTS_PER_PROBE_STEP = np.uint64(9)
 _UNSIGNED_ZERO = np.uint64(0)
 _UNSIGNED_COUNT_COLUMN_0 = np.uint64(COUNT_COLUMN_0)
-_LANE_BITS = np.uint64(3)
+_N_LANE_BITS = np.uint64(3)
 _LANE_MASK = np.uint64(7)
 _UNSIGNED_WEIGHT_COLUMN_0 = np.uint64(WEIGHT_COLUMN_0)
 _UNSIGNED_SQUARED_WEIGHT_COLUMN_0 = np.uint64(SQUARED_WEIGHT_COLUMN_0)
@@ -91,7 +91,7 @@ def _find_cell_start_key(key, t, high, shift, tail, cuts):
 
 
 @compile_helper
-def _convert_key_to_steps(key):
+def _round_key_to_steps(key):
     return (key + _HALF_DISTANCE_STEP) >> _UNSIGNED_STEP_BITS
 
 
@@ -109,8 +109,8 @@ def _find_slot(table, identity, i, pattern, shift, bits):
             uint64(64) - bits
         )
     else:
-        slot = ((shifted >> _LANE_BITS) * _HASH_FACTOR) >> (uint64(67) - bits)
-        slot = (slot << _LANE_BITS) | (shifted & _LANE_MASK)
+        slot = ((shifted >> _N_LANE_BITS) * _HASH_FACTOR) >> (uint64(67) - bits)
+        slot = (slot << _N_LANE_BITS) | (shifted & _LANE_MASK)
     mask = uint64(len(table) - 1)
     if pattern is None:
         while (
@@ -172,7 +172,7 @@ def _identify_rows(p, q, shift, tail, cuts, ids, distance):
         cell = _find_cell_start_key(key, t, high, shift, tail, cuts)
         ids[i] = np.int64(cell ^ (_UNSIGNED_ZERO - high))
         distance[i] = np.float64(
-            np.int64(_convert_key_to_steps(key) - _convert_key_to_steps(cell))
+            np.int64(_round_key_to_steps(key) - _round_key_to_steps(cell))
         )
 
 
@@ -203,8 +203,8 @@ def sum_unweighted_totals_as_integers(p, q, y):
         fill_negative_logs(right, LOG_LOSS_FLOOR, off)
         sums[0] = _sum_products_exactly(off, _UNIT_WEIGHTS[: len(off)])
         sums[2] = _sum_products_exactly(block_p, block_q)
-        sums[3] = _sum_spiegelhalter_variances_as_integers(block_p, block_q)
-    loss, brier, variance, score = join_integers(parts)
+        sums[3] = _sum_spiegelhalter_variances_high_and_low(block_p, block_q)
+    loss, brier, variance, score = sum_and_join_integer_parts(parts)
     n = len(p) << SUM_FRACTION_BITS
     return [n, n, n, loss, brier, variance, variance, score, wrong << SUM_FRACTION_BITS]
 
@@ -237,7 +237,7 @@ def _sum_products_exactly(a, b):
 
 
 @compile_kernel
-def _sum_spiegelhalter_variances_as_integers(p, q):
+def _sum_spiegelhalter_variances_high_and_low(p, q):
     highs = lows = np.int64(0)
     for i in range(len(p)):
         tilt = q[i] - p[i]
@@ -247,7 +247,7 @@ def _sum_spiegelhalter_variances_as_integers(p, q):
     return highs, lows
 
 
-def sum_weighted_row_totals_exactly(p, q, y, weight, count):
+def sum_weighted_totals_as_integers(p, q, y, weight, count):
     """Return the totals of rows with weights and numbers of repetitions."""
     q = q if len(q) else 1.0 - p
     sums = [0] * _N_WEIGHTED_TOTALS
@@ -406,7 +406,7 @@ def _count_steps_from_coarse_to_fine_start(coarse, fine):
         coarse = ~coarse
         fine = ~fine
     return np.int64(
-        _convert_key_to_steps(uint64(fine)) - _convert_key_to_steps(uint64(coarse))
+        _round_key_to_steps(uint64(fine)) - _round_key_to_steps(uint64(coarse))
     )
 
 
@@ -495,6 +495,6 @@ def merge_cells_to_limit(cells, shift, max_cells):
     return cells[:n_cells].copy(), shift
 
 
-def get_occupied_cells(slots):
+def select_occupied_slot_rows(slots):
     """Return the cells in slots, in no particular order."""
     return slots[slots[:, IDENTITY_COLUMN] != EMPTY_SLOT]

@@ -37,7 +37,7 @@ def compute_expected_over_observed_squares(residual, variance, weight):
     return expected / seen if seen > 0 else 1.0
 
 
-def bound_summed_within_cluster_covariances(chance, weight, groups):
+def bound_total_within_cluster_covariance(chance, weight, groups):
     """Bound the summed covariances of different rows of a cluster.
 
     They are largest if one random number decides all rows of a cluster.

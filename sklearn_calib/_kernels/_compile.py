@@ -58,7 +58,7 @@ def compile_kernel(function=None, **options):
     compiled = _compile_with_defaults(function, **options)
     if isinstance(getattr(compiled, "_cache", None), NullCache):
         try:
-            compiled._cache = KernelCache(function)
+            compiled._cache = FailSafeKernelCache(function)
         except (RuntimeError, OSError) as error:
             # Numba found no folder for its files.
             compiled._cache = NoCacheWithWarning(error)
@@ -84,7 +84,7 @@ def count_threads() -> int:
     return count
 
 
-class KernelCache(FunctionCache):
+class FailSafeKernelCache(FunctionCache):
     """A cache of numba whose failures cost time and no result."""
 
     def load_overload(self, sig, target_context):

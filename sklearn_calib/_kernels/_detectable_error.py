@@ -72,7 +72,7 @@ class DetectableErrors:
         variance = 2 * spread @ (self._kernel**2 @ spread) + 4 * spread @ pull**2
         return stats.norm.sf((critical**2 - mean) / np.sqrt(max(variance, 1e-300)))
 
-    def find_smallest_error_and_whether_blind(self, weight_fraction_per_row, critical):
+    def find_min_error_or_none_and_is_blind(self, weight_fraction_per_row, critical):
         """Return the smallest detectable error, and whether the test is blind.
 
         The error is the larger of both kinds, and None if there is none.
@@ -118,8 +118,8 @@ class DetectableErrors:
                 continue
             truth = distort(_find_crossing(is_large, 0.0, 1.0))
 
-            def is_detected(log, truth=truth):
-                n = np.exp(log)
+            def is_detected(log_n_rows, truth=truth):
+                n = np.exp(log_n_rows)
                 noise = self.weight_fraction / n
                 power = self.compute_power(truth, noise, critical / np.sqrt(n))
                 return power >= TARGET_POWER

@@ -121,7 +121,7 @@ def _make_grid_program(score, ones, zeros, grid, indices):
     return DistanceProgram(grid, ones, zeros, mean_move)
 
 
-def solve_distance_program(program):
+def find_distance_distribution_and_prices(program):
     """Solve a `DistanceProgram`.
 
     The gap between primal and dual is at most 1e-9 of the value, or 1e-12.

@@ -78,7 +78,7 @@ def run_interior_point_and_get_gap_and_value(
         if product <= enough and gap <= enough + MASS_BALANCE_TOLERANCE:
             # The remaining imbalance is rounding and no longer falls.
             break
-        _eliminate_points(grid, primal, slack, factor)
+        _fill_elimination_factor(grid, primal, slack, factor)
         # The stages are a predictor, a corrector, and a centring step if the corrector
         # is blocked.
         for stage in range(3):
@@ -88,12 +88,12 @@ def run_interior_point_and_get_gap_and_value(
             step = min(
                 1.0,
                 (_BOUNDARY_STEP_FRACTION if stage else 1.0)
-                * _find_longest_step(x, dx, pairs),
+                * _find_step_to_boundary(x, dx, pairs),
             )
             d_step = min(
                 1.0,
                 (_BOUNDARY_STEP_FRACTION if stage else 1.0)
-                * _find_longest_step(s, ds, pairs),
+                * _find_step_to_boundary(s, ds, pairs),
             )
             if stage == 0:
                 reached = 0.0
@@ -138,7 +138,7 @@ def _fill_unaccounted_mass(grid, masses, primal, imbalance):
 
 
 @compile_helper
-def _eliminate_points(grid, primal, slack, factor):
+def _fill_elimination_factor(grid, primal, slack, factor):
     """Eliminate the points from left to right.
 
     `factor` gets for each point the inverse of its block (entries xx, zz, xz), the
@@ -225,10 +225,10 @@ def _replace_aims_by_direction_in_place(
 
 
 @compile_helper
-def _find_longest_step(values, change, pairs):
+def _find_step_to_boundary(values, change, n_pairs):
     """Return the largest step that leaves all values at least 0."""
     step = 1e300
-    for i in range(pairs):
+    for i in range(n_pairs):
         if change[i] * step < -values[i]:
             step = -values[i] / change[i]
     return step

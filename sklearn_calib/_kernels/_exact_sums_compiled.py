@@ -161,7 +161,7 @@ def split_to_integers(value):
     return high_integer, np.float64(low).view(np.int64) - _ROUNDING_ADDEND_BITS
 
 
-def join_integers(parts):
+def sum_and_join_integer_parts(parts):
     """Return sums of integers of `split_to_integers`, of shape (n_chunks, n_sums, 2)."""
     high_words = (parts >> 32).sum(axis=0).tolist()
     low_words = (parts & _WORD_MASK).sum(axis=0).tolist()
@@ -208,7 +208,7 @@ def compute_loss_terms_true_largest_and_argmax(columns, y_encoded):
             fill_negative_logs(column, LOG_LOSS_FLOOR, minus)
             _add_class_moments(column, minus, c, *block, block_terms)
         fill_negative_logs(block[1], LOG_LOSS_FLOOR, minus)
-        _finish_loss_moments(minus, block[1], block_terms)
+        _fill_log_and_brier_terms_in_place(minus, block[1], block_terms)
     return terms, true, largest, argmax
 
 
@@ -235,7 +235,7 @@ def _add_class_moments(p, log, c, y_encoded, true, largest, argmax, terms):
 
 
 @compile_kernel
-def _finish_loss_moments(log_loss, true, terms):
+def _fill_log_and_brier_terms_in_place(log_loss, true, terms):
     """Turn sums over the classes of each row into the terms of both losses, in place."""
     for i in range(len(log_loss)):
         mean = terms[2, i]

@@ -21,7 +21,7 @@ _LOGISTIC_WEIGHTS = expit(_LOGISTIC_NODES) * expit(-_LOGISTIC_NODES)
 _LOGISTIC_WEIGHTS /= _LOGISTIC_WEIGHTS.sum()
 _MAX_TAU_FOR_NORMAL_NODES = 3.0
 # From so many rows on, values are interpolated in a table of this step.
-_TABLE_STEP = 0.01
+_LOGISTIC_TABLE_STEP = 0.01
 _MIN_ROWS_TO_INTERPOLATE = 20_000
 # The largest node for any link; the normal distribution has a mass of 1e-16 beyond.
 _MAX_NODE_DEVIATIONS = 8.3
@@ -46,7 +46,9 @@ def average_logistic_and_derivatives(mu, tau):
     Many rows are interpolated in a table, to 1e-11.
     """
     # A table is cheaper if it has fewer nodes than there are rows.
-    if len(mu) > _MIN_ROWS_TO_INTERPOLATE and np.ptp(mu) / _TABLE_STEP < len(mu):
+    if len(mu) > _MIN_ROWS_TO_INTERPOLATE and np.ptp(mu) / _LOGISTIC_TABLE_STEP < len(
+        mu
+    ):
         return _interpolate_logistic_and_derivatives(mu, tau)
     return _average_logistic_by_quadrature(mu, tau)
 
@@ -82,21 +84,27 @@ def _sum_logistic_quadrature_nodes(mu, tau):
 def _interpolate_logistic_and_derivatives(mu, tau):
     """Interpolate by cubics on a grid of mu; d slope / d mu is spread / tau, exactly."""
     low = mu.min()
-    nodes = np.arange(low, mu.max() + 3 * _TABLE_STEP, _TABLE_STEP)
+    nodes = np.arange(low, mu.max() + 3 * _LOGISTIC_TABLE_STEP, _LOGISTIC_TABLE_STEP)
     value, slope, spread = _average_logistic_by_quadrature(nodes, tau)
-    bend = np.gradient(spread, _TABLE_STEP, edge_order=2)
+    bend = np.gradient(spread, _LOGISTIC_TABLE_STEP, edge_order=2)
     # Stein's identity E[Z s'(mu + tau Z)] = tau E[s''(mu + tau Z)] gives this
     # derivative without differences.
-    curve = spread / tau if tau > 0 else np.gradient(slope, _TABLE_STEP, edge_order=2)
-    index = np.minimum(((mu - low) / _TABLE_STEP).astype(np.intp), len(nodes) - 2)
-    t = (mu - nodes[index]) / _TABLE_STEP
+    curve = (
+        spread / tau
+        if tau > 0
+        else np.gradient(slope, _LOGISTIC_TABLE_STEP, edge_order=2)
+    )
+    index = np.minimum(
+        ((mu - low) / _LOGISTIC_TABLE_STEP).astype(np.intp), len(nodes) - 2
+    )
+    t = (mu - nodes[index]) / _LOGISTIC_TABLE_STEP
     pairs = ((value, slope), (slope, curve), (spread, bend))
     parts = []
     for f, d in pairs:
         left = f[index]
         right = f[index + 1]
-        rise = _TABLE_STEP * d[index]
-        fall = _TABLE_STEP * d[index + 1]
+        rise = _LOGISTIC_TABLE_STEP * d[index]
+        fall = _LOGISTIC_TABLE_STEP * d[index + 1]
         step = right - left
         curved = 3 * step - 2 * rise - fall + t * (rise + fall - 2 * step)
         parts.append(left + t * (rise + t * curved))
@@ -186,8 +194,8 @@ def log_average_probit_and_derivatives(mu, tau):
     return log, ratio / norm, -ratio * z * tau / norm**2
 
 
-def _take_log_with_derivatives(expected, mu, tau):
-    value, by_mu, by_tau = expected(mu, tau)
+def _take_log_with_derivatives(compute_expected, mu, tau):
+    value, by_mu, by_tau = compute_expected(mu, tau)
     value = np.maximum(value, 1e-300)
     return np.log(value), by_mu / value, by_tau / value
 

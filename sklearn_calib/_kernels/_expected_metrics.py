@@ -14,9 +14,9 @@ def compute_expected_mean_and_sd(proba, values, weight_fraction):
     return float(weight_fraction @ expected), float(deviation)
 
 
-def compute_expected_precision_and_sd(p, acts, weight_fraction):
+def compute_expected_precision_and_sd(p, is_acted, weight_fraction):
     """Return mean and deviation of the precision; NaN if no row is acted on."""
-    acted_fraction = weight_fraction * acts
+    acted_fraction = weight_fraction * is_acted
     total = acted_fraction.sum()
     if total == 0:
         return np.nan, np.nan
@@ -24,15 +24,15 @@ def compute_expected_precision_and_sd(p, acts, weight_fraction):
     return float(acted_fraction @ p / total), float(deviation)
 
 
-def compute_expected_recall_and_sd(p, acts, weight_fraction):
+def compute_expected_recall_and_sd(p, is_acted, weight_fraction):
     """Return mean and deviation of the recall, a ratio of two sums of labels."""
     total = weight_fraction @ p
     if total == 0:
         return np.nan, np.nan
-    value = (weight_fraction * acts) @ p / total
+    value = (weight_fraction * is_acted) @ p / total
     # A ratio of two sums of independent labels: the delta method replaces it by its
     # linear part.
-    influence = weight_fraction * (acts - value) / total
+    influence = weight_fraction * (is_acted - value) / total
     deviation = np.sqrt(influence**2 @ (p * (1 - p)))
     return float(value), float(deviation)
 

@@ -16,7 +16,7 @@ _FLOAT_TYPES: Any = {
     "float32": (np.float32, np.uint32, 31),
 }
 _MAX_BLOCK_CROSSINGS = 1 << 20
-MAX_DISTINCT_VALUES = 2**16
+MAX_KEPT_VALUES = 2**16
 
 ValueFunction = Callable[[Any], Any]
 
@@ -41,7 +41,7 @@ def decode_floats(keys: Any, dtype: str) -> Any:
     return bits.view(real).astype(np.float64) + 0.0
 
 
-def find_level_crossing_keys(
+def find_level_crossing_pairs_keys_and_sides(
     value: ValueFunction, starts: Any, stops: Any, levels: Any, dtype: str
 ) -> tuple[Any, ...]:
     """Find where a function passes levels, in ranges of keys on which it is monotone.
@@ -77,7 +77,7 @@ def find_level_crossing_keys(
         block = slice(begin, begin + _MAX_BLOCK_CROSSINGS)
         i = ranges[block]
         j = level_indices[block]
-        keys[block] = find_first_key_beyond(
+        keys[block] = find_first_keys_beyond(
             value,
             starts[i],
             stops[i],
@@ -88,7 +88,7 @@ def find_level_crossing_keys(
     return ranges, level_indices, keys, first, last
 
 
-def find_first_key_beyond(
+def find_first_keys_beyond(
     value: ValueFunction,
     low: Any,
     high: Any,
@@ -124,7 +124,7 @@ def keep_largest_value_per_cell(
     Returns (values, counts, shift).
 
     `values` are sorted: numbers, dates or durations. As few bits are dropped as make
-    them at most `MAX_DISTINCT_VALUES`, in any order; none if there are few values.
+    them at most `MAX_KEPT_VALUES`, in any order; none if there are few values.
     """
     is_float = values.dtype.kind == "f"
     # Adding 0.0 turns -0.0, which has another key, into 0.0.
@@ -138,7 +138,7 @@ def keep_largest_value_per_cell(
         # values have exact cumulative counts.
         is_last = np.append(cells[1:] != cells[:-1], True)[: len(cells)]
         last = np.flatnonzero(is_last)
-        if len(last) <= MAX_DISTINCT_VALUES:
+        if len(last) <= MAX_KEPT_VALUES:
             break
         shift += 1
     if len(last) == len(values):

@@ -39,7 +39,7 @@ def compute_two_sided_p(events, rows, probability):
     return np.minimum(1.0, 2 * np.minimum(above, below))
 
 
-def compute_total_events_p(events, rows, probability):
+def compute_two_sided_total_events_p(events, rows, probability):
     """Return the two-sided p-value of the number of events of all grades together.
 
     Its distribution is the binomial one with the mean and the variance of the sum:
@@ -59,7 +59,7 @@ def compute_total_events_p(events, rows, probability):
     return float(min(1.0, 2 * min(above, below)))
 
 
-def compute_p_from_smallest_p(events, rows, probability):
+def compute_joint_p_from_smallest_p(events, rows, probability):
     """Return the probability that the smallest p-value of all grades is this small.
 
     Events are whole numbers: what is this rare in another grade, either tail at most

@@ -102,7 +102,7 @@ def _make_log_odds_shift_table(p, n, w, ends):
 
 
 # A skewness below this moves neither end of an interval visibly.
-_SKEWNESS_TOLERANCE = 1e-4
+_MAX_NEGLIGIBLE_SKEWNESS = 1e-4
 
 
 def compute_skewed_interval_offsets(terms, jump, level):
@@ -141,7 +141,7 @@ def _compute_sum_quantile(terms, tail):
         return 0.0
     deviation = np.sqrt(variance)
     skewness = float((terms**3).sum()) / (variance * deviation)
-    if abs(skewness) < _SKEWNESS_TOLERANCE:
+    if abs(skewness) < _MAX_NEGLIGIBLE_SKEWNESS:
         return float(ndtri(tail) * deviation)
     # A shifted gamma distribution with the same first three moments (Pearson type III).
     shape = 4 / skewness**2

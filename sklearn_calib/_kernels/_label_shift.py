@@ -165,7 +165,7 @@ def estimate_regularised_prior(
         wanted = np.concatenate([mismatch + joint.sum(axis=1), np.full(k, ridge)])
         return nnls(table, wanted, maxiter=30 * k + 100)[0] - 1.0
 
-    def measure_ridge_mismatch(log_ridge):
+    def compute_ridge_equation_residual(log_ridge):
         """Return 0 if the ridge is the one that norms without squares imply."""
         theta = fit_weight_change_by_class(log_ridge)
         residual = np.linalg.norm(joint @ theta - mismatch)
@@ -173,16 +173,16 @@ def estimate_regularised_prior(
 
     low = -60.0
     high = 30.0
-    if not mismatch.any() or rho == 0 or measure_ridge_mismatch(low) > 0:
+    if not mismatch.any() or rho == 0 or compute_ridge_equation_residual(low) > 0:
         theta = fit_weight_change_by_class(low) if mismatch.any() else np.zeros(k)
-    elif measure_ridge_mismatch(high) < 0:
+    elif compute_ridge_equation_residual(high) < 0:
         # The penalty keeps all weights at 1.
         theta = np.zeros(k)
     else:
         # The paper penalises norms, not squares. For one value of the ridge both
         # problems have the same solution.
         theta = fit_weight_change_by_class(
-            brentq(measure_ridge_mismatch, low, high, xtol=1e-13)
+            brentq(compute_ridge_equation_residual, low, high, xtol=1e-13)
         )
     return clip_vector_to_simplex((1.0 + theta) * confusion.frequencies)
 
@@ -191,7 +191,7 @@ def estimate_regularised_prior(
 MIN_EXPORTED_LOG = -1e30
 
 
-def compute_scaled_log_ratio(
+def multiply_log_ratio_by_strength(
     prior: FloatArray, source: FloatArray, strength: float
 ) -> FloatArray:
     """Return strength log(prior / source), -inf if prior is 0."""

@@ -37,7 +37,7 @@ class MergeResult(NamedTuple):
     error: float
 
 
-class CorrectionRule(NamedTuple):
+class GroupCorrectionRule(NamedTuple):
     """When and how a group is corrected."""
 
     n_levels: int
@@ -75,7 +75,8 @@ class SplitSampleLabelEstimates:
         self.noise = noise
         b = pools[0].shape[0]
         self.parts = [
-            {0: ([cell], self._estimate_label_masses(0, [cell]))} for cell in range(b)
+            {0: ([cell], self._estimate_label_masses_over_cells(0, [cell]))}
+            for cell in range(b)
         ]
         self.labels = np.array([parts[0][1] for parts in self.parts])
 
@@ -89,12 +90,12 @@ class SplitSampleLabelEstimates:
             while power in pools:
                 cells = sorted(pools.pop(power)[0] + pool_cells[0])
                 power += 1
-                pool_cells = cells, self._estimate_label_masses(power, cells)
+                pool_cells = cells, self._estimate_label_masses_over_cells(power, cells)
             pools[power] = pool_cells
         self.parts[gone] = {}
         self.labels[kept] = sum(estimate for _, estimate in pools.values())
 
-    def _estimate_label_masses(self, pool_number, cells):
+    def _estimate_label_masses_over_cells(self, pool_number, cells):
         labels = self.pools[pool_number][cells].sum(axis=0)
         # The noise is that of the proof of lemma 9 (differential privacy), with which
         # lemma 4 bounds adaptive estimates.
@@ -117,7 +118,7 @@ def correct_and_merge_cells(
         cell.
     first : ndarray of shape (b, k)
         The first prediction of each cell.
-    rule : CorrectionRule
+    rule : GroupCorrectionRule
     estimates : WholeSampleLabelEstimates or SplitSampleLabelEstimates, default=None
         One pool of the labels by default.
     """

@@ -40,7 +40,7 @@ def compute_levels(proba, n_levels):
     return np.floor(scaled + get_integer_snap_width(n_levels)).astype(np.int64)
 
 
-def compute_simplex_proba_from_levels(level, n_levels):
+def project_levels_to_simplex_proba(level, n_levels):
     """Return the member of a level set that is nearest to the simplex.
 
     The rest n_levels - sum(m) is spread evenly; it is below the number of classes, so
@@ -75,7 +75,7 @@ def sort_rows_into_level_runs(table, n_levels, seed=0):
     their run; a collision starts anew with other multipliers, so that the grouping is
     exact.
     """
-    from ._level_sets_compiled import hash_rows, have_runs_equal_levels
+    from ._level_sets_compiled import hash_row_levels, have_runs_equal_levels
 
     size = float(n_levels)
     slack = get_integer_snap_width(n_levels)
@@ -83,7 +83,7 @@ def sort_rows_into_level_runs(table, n_levels, seed=0):
         multipliers = _draw_hash_multipliers(table.shape[1], seed)
         # Sorting hashes of the rows is faster than sorting rows of many columns. Runs
         # of equal hashes are compared, and a collision draws new multipliers.
-        keys = hash_rows(table, size, slack, multipliers)
+        keys = hash_row_levels(table, size, slack, multipliers)
         order = np.argsort(keys, kind="stable")
         is_first = np.ones(len(keys), dtype=bool)
         np.not_equal(keys[order[1:]], keys[order[:-1]], out=is_first[1:])
@@ -95,7 +95,10 @@ def sort_rows_into_level_runs(table, n_levels, seed=0):
 
 def find_row_cell_indices(table, n_levels, cells, slack=None, seed=0):
     """Return the position of the level of each row among `cells` (b, k), or -1."""
-    from ._level_sets_compiled import fill_index_where_candidates_match, hash_rows
+    from ._level_sets_compiled import (
+        fill_cell_indices_where_levels_match,
+        hash_row_levels,
+    )
 
     index = np.full(len(table), -1, dtype=np.intp)
     if not len(cells):
@@ -107,12 +110,12 @@ def find_row_cell_indices(table, n_levels, cells, slack=None, seed=0):
         return find_row_cell_indices(table, n_levels, cells, slack, seed + 1)
     size = float(n_levels)
     slack = get_integer_snap_width(n_levels) if slack is None else slack
-    row_keys = hash_rows(table, size, slack, multipliers)
+    row_keys = hash_row_levels(table, size, slack, multipliers)
     position = np.searchsorted(keys[order], row_keys)
     candidate = order[np.minimum(position, len(keys) - 1)]
     # Equal hashes are only candidates; the levels themselves are compared below.
     candidate[keys[candidate] != row_keys] = -1
-    fill_index_where_candidates_match(table, size, slack, cells, candidate, index)
+    fill_cell_indices_where_levels_match(table, size, slack, cells, candidate, index)
     return index
 
 

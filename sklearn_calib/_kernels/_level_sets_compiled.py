@@ -10,7 +10,7 @@ from ._compile import compile_helper, compile_kernel
 
 
 @compile_helper
-def _compute_inverse_row_sum(row):
+def _compute_inverse_clipped_row_sum(row):
     total = 0.0
     for j in range(len(row)):
         total += max(np.float64(row[j]), 0.0)
@@ -18,16 +18,16 @@ def _compute_inverse_row_sum(row):
 
 
 @compile_helper
-def _get_level(value, scale, slack):
+def _compute_floored_level(value, scale, slack):
     return np.floor(max(np.float64(value), 0.0) * scale + slack)
 
 
 @compile_helper
-def _get_run_end(starts, g, n):
-    return starts[g + 1] if g + 1 < len(starts) else n
+def _get_run_end(starts, run_index, n_rows):
+    return starts[run_index + 1] if run_index + 1 < len(starts) else n_rows
 
 
-def hash_rows(table, n_levels, slack, multipliers):
+def hash_row_levels(table, n_levels, slack, multipliers):
     """Return sum_j multiplier_j m_j modulo 2^64, which no order of summation changes."""
     keys = np.empty(len(table), dtype=np.uint64)
     _hash_each_row(table, n_levels, slack, multipliers, keys)
@@ -37,10 +37,10 @@ def hash_rows(table, n_levels, slack, multipliers):
 @compile_kernel
 def _hash_each_row(table, n_levels, slack, multipliers, keys):
     for i in range(len(table)):
-        scale = n_levels * _compute_inverse_row_sum(table[i])
+        scale = n_levels * _compute_inverse_clipped_row_sum(table[i])
         key = np.uint64(0)
         for j in range(table.shape[1]):
-            m = _get_level(table[i, j], scale, slack)
+            m = _compute_floored_level(table[i, j], scale, slack)
             if m > 0:
                 key += np.uint64(m) * multipliers[j]
         keys[i] = key
@@ -67,9 +67,9 @@ def _have_runs_equal_levels(table, n_levels, slack, order, starts, level):
             continue
         for position in range(starts[g], end):
             i = order[position]
-            scale = n_levels * _compute_inverse_row_sum(table[i])
+            scale = n_levels * _compute_inverse_clipped_row_sum(table[i])
             for j in range(len(level)):
-                m = _get_level(table[i, j], scale, slack)
+                m = _compute_floored_level(table[i, j], scale, slack)
                 if position == starts[g]:
                     level[j] = m
                 elif level[j] != m:
@@ -94,7 +94,9 @@ def _raise_magnitude_to_power(value, p):
     return value**p
 
 
-def sum_cell_gap_powers_and_row_squares(table, y_encoded, weight, order, starts, p):
+def sum_gap_powers_over_cells_and_row_squares(
+    table, y_encoded, weight, order, starts, p
+):
     """Return the sum of p-th powers of the cells' gaps, and that of the rows' squares.
 
     For p = inf the first number is the largest gap.
@@ -127,7 +129,7 @@ def _sum_gap_powers_and_squares(table, y_encoded, weight, order, starts, p, gap)
             gap[j] = 0.0
         for position in range(starts[g], end):
             i = order[position]
-            scale = _compute_inverse_row_sum(table[i])
+            scale = _compute_inverse_clipped_row_sum(table[i])
             for j in range(k):
                 # Negative entries are rounding errors; the scale makes the row sum to
                 # 1.
@@ -159,7 +161,7 @@ def _draw_each_label(table, uniform, y_encoded):
     """Subtract probabilities from the uniform number until it is negative."""
     for i in range(len(table)):
         # Scaling the uniform number by the sum of the row avoids dividing each entry.
-        remaining = uniform[i] / _compute_inverse_row_sum(table[i])
+        remaining = uniform[i] / _compute_inverse_clipped_row_sum(table[i])
         last = 0
         for j in range(table.shape[1]):
             mass = max(np.float64(table[i, j]), 0.0)
@@ -174,15 +176,20 @@ def _draw_each_label(table, uniform, y_encoded):
 
 
 @compile_kernel
-def fill_index_where_candidates_match(table, n_levels, slack, cells, candidate, index):
+def fill_cell_indices_where_levels_match(
+    table, n_levels, slack, cells, candidate, index
+):
     """Set the index of each row whose candidate cell has the same levels."""
     for i in range(len(table)):
         if candidate[i] < 0:
             continue
-        scale = n_levels * _compute_inverse_row_sum(table[i])
+        scale = n_levels * _compute_inverse_clipped_row_sum(table[i])
         is_equal = True
         for j in range(table.shape[1]):
-            if _get_level(table[i, j], scale, slack) != cells[candidate[i], j]:
+            if (
+                _compute_floored_level(table[i, j], scale, slack)
+                != cells[candidate[i], j]
+            ):
                 is_equal = False
                 break
         if is_equal:

@@ -18,10 +18,10 @@ MAX_WEIGHTED_KERNEL_DIAGONAL = 1e11
 # The largest squared centre, relative to the squares of the rows around it.
 MAX_SQUARED_CENTRE_RATIO = 100
 # Below this D_i K_ii, the difference in (1 - m_i) / D_i would lose digits.
-MIN_CURVATURE_TIMES_NORM = 1e-4
+MIN_CURVATURE_NORM_FOR_SUBTRACTION = 1e-4
 
 
-def compute_leverages_and_curved_complements(
+def compute_leverages_and_weighted_complements(
     X, curvature, penalty, intercept, dual=None
 ):
     """Return leverages h of all rows, and m = 1 - D h with all its digits.
@@ -87,14 +87,14 @@ def _compute_dual_leverages_and_complements(X, curvature, penalty, centre, curve
     n = X.shape[0]
     is_complete = len(curved) == n
     rows = X if is_complete else X[curved]
-    inner = _compute_gram(rows, rows, centre)
+    inner = _compute_dense_centred_gram(rows, rows, centre)
     norms = inner.diagonal() if is_complete else _compute_gram_diagonal(X, centre)
     norms = norms / penalty
     # Here m is close to 1 and (1 - m) / D cancels; the direct formula does not.
-    flat = np.flatnonzero(curvature * norms < MIN_CURVATURE_TIMES_NORM)
+    flat = np.flatnonzero(curvature * norms < MIN_CURVATURE_NORM_FOR_SUBTRACTION)
     cross = np.empty((len(curved), 0))
     if len(flat):
-        cross = _compute_gram(rows, X[flat], centre) / penalty
+        cross = _compute_dense_centred_gram(rows, X[flat], centre) / penalty
     root = np.sqrt(curvature[curved])
     inner *= root[:, None] / penalty
     inner *= root
@@ -127,11 +127,11 @@ def compute_leverage_blocks(X, curvature, penalty, intercept, dual=None):
     centre = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(d)
     if dual is None:
         dual = penalty > 0 and n < d
-    solve = _compute_dual_blocks if dual else _compute_leverage_blocks_by_primal
+    solve = _compute_dual_blocks if dual else _compute_leverage_block_array_by_primal
     return solve(X, curvature, penalty, centre, intercept)
 
 
-def _compute_leverage_blocks_by_primal(X, curvature, penalty, centre, intercept):
+def _compute_leverage_block_array_by_primal(X, curvature, penalty, centre, intercept):
     """Return the blocks from the factor of the Hessian of all coefficients."""
     n, r, _ = curvature.shape
     columns = X.shape[1] + intercept
@@ -170,7 +170,7 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
     values, vectors = np.linalg.eigh(curvature)
     scaled = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
     root = scaled @ vectors.transpose(0, 2, 1)
-    kernel = _compute_gram(X, X, centre) / penalty
+    kernel = _compute_dense_centred_gram(X, X, centre) / penalty
     inner = np.einsum(
         "ij,iab,jbc->iajc",
         kernel,
@@ -234,7 +234,7 @@ def _make_dense(rows):
     return rows.toarray() if sparse.issparse(rows) else np.asarray(rows, dtype=float)
 
 
-def _compute_gram(A, B, centre):
+def _compute_dense_centred_gram(A, B, centre):
     """Return (A - c)(B - c)' as a dense array.
 
     The centre is subtracted from the product, without copies of the rows, unless it is

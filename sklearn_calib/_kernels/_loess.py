@@ -11,7 +11,7 @@ proportions.
 import numpy as np
 
 from .._count_weights import are_counts
-from ._binning import BIN_EDGE_TOLERANCE, find_mass_midpoint_fractions
+from ._binning import BIN_EDGE_TOLERANCE_IN_BINS, find_mass_midpoint_fractions
 
 LOESS_SPAN = 0.75
 MAX_LOESS_SCORE_CELLS = 4096
@@ -55,16 +55,16 @@ class Loess:
         if self._last is None or not np.array_equal(self._last[0], mass):
             self._last = (
                 mass,
-                *_fit_smoother_starts_support_rows_and_order(self._score, mass),
+                *_fit_and_get_starts_support_rows_and_order(self._score, mass),
             )
         return self._last[1:]
 
 
-def _sum_by_cell(values, starts):
-    return values if starts is None else np.add.reduceat(values, starts)
+def _sum_by_cell(values, starts_or_none):
+    return values if starts_or_none is None else np.add.reduceat(values, starts_or_none)
 
 
-def _fit_smoother_starts_support_rows_and_order(score, mass):
+def _fit_and_get_starts_support_rows_and_order(score, mass):
     """Return where pooled scores begin, the support, the fit's operator, and its order.
 
     The operator maps events to fitted values at the support points. Its rows are in the
@@ -77,7 +77,7 @@ def _fit_smoother_starts_support_rows_and_order(score, mass):
     from ._score_sums import fill_interpolation_errors
 
     starts = _find_cell_starts_if_many_scores(score, mass)
-    windows = _find_windows(score, mass)
+    windows = _find_window_first_and_last_scores(score, mass)
     x, pooled = _pool_scores(score, mass, starts)
     n = len(score)
     rows = np.zeros((min(n, MAX_LOESS_SUPPORT_POINTS), len(x)))
@@ -145,21 +145,21 @@ def _find_cell_starts_if_many_scores(score, mass):
         return None
     half = MAX_LOESS_SCORE_CELLS // 2
     position = (score - score[0]) / (score[-1] - score[0])
-    by_mass = find_mass_midpoint_fractions(mass) * half + BIN_EDGE_TOLERANCE
+    by_mass = find_mass_midpoint_fractions(mass) * half + BIN_EDGE_TOLERANCE_IN_BINS
     number = np.vstack([by_mass, position * half]).astype(np.intp)
     number = np.minimum(number, half - 1)
     is_new = (np.diff(number) > 0).any(axis=0)
     return np.flatnonzero(np.append(True, is_new))
 
 
-def _pool_scores(score, mass, starts):
-    if starts is None:
+def _pool_scores(score, mass, starts_or_none):
+    if starts_or_none is None:
         return score, mass
-    total = np.add.reduceat(mass, starts)
-    return np.add.reduceat(mass * score, starts) / total, total
+    total = np.add.reduceat(mass, starts_or_none)
+    return np.add.reduceat(mass * score, starts_or_none) / total, total
 
 
-def _find_windows(score, mass):
+def _find_window_first_and_last_scores(score, mass):
     """Return the first and the last score of each window that is just full.
 
     A window holds the share `LOESS_SPAN` of the rows, and begins at one of the first
@@ -169,8 +169,8 @@ def _find_windows(score, mass):
     total = cumulated[-1]
     window_mass = LOESS_SPAN * total
     if are_counts(mass):
-        window_mass = max(np.floor(window_mass + BIN_EDGE_TOLERANCE), 1.0)
-    window_mass *= 1 - BIN_EDGE_TOLERANCE
+        window_mass = max(np.floor(window_mass + BIN_EDGE_TOLERANCE_IN_BINS), 1.0)
+    window_mass *= 1 - BIN_EDGE_TOLERANCE_IN_BINS
     n_starts = np.searchsorted(cumulated, total - window_mass, side="right")
     ends = np.searchsorted(cumulated, cumulated[:n_starts] + window_mass)
     return score[:n_starts], score[np.minimum(ends, len(score)) - 1]
@@ -200,12 +200,14 @@ def _find_window_half_widths(score, windows, points):
 
 def _fill_smoother_rows(x, mass, centre, width, rows):
     """Fill in the map from the events at each `x` to the fitted value at each centre."""
-    from ._score_sums import fill_parabola_rows
+    from ._score_sums import fill_local_parabola_weights
 
     width = np.maximum(width, _find_centre_to_nearest_x_distances(x[mass > 0], centre))
     begin = np.searchsorted(x, centre - width)
     end = np.searchsorted(x, centre + width, side="right")
-    fill_parabola_rows(x, mass, centre, width, begin, end, _NORM_TOLERANCE, rows)
+    fill_local_parabola_weights(
+        x, mass, centre, width, begin, end, _NORM_TOLERANCE, rows
+    )
 
 
 def _find_centre_to_nearest_x_distances(x, centre):
@@ -228,11 +230,13 @@ def compute_weighted_quantile(values, mass, q):
     values = values[order]
     cumulated = np.cumsum(mass[order])
     if not are_counts(mass):
-        index = np.searchsorted(cumulated, q * cumulated[-1] * (1 - BIN_EDGE_TOLERANCE))
+        index = np.searchsorted(
+            cumulated, q * cumulated[-1] * (1 - BIN_EDGE_TOLERANCE_IN_BINS)
+        )
         return float(values[min(index, len(values) - 1)])
     last = cumulated[-1] - 1
     rank = q * last
-    below = np.floor(rank + BIN_EDGE_TOLERANCE)
+    below = np.floor(rank + BIN_EDGE_TOLERANCE_IN_BINS)
     above = min(below + 1, last)
     indices = np.searchsorted(cumulated, [below, above], side="right")
     low, high = values[indices]

@@ -41,20 +41,22 @@ def average_log_odds_as_probabilities(low, high):
     return np.clip(ones - np.logaddexp(log_expit(-low), log_expit(-high)), low, high)
 
 
-def interpolate_in_probability(score, knots, values):
+def interpolate_in_probability(log_odds, knots, values):
     """Interpolate linearly in the probability between increasing knots.
 
     Constant outside.
     """
     if len(knots) == 1:
-        return np.full(len(score), values[0])
-    left = np.clip(np.searchsorted(knots, score, side="right") - 1, 0, len(knots) - 2)
+        return np.full(len(log_odds), values[0])
+    left = np.clip(
+        np.searchsorted(knots, log_odds, side="right") - 1, 0, len(knots) - 2
+    )
     low = knots[left]
     high = knots[left + 1]
-    score = np.clip(score, low, high)
+    log_odds = np.clip(log_odds, low, high)
     # The fraction (p(x) - p(low)) / (p(high) - p(low)) of three probabilities, written
     # without differences of probabilities.
-    fraction = np.exp(log_expit(score) - log_expit(high)) * np.expm1(low - score)
+    fraction = np.exp(log_expit(log_odds) - log_expit(high)) * np.expm1(low - log_odds)
     fraction = np.clip(fraction / np.expm1(low - high), 0.0, 1.0)
     return values[left] + fraction * (values[left + 1] - values[left])
 
@@ -72,32 +74,34 @@ def round_to_36_bits(scores: FloatArray, least_exponent: int = -2000) -> FloatAr
 
 
 def find_smallest_log_odds_rounding_beyond(
-    bounds: FloatArray, *, inclusive: bool
+    log_odds_bounds: FloatArray, *, inclusive: bool
 ) -> FloatArray:
     """Return the smallest log-odds that `round_to_36_bits` moves above bounds, or onto them.
 
     Steps at such edges give to numbers as they are what steps at the bounds give to
     rounded ones.
     """
-    bounds = np.asarray(bounds, dtype=np.float64)
+    log_odds_bounds = np.asarray(log_odds_bounds, dtype=np.float64)
 
-    def is_beyond_bounds(x):
+    def rounds_above_bounds(x):
         rounded = round_to_36_bits(x, 0)
-        return rounded >= bounds if inclusive else rounded > bounds
+        return rounded >= log_odds_bounds if inclusive else rounded > log_odds_bounds
 
     def measure_gap_to_rounded_below(x):
         """Return how far the next rounded number below lies."""
         _, exponent = np.frexp(np.nextafter(x, -np.inf))
         return np.ldexp(1.0, np.maximum(exponent, 0) - 36)
 
-    target = round_to_36_bits(bounds, 0)
+    target = round_to_36_bits(log_odds_bounds, 0)
     target = np.where(
-        is_beyond_bounds(target), target, target + measure_gap_to_rounded_below(-target)
+        rounds_above_bounds(target),
+        target,
+        target + measure_gap_to_rounded_below(-target),
     )
     # Numbers are rounded to the nearest one, so the preimage begins halfway below;
     # whether the midpoint belongs to it depends on rounding to even.
     edge = target - measure_gap_to_rounded_below(target) / 2
-    return np.where(is_beyond_bounds(edge), edge, np.nextafter(edge, np.inf))
+    return np.where(rounds_above_bounds(edge), edge, np.nextafter(edge, np.inf))
 
 
 def get_rounded_second_class_column(proba: FloatArray) -> FloatArray:

@@ -29,7 +29,7 @@ _N_REGION_RAYS = 256
 _SHIFT_OR_SLOPE_SEARCH_LIMIT = 100.0
 
 
-class LogOddsGrid:
+class LogOddsCellGrid:
     """Cells of log-odds z with a width in proportion to sqrt(z^2 + 4).
 
     A fixed grid for rows that come one by one, so that sums do not depend on their
@@ -79,8 +79,8 @@ class LogOddsGrid:
         return counts
 
 
-FINE_LOG_ODDS_GRID = LogOddsGrid(16)
-COARSE_LOG_ODDS_GRID = LogOddsGrid(4)
+FINE_LOG_ODDS_GRID = LogOddsCellGrid(16)
+COARSE_LOG_ODDS_GRID = LogOddsCellGrid(4)
 
 
 class LogOddsAtoms(NamedTuple):
@@ -99,7 +99,7 @@ class LogOddsAtoms(NamedTuple):
         return np.array([self.events.sum(), self.events @ self.event_log_odds])
 
 
-def split_cells_into_atoms(counts: IntArray, cells: LogOddsGrid) -> LogOddsAtoms:
+def split_cells_into_atoms(counts: IntArray, cells: LogOddsCellGrid) -> LogOddsAtoms:
     """Return two atoms per cell with its mean and variance, of (5, n_cells) `counts`."""
     used = counts[0] > 0
     n, k, d, square, event_positions = counts[:, used].astype(np.float64)
@@ -292,7 +292,7 @@ def is_in_confidence_region(
 
 
 def fit_shift_and_line_with_tests(
-    counts: LogOddsAtoms, cells: LogOddsGrid
+    counts: LogOddsAtoms, cells: LogOddsCellGrid
 ) -> tuple[FloatArray, FloatArray, float, float]:
     """Return the best shift alone, the best line, and score tests of what they leave.
 

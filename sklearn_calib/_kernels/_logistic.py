@@ -23,7 +23,7 @@ from ._softmax_regression import SoftmaxFit, TemperatureOffsetsFit
 # determine.
 _CURVATURE_PER_RESIDUAL = 1e-12
 # Rounding hides the gain of a step if the decrement, per unit of loss, is smaller.
-_DECREMENT_TOLERANCE = 1e-12
+_RELATIVE_DECREMENT_TOLERANCE = 1e-12
 # The part of the square of a column that the others do not explain.
 _MIN_PIVOT = 4e-6
 # From so many rows on, every eighth row gives the start.
@@ -66,7 +66,7 @@ def fit_logistic(
     weight_fraction = weight / weight.sum()
 
     def compute_fit_point(coef):
-        coef = _clip_nonnegative_in_place(coef, nonnegative)
+        coef = _clip_negatives_in_place_and_return(coef, nonnegative)
         return _FitPoint(
             coef, *compute_logistic_terms(coef @ columns, target, weight_fraction)
         )
@@ -77,7 +77,7 @@ def fit_logistic(
         weight_fraction * (0.5 - target),
         weight_fraction / 4,
     )
-    model = _QuadraticLossModel(columns)
+    model = _LogisticNewtonModel(columns)
     step, decrement = model.find_step_and_decrement(point, nonnegative)
     started = point if start is None else compute_fit_point(np.array(start, float))
     if started.loss < point.loss - decrement / 2:
@@ -97,7 +97,7 @@ def fit_logistic(
         # Relative to the loss, but not below 1e-3: nearly separated classes have a loss
         # near 0.
         scale = max(point.loss, 1e-3)
-        enough = max(tol, _DECREMENT_TOLERANCE) * scale
+        enough = max(tol, _RELATIVE_DECREMENT_TOLERANCE) * scale
         last = decrement <= tol * scale
         near = decrement <= enough
         undecided = None
@@ -120,13 +120,13 @@ def fit_logistic(
         # What the loss gains is below its last digit, or the next step would be: it is
         # about the square of this one.
         if largest < (1e-6 if last else 1e-8):
-            end = _clip_nonnegative_in_place(point.coef + step, nonnegative)
+            end = _clip_negatives_in_place_and_return(point.coef + step, nonnegative)
             point = point._replace(coef=end)
             break
         reached = compute_fit_point(point.coef + step) if near else None
         if (
             reached is not None
-            and reached.loss <= point.loss + _DECREMENT_TOLERANCE * scale
+            and reached.loss <= point.loss + _RELATIVE_DECREMENT_TOLERANCE * scale
         ):
             before = decrement
         else:
@@ -212,7 +212,7 @@ def _compute_block_loss_residual_and_curvature(log_odds, target, weight_fraction
     return weight_fraction @ losses, residual, small
 
 
-class _QuadraticLossModel:
+class _LogisticNewtonModel:
     """The second-order model, a distance in coordinates that stay near to orthogonal.
 
     columns = triangle' basis. The basis is the columns themselves until the Gram matrix
@@ -301,7 +301,7 @@ def _make_orthogonal_basis_and_triangle(columns, curvature):
     return basis, triangle
 
 
-def _clip_nonnegative_in_place(coef, nonnegative_indices):
+def _clip_negatives_in_place_and_return(coef, nonnegative_indices):
     for j in nonnegative_indices:
         coef[j] = max(coef[j], 0.0)
     return coef

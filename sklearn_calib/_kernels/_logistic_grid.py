@@ -28,7 +28,7 @@ class LineGrid(NamedTuple):
     log_prior: FloatArray
 
 
-def make_normal_grid(slopes, shifts, spread):
+def make_line_grid_with_normal_priors(slopes, shifts, spread):
     """Return all pairs of slopes and shifts with normal priors.
 
     The shift is standard normal, the logarithm of the slope normal with `spread`.
@@ -43,13 +43,13 @@ def make_normal_grid(slopes, shifts, spread):
 
 
 #: Of the monitor: few pairs, which differ by what is worth an alarm.
-COARSE_LINE_GRID = make_normal_grid(
+COARSE_LINE_GRID = make_line_grid_with_normal_priors(
     np.array([0.25, 0.5, 0.75, 1, 1.5, 2]),
     np.array([-2, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 2]),
     np.log(2),
 )
 #: Of online recalibration, whose predictions are mixtures of the pairs.
-FINE_LINE_GRID = make_normal_grid(
+FINE_LINE_GRID = make_line_grid_with_normal_priors(
     np.append(np.arange(1, 11) / 8, [1.5, 1.75, 2]), np.arange(-12, 13) / 4, 0.5
 )
 
@@ -172,7 +172,7 @@ def compute_log_mixture(total: FloatArray, grid: LineGrid) -> FloatArray:
     return top + np.log(np.exp(log - top[..., None]).sum(axis=-1))
 
 
-def detect_change_and_update_state(
+def update_state_and_find_alarm_or_end(
     state: FloatArray,
     gain: FloatArray,
     certain: AnyArray,
@@ -241,7 +241,7 @@ def detect_change_and_update_state(
 
 
 def _detect_change_in_single_stream(state, gain, first, prior, bound, start):
-    """Run `detect_change_and_update_state` of a single stream, for some rows at once."""
+    """Run `update_state_and_find_alarm_or_end` of a single stream, for some rows at once."""
     # Rounding changes a sum by less than this factor.
     below = bound * (1 - 1e-9)
     for begin in range(start, len(gain), _BLOCK_ROWS):

@@ -14,7 +14,7 @@ from numpy.polynomial import chebyshev
 
 from ._spectraplex import (
     QuadraticProgram,
-    find_spectraplex_theta_gap_and_l1_norm,
+    find_spectraplex_thetas_gaps_and_l1_norms,
     make_quadratic_form_matrix,
 )
 
@@ -112,7 +112,7 @@ def make_monotone_polynomial_basis(degree):
     )
 
 
-def compute_chebyshev_moments_and_mean_square(x, y, weight, degree):
+def compute_chebyshev_t_yt_and_y2_means(x, y, weight, degree):
     """Return weighted means of T_m(x), y T_m(x) and y^2.
 
     The first are for m <= 2 degree, the second for m <= degree.
@@ -142,13 +142,13 @@ def compute_chebyshev_gram(mean_t, size):
 
 
 def fit_bounded_polynomials(
-    data, degree, l1s, tol=1e-10, max_iter=80
+    moments_by_data_set, degree, l1_bounds, tol=1e-10, max_iter=80
 ) -> list[list[PolynomialFit]]:
     """Return a fit for each data set, given by moments, and bound on coefficients."""
     basis = make_monotone_polynomial_basis(degree)
     grams = []
     targets = []
-    for mean_t, mean_y, _ in data:
+    for mean_t, mean_y, _ in moments_by_data_set:
         gram = compute_chebyshev_gram(mean_t, degree + 1)
         grams.append(basis.to_coef.T @ gram @ basis.to_coef)
         targets.append(basis.to_coef.T @ mean_y[: degree + 1])
@@ -166,7 +166,7 @@ def fit_bounded_polynomials(
 
     def make_polynomial_fit(d, theta, gap, size):
         # The objective of the program is half of the loss.
-        loss = data[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta
+        loss = moments_by_data_set[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta
         return PolynomialFit(
             basis.to_coef @ theta,
             max(float(loss), 0.0),
@@ -174,20 +174,20 @@ def fit_bounded_polynomials(
             size,
         )
 
-    theta, gap, _ = find_spectraplex_theta_gap_and_l1_norm(free, tol, max_iter)
+    theta, gap, _ = find_spectraplex_thetas_gaps_and_l1_norms(free, tol, max_iter)
     size = np.abs(theta @ basis.to_monomial.T).sum(axis=1)
     fits = [
-        [make_polynomial_fit(d, theta[d], gap[d], float(size[d])) for _ in l1s]
-        for d in range(len(data))
+        [make_polynomial_fit(d, theta[d], gap[d], float(size[d])) for _ in l1_bounds]
+        for d in range(len(moments_by_data_set))
     ]
     # A bound that the free solution keeps changes nothing; only the others need a
     # second program.
-    tight = np.argwhere(size[:, None] > np.array(l1s)).tolist()
+    tight = np.argwhere(size[:, None] > np.array(l1_bounds)).tolist()
     if tight:
         which = [d for d, _ in tight]
-        bounds = np.array([float(l1s[b]) for _, b in tight])
+        bounds = np.array([float(l1_bounds[b]) for _, b in tight])
         bounded = free._replace(Q=Q[which], h=h[which], bound=bounds)
-        solved = find_spectraplex_theta_gap_and_l1_norm(bounded, tol, max_iter)
+        solved = find_spectraplex_thetas_gaps_and_l1_norms(bounded, tol, max_iter)
         for (d, b), theta, gap, size in zip(tight, *solved, strict=True):
             fits[d][b] = make_polynomial_fit(d, theta, gap, float(size))
     return fits
@@ -252,12 +252,12 @@ def fit_polynomial_by_cvxpy(
     target = mean_y[: degree + 1]
     error = cp.sum_squares(root @ coef) - 2 * target @ coef
     problem = cp.Problem(cp.Minimize(error), conditions)
-    _fill_problem_solution_quietly(problem, solver, tight=constraints is not None)
+    _fill_problem_solution_if_solved(problem, solver, tight=constraints is not None)
     if start.value is None or problem.status not in ("optimal", "optimal_inaccurate"):
         return None
     slopes = 0
     for P, U in zip(basis.blocks, squares, strict=True):
-        square_root = P @ _project_to_positive(U.value)
+        square_root = P @ _project_to_positive_semidefinite(U.value)
         slopes = slopes + (square_root * P).sum(axis=1)
     theta = np.r_[max(float(start.value), 0.0), slopes]
     coefficients = basis.to_coef @ theta
@@ -311,13 +311,13 @@ def _make_inequalities_with_matrices(constraints, basis, theta):
     return [(A @ theta <= b, A, b) for A, b in sides if len(b)]
 
 
-def _project_to_positive(U):
+def _project_to_positive_semidefinite(U):
     """Return the nearest positive semidefinite matrix, so that f rises exactly."""
     values, vectors = np.linalg.eigh((U + U.T) / 2)
     return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
-def _fill_problem_solution_quietly(problem, solver, tight):
+def _fill_problem_solution_if_solved(problem, solver, tight):
     """Solve without the solvers' warnings, since the certificate covers them."""
     import cvxpy as cp
 

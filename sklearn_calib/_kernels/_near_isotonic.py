@@ -44,7 +44,7 @@ def _find_meeting_time(sums, mass, flag, before, between, after, now):
 
 
 @compile_helper
-def _restore_heap(heap, heap_index, key, i):
+def _sift_up_or_down(heap, heap_index, key, i):
     """Restore the order of the heap around position i."""
     item = heap[i]
     while i > 0 and key[item] < key[heap[(i - 1) >> 1]]:
@@ -94,7 +94,7 @@ def _fill_merge_penalties_from_heap(
         # The boundary leaves the heap by sinking to its end, which keeps all positions
         # valid.
         key[top] = np.inf
-        _restore_heap(heap, heap_index, key, heap_index[top])
+        _sift_up_or_down(heap, heap_index, key, heap_index[top])
         low = before[top]
         high = after[top]
         sums[high] += sums[top]
@@ -114,7 +114,7 @@ def _fill_merge_penalties_from_heap(
                     after[other],
                     now,
                 )
-                _restore_heap(heap, heap_index, key, heap_index[other])
+                _sift_up_or_down(heap, heap_index, key, heap_index[other])
 
 
 def compute_merge_penalties(y, w):

@@ -21,16 +21,22 @@ class NewtonMinimum(NamedTuple):
 
 
 def minimise_by_newton(
-    evaluate, direction, theta, tol, lowest=-np.inf, is_trusted=None, max_iter=200
+    evaluate,
+    compute_step_and_decrement,
+    theta,
+    tol,
+    lowest=-np.inf,
+    is_trusted=None,
+    max_iter=200,
 ):
     """Minimise a convex function by Newton steps, each halved until it pays (Armijo's rule).
 
     Parameters
     ----------
     evaluate : callable
-        ``evaluate(theta)`` is the value, and anything that `direction` can use of its
-        computation.
-    direction : callable
+        ``evaluate(theta)`` is the value, and anything that `compute_step_and_decrement`
+        can use of its computation.
+    compute_step_and_decrement : callable
         ``direction(theta, anything)`` is the Newton step and its decrement, minus the
         slope.
     theta : ndarray
@@ -52,7 +58,7 @@ def minimise_by_newton(
     value, extra = evaluate(theta)
     before = np.inf
     for n_iter in range(1, max_iter + 1):
-        step, decrement = direction(theta, extra)
+        step, decrement = compute_step_and_decrement(theta, extra)
         # Below this decrement the rounding of the value hides the gain, so Armijo's
         # rule cannot judge the step.
         near = decrement <= max(tol, _MAX_HIDDEN_DECREMENT_FRACTION * (1 + abs(value)))

@@ -71,7 +71,7 @@ def compute_class_proba(cumulative, slope, shifts):
     return table / table.sum(axis=1, keepdims=True)
 
 
-def fit_ordinal(cumulative, target):
+def fit_ordinal_slope_shifts_and_loss(cumulative, target):
     """Minimise -sum target log p by Newton steps within the constraints.
 
     Parameters
@@ -101,7 +101,7 @@ def fit_ordinal(cumulative, target):
         return shorter * step, shorter * decrement
 
     def evaluate_loss(theta) -> tuple[float, None]:
-        return _compute_value(cumulative, target, theta, sums), None
+        return _compute_log_loss(cumulative, target, theta, sums), None
 
     def is_trusted(theta, step):
         """Return False if a width, whose logarithm is in the loss, changes by much.
@@ -109,7 +109,7 @@ def fit_ordinal(cumulative, target):
         Its weight may be tiny, and the decrement tinier.
         """
         change = np.abs(step[0] * cumulative.drop + step[2:])
-        change /= _compute_class_widths(cumulative, theta)
+        change /= _compute_middle_class_widths(cumulative, theta)
         return (change <= 0.1).all() or (target[:, 1:-1] * change).sum() <= 1e-14
 
     theta, value, decrement, _ = minimise_by_newton(
@@ -123,16 +123,16 @@ def fit_ordinal(cumulative, target):
     return OrdinalFit(float(theta[0]), sums @ theta[1:], float(value), decrement / 2)
 
 
-def _compute_class_widths(cumulative, theta):
+def _compute_middle_class_widths(cumulative, theta):
     return np.maximum(theta[0] * cumulative.drop + theta[2:], _MIN_CLASS_WIDTH_LOG_ODDS)
 
 
-def _compute_value(cumulative, target, theta, sums):
+def _compute_log_loss(cumulative, target, theta, sums):
     """Return the weighted log loss at theta = (slope, a_0, d)."""
     eta = theta[0] * cumulative.log_odds + sums @ theta[1:]
     above = (target[:, 1:] * log_expit(eta)).sum()
     below = (target[:, :-1] * log_expit(-eta)).sum()
-    width = _compute_class_widths(cumulative, theta)
+    width = _compute_middle_class_widths(cumulative, theta)
     # The factor 1 - exp(-w) of the probability of a class in the middle.
     middle = (target[:, 1:-1] * np.log(-np.expm1(-width))).sum()
     return -(above + below) - middle
@@ -146,7 +146,7 @@ def _compute_derivatives(cumulative, target, theta, sums):
     low = expit(-eta)
     pull = target[:, :-1] * high - target[:, 1:] * low
     curved = (target[:, :-1] + target[:, 1:]) * high * low
-    width = _compute_class_widths(cumulative, theta)
+    width = _compute_middle_class_widths(cumulative, theta)
     # The derivative of log(1 - exp(-w)), without a difference of nearly equal numbers.
     odds = np.exp(-width) / -np.expm1(-width)
     push = target[:, 1:-1] * odds

@@ -110,7 +110,7 @@ class LogitAxis:
         shown: list = []
         histograms: list = []
         for curve in curves:
-            is_frequent = _mark_points_with_many_rows(curve)
+            is_frequent = _mark_points_not_in_rare_ends(curve)
             shown += [curve.predicted[is_frequent], curve.observed[is_frequent]]
             histograms.append(curve.log_odds_histogram)
         return cls.from_values(shown, histograms)
@@ -240,7 +240,7 @@ class LogitAxis:
         return [p for p in numbers if left <= p <= right]
 
 
-def _mark_points_with_many_rows(curve):
+def _mark_points_not_in_rare_ends(curve):
     """Return which points are not among the few rows at either end.
 
     Those of exactly 0 and 1 are kept.

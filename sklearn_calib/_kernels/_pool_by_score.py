@@ -100,7 +100,7 @@ def _fill_keys_and_get_order_and_range_flags(score, outcome, keys):
 
 
 @compile_kernel
-def _pool_sorted_keys_in_place(keys, mass, events):
+def _pool_sorted_keys_in_place(keys, mass_out, events_out):
     """Sum the runs of equal scores without a branch: each row overwrites its run.
 
     The scores take the place of the keys, which are read before.
@@ -113,16 +113,16 @@ def _pool_sorted_keys_in_place(keys, mass, events):
         following = keys[i + 1]
         ones += key & 1
         keys[position] = key >> 1
-        mass[position] = i + 1
-        events[position] = ones
+        mass_out[position] = i + 1
+        events_out[position] = ones
         # The last bit is the label; keys of one score differ in nothing else.
         position += uint64((key ^ following) > 1)
         key = following
     keys[position] = key >> 1
-    mass[position] = last + 1
-    events[position] = ones + (key & 1)
+    mass_out[position] = last + 1
+    events_out[position] = ones + (key & 1)
     # The running sums at the end of each run become sums of the run.
     for i in range(np.int64(position), 0, -1):
-        mass[i] -= mass[i - 1]
-        events[i] -= events[i - 1]
+        mass_out[i] -= mass_out[i - 1]
+        events_out[i] -= events_out[i - 1]
     return np.int64(position) + 1

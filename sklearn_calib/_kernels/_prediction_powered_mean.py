@@ -14,7 +14,7 @@ from scipy.special import ndtri, stdtrit
 from ._proportion import compute_exact_interval
 
 
-def sum_clusters(values, cluster, n_clusters):
+def sum_clusters_if_any(values, cluster, n_clusters):
     """Sum the rows of each cluster; return the rows if there are no clusters."""
     if cluster is None:
         return values
@@ -59,7 +59,7 @@ def get_two_sided_student_quantile(n_effective, level):
     return float(stdtrit(max(n_effective - 1.0, 1.0), (1 + level) / 2))
 
 
-def count_equivalent_labels(fraction, variance, n_effective, n_rows):
+def compute_equivalent_label_count(fraction, variance, n_effective, n_rows):
     """Return how many independent labels have the variance of this fraction."""
     if variance <= 0 or not 0 < fraction < 1:
         return n_effective
@@ -90,10 +90,12 @@ def compute_plain_and_corrected_ends(
 
     ends = find_exact_proportion_ends(label_fraction, rows)
     corrected_ends = find_exact_proportion_ends(corrected_fraction, rows / ratio)
-    return ends, limit_width(corrected_fraction, corrected_ends, ends[1] - ends[0])
+    return ends, shrink_interval_to_width(
+        corrected_fraction, corrected_ends, ends[1] - ends[0]
+    )
 
 
-def limit_width(middle, ends, width):
+def shrink_interval_to_width(middle, ends, width):
     """Shrink an interval around a point inside it until it is at most `width` wide."""
     low, high = ends
     if high - low > width:

@@ -24,7 +24,7 @@ _MIN_EMPTY_EXPONENTS = 10
 _MAX_DENOMINATOR = 1000
 _ALL_DENOMINATORS = np.arange(1, _MAX_DENOMINATOR + 1)
 #: How far a multiple of 1 / N may be off: as far as float32 rounds.
-FRACTION_TOLERANCE = 1e-7
+COUNT_FRACTION_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _find_common_denominator(table):
         denominator = int(fitting[0])
         scaled = flat * denominator
         wrong = np.flatnonzero(
-            np.abs(scaled - np.rint(scaled)) > FRACTION_TOLERANCE * denominator
+            np.abs(scaled - np.rint(scaled)) > COUNT_FRACTION_TOLERANCE * denominator
         )
         if len(wrong) == 0:
             return denominator
@@ -174,5 +174,5 @@ def _keep_fitting_denominators(denominators, values):
             break
         scaled = denominators * value
         away = np.abs(scaled - np.rint(scaled))
-        denominators = denominators[away <= FRACTION_TOLERANCE * denominators]
+        denominators = denominators[away <= COUNT_FRACTION_TOLERANCE * denominators]
     return denominators

@@ -8,7 +8,7 @@ A binary tree of partial sums adds only what belongs to the range, in O(log n).
 import numpy as np
 from scipy.special import expit
 
-from ._binning import BIN_EDGE_TOLERANCE, blend_with_base_rate
+from ._binning import BIN_EDGE_TOLERANCE_IN_BINS, blend_with_base_rate
 from ._compile import compile_kernel
 from ._log_odds import average_log_odds_as_probabilities, subtract_sigmoids
 
@@ -142,10 +142,10 @@ class WindowEstimator:
         """
         return self._compute_window_event_rates(score, *self.find_window(low, high))
 
-    def find_window(self, low, high):
+    def find_window(self, low_log_odds, high_log_odds):
         """Return where these windows start and end."""
-        start = np.searchsorted(self.log_odds, low, side="left")
-        return start, np.searchsorted(self.log_odds, high, side="right")
+        start = np.searchsorted(self.log_odds, low_log_odds, side="left")
+        return start, np.searchsorted(self.log_odds, high_log_odds, side="right")
 
     def _compute_window_event_rates(self, score, start, end):
         """Return event rates of windows; an empty one gets the nearest cells."""
@@ -174,7 +174,7 @@ class WindowEstimator:
         """Return the first and last scores of the windows, and the windows' middles."""
         before = np.append(0.0, np.cumsum(mass))
         total = before[-1]
-        wanted = min(weight_fraction * total, total) * (1 - BIN_EDGE_TOLERANCE)
+        wanted = min(weight_fraction * total, total) * (1 - BIN_EDGE_TOLERANCE_IN_BINS)
         last = np.searchsorted(before, before[:-1] + wanted, side="left") - 1
         first = np.flatnonzero(last < len(mass))
         ends = self.log_odds[first], self.log_odds[last[first]]

@@ -27,11 +27,13 @@ def fit_group_line_coefficients(
     def sum_groups(values):
         return np.bincount(group, values, minlength=n_groups)
 
-    def evaluate_loss_scores_and_exponentials(line):
-        t = line[group, 0] + line[group, 1] * log_odds
+    def evaluate_penalised_loss_and_score_terms(lines_by_group):
+        t = lines_by_group[group, 0] + lines_by_group[group, 1] * log_odds
         small = np.exp(-np.abs(t))
         losses = np.maximum(t, 0.0) + np.log1p(small) - target * t
-        return weight @ losses + 0.5 * ((line - centre) ** 2 @ penalty).sum(), (
+        return weight @ losses + 0.5 * (
+            (lines_by_group - centre) ** 2 @ penalty
+        ).sum(), (
             t,
             small,
         )
@@ -59,7 +61,7 @@ def fit_group_line_coefficients(
         return step, (slope * step).sum()
 
     return minimise_by_newton(
-        evaluate_loss_scores_and_exponentials,
+        evaluate_penalised_loss_and_score_terms,
         find_step_and_decrement,
         np.tile(centre, (n_groups, 1)),
         _DECREMENT_TOLERANCE,

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 
-_SINGULAR_TOLERANCE = 1e-8
+_RELATIVE_SINGULAR_VALUE_TOLERANCE = 1e-8
 
 
 class WorstClassMixtureDistance(NamedTuple):
@@ -17,7 +17,7 @@ class WorstClassMixtureDistance(NamedTuple):
     prior: FloatArray
 
 
-class RankedScores:
+class RankedClassScores:
     """Scores of all rows, ranked once; samples are given as positions of their rows.
 
     Every permutation and resample reuses the ranks of all classes.
@@ -43,7 +43,7 @@ class RankedScores:
         self,
         labelled: IntArray,
         unlabelled: IntArray,
-        rng: np.random.Generator | None = None,
+        copy_order_rng: np.random.Generator | None = None,
     ) -> WorstClassMixtureDistance:
         """Return Kolmogorov and Smirnov's distance, the largest of all classes' scores.
 
@@ -51,8 +51,8 @@ class RankedScores:
         give its classes the proportions for which the mean scores agree, or nearly,
         within the simplex.
 
-        With `rng`, copies of a row follow each other in random order, as new rows with
-        scores nearly the same would, unless another row has the same score.
+        With `copy_order_rng`, copies of a row follow each other in random order, as new
+        rows with scores nearly the same would, unless another row has the same score.
         """
         scores = self.proba.take(labelled, axis=0)
         y_encoded = self.y_encoded[labelled]
@@ -71,7 +71,9 @@ class RankedScores:
         mismatch -= class_means @ class_frequencies
         raw = np.maximum(
             class_frequencies
-            + np.linalg.lstsq(class_means, mismatch, rcond=_SINGULAR_TOLERANCE)[0],
+            + np.linalg.lstsq(
+                class_means, mismatch, rcond=_RELATIVE_SINGULAR_VALUE_TOLERANCE
+            )[0],
             0.0,
         )
         prior = raw / raw.sum()
@@ -82,9 +84,9 @@ class RankedScores:
         distances = []
         for rank, alone in zip(self.ranks, self.alone, strict=True):
             rank_position = rank[rows]
-            if rng is not None:
+            if copy_order_rng is not None:
                 # A random number places each row anywhere within its rank.
-                rank_position += alone[rows] * rng.random(len(rows))
+                rank_position += alone[rows] * copy_order_rng.random(len(rows))
             order = np.argsort(rank_position)
             rank_position = rank_position[order]
             # The distribution functions are compared only after all rows of a tie.

@@ -11,11 +11,13 @@ def average_interval_error_over_shifts(offset, cell, residual, n_cells, width):
     Rows sorted by offset = score mod width; cell = score // width. At r = 0 a row lies
     in the cell above its own, and moves one down when r passes its offset.
     """
-    return _average_over_shifts(offset, cell, residual, np.zeros(n_cells + 2), width)
+    return _average_abs_bin_sums_over_shifts(
+        offset, cell, residual, np.zeros(n_cells + 2), width
+    )
 
 
 @compile_kernel
-def _average_over_shifts(offset, cell, residual, mass, width):
+def _average_abs_bin_sums_over_shifts(offset, cell, residual, mass, width):
     """Move the rows into lower cells in the order of their offsets."""
     for i in range(len(cell)):
         # At shift 0 every row is in its upper cell. Growing the shift moves one row at
@@ -74,7 +76,7 @@ def _add_linearly_binned_residuals_in_place(score, residual, n_cells, residual_s
         residual_sums[left + 1] += right
 
 
-def sum_uniform_bin_residuals(score, outcome, weight, n_bins):
+def sum_uniform_bin_weights_and_residuals(score, outcome, weight, n_bins):
     """Return mass and summed residuals of the "uniform" bins of `assign_values_to_bins`."""
     sums = np.zeros((2, n_bins))
     _fill_uniform_bin_weights_and_residuals(
@@ -101,7 +103,9 @@ def _fill_uniform_bin_weights_and_residuals(
 
 
 @compile_kernel(fastmath={"reassoc", "contract"})
-def fill_parabola_rows(score, mass, centre, width, begin, end, tolerance, rows):
+def fill_local_parabola_weights(
+    score, mass, centre, width, begin, end, tolerance, rows
+):
     """Fill in the weight of each event in the fit at each centre, within its window.
 
     A row is tricube(t) times the parabola that makes the fit at t = 0, written in

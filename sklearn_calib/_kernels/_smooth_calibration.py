@@ -36,7 +36,7 @@ def compute_smooth_error(score, residual):
     n = len(score)
     position = np.empty(n)
     mass = np.empty(n)
-    last, low, high = _fill_kinks_and_get_total_and_range(
+    last, low, high = _fill_kinks_and_get_total_low_and_high(
         score, residual, position, mass
     )
     n_buckets = n // _KINKS_PER_BUCKET + 1
@@ -68,7 +68,7 @@ def compute_smooth_error(score, residual):
 
 
 @compile_kernel
-def _fill_kinks_and_get_total_and_range(score, residual, position, mass):
+def _fill_kinks_and_get_total_low_and_high(score, residual, position, mass):
     """Fill in positions and masses in the order of insertion.
 
     Returns C_n and the range of the positions.
@@ -222,7 +222,7 @@ def _spill_heap_and_find_size_and_bucket_ends(
     return n_kept, edge, highest
 
 
-def find_value_function_maximisers(ranks, position, gaps, sums):
+def find_value_function_argmax(ranks, position, gaps, sums):
     """Return where each V_t is largest, by a Fenwick tree of the masses.
 
     These are the m_t in [-1, 1].
@@ -340,6 +340,6 @@ def compute_witness_by_distinct_score(
     score, gaps, sums, ranks, position = find_scores_gaps_sums_ranks_and_kinks(
         score, residual
     )
-    w = find_value_function_maximisers(ranks, position, gaps, sums)
+    w = find_value_function_argmax(ranks, position, gaps, sums)
     backtrack_witness_in_place(w, gaps)
     return score, w

@@ -6,8 +6,8 @@ with J the derivative of u_i in the coefficients and H the Hessian of the object
 approximate leave-one-out of ridge estimators (Rad and Maleki 2020). H has (k (k + 1))^2
 entries. Its block of class c, sum w p_c (1 - p_c) x x' + ridge, gives G a diagonal, the
 leverages x' H_c^-1 x; the other blocks only make moving all classes at once free, which
-removes 1 of k: a factor (k - 1) / k. Rows in which p_c (1 - p_c) is below `_MIN_LABEL_VARIANCE`
-are left out of H_c.
+removes 1 of k: a factor (k - 1) / k. Rows in which p_c (1 - p_c) is below
+`_MIN_ROW_LABEL_VARIANCE` are left out of H_c.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from ._softmax_regression import (
     fit_softmax_regression,
 )
 
-_MIN_LABEL_VARIANCE = 2e-3
+_MIN_ROW_LABEL_VARIANCE = 2e-3
 # The factor between neighbours of the search, and its largest power.
 _PENALTY_GRID_FACTOR = 10.0
 _MAX_PENALTY_POWER = 3
@@ -62,7 +62,7 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
         spread = proba[c] * (1 - proba[c])
         # Rows that are almost certain of this class or its absence add nothing to its
         # Hessian.
-        rows = np.flatnonzero((spread > _MIN_LABEL_VARIANCE) | (y_encoded == c))
+        rows = np.flatnonzero((spread > _MIN_ROW_LABEL_VARIANCE) | (y_encoded == c))
         kept = x[rows]
         rooted = kept * np.sqrt(weight * spread)[rows, None]
         # Only the lower half of the symmetric product is computed.

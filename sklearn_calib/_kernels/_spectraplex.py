@@ -54,7 +54,7 @@ class ProgramPoint(NamedTuple):
     e: np.ndarray
 
 
-def find_spectraplex_theta_gap_and_l1_norm(problem, tol, max_iter):
+def find_spectraplex_thetas_gaps_and_l1_norms(problem, tol, max_iter):
     """Return theta, its gap and sum |p - n|.
 
     If rounding ends the iterations, the best of them counts.
@@ -69,7 +69,7 @@ def find_spectraplex_theta_gap_and_l1_norm(problem, tol, max_iter):
     # The problems that are not finished.
     active = np.arange(count)
     for iteration in range(max_iter + 1):
-        theta = _apply_map(problem.L, point.X)
+        theta = _apply_map_to_matrices(problem.L, point.X)
         # The gradient of the objective. Its inner product with theta, less the smallest
         # one over the feasible set, is the Frank-Wolfe gap.
         z = (problem.Q @ theta[..., None])[..., 0] - problem.h
@@ -100,7 +100,9 @@ def find_spectraplex_theta_gap_and_l1_norm(problem, tol, max_iter):
         point = point._replace(S=S, y=y)
         # A problem at its limits overflows here; it gets a step of 0.
         with np.errstate(all="ignore"):
-            step, direction = _find_step_length_and_direction(problem, point, mismatch)
+            step, direction = _find_step_lengths_and_directions(
+                problem, point, mismatch
+            )
         # A problem ends if it is solved, has made no progress for 20 iterations, or
         # cannot move. The others go on as a smaller batch.
         going = (gap >= tol) & (iteration <= best_at[active] + 20) & (step > 1e-10)
@@ -142,7 +144,7 @@ def _move_point(point, direction, step):
     return ProgramPoint(*parts)
 
 
-def _find_step_length_and_direction(problem, point, mismatch):
+def _find_step_lengths_and_directions(problem, point, mismatch):
     """Return Mehrotra's direction and the length to go; 0 if rounding prevents both."""
     starts = problem.starts
     limited = problem.bound is not None
@@ -152,7 +154,9 @@ def _find_step_length_and_direction(problem, point, mismatch):
     count = R.shape[1] + (2 * point.p.shape[1] + 1 if limited else 0)
     mu = _sum_complementarity_by_program(point, limited) / count
     aims = point._replace(X=-point.X, p=-point.p, n=-point.n, s=-point.s)
-    direction = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
+    direction = _solve_program_point_step(
+        problem, point, R, matrix, pivots, aims, mismatch
+    )
     ahead = _move_point(
         point, direction, _find_step_length(point, direction, starts, limited)
     )
@@ -170,7 +174,9 @@ def _find_step_length_and_direction(problem, point, mismatch):
         n=(column - direction.n * (de + direction.v)) / (e + point.v) - point.n,
         s=(center - direction.s * direction.e) / point.e - point.s,
     )
-    direction = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
+    direction = _solve_program_point_step(
+        problem, point, R, matrix, pivots, aims, mismatch
+    )
     # Stopping short of the boundary keeps the iterates inside the cone.
     length = 0.98 * _find_step_length(point, direction, starts, limited)
     return np.where(fine & regular, length, 0.0), direction
@@ -189,7 +195,7 @@ def _make_system(problem, point, R):
     # The Schur complement of a spectraplex with rank-one maps is an elementwise product
     # of two Gram matrices.
     hadamard = _make_hadamard_maps(rows, starts, point.X, R)
-    toward = _apply_map(L, XR)
+    toward = _apply_map_to_matrices(L, XR)
     matrix = np.zeros((len(Q), size, size))
     matrix[:, :m, :m] = np.eye(m) + hadamard @ Q
     matrix[:, :m, m] = -toward
@@ -217,7 +223,7 @@ def _compute_primal_to_slack_ratio_pair(point):
     return point.p / (e - point.v), point.n / (e + point.v)
 
 
-def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
+def _solve_program_point_step(problem, point, R, matrix, pivots, aims, mismatch):
     """Return the step to the aims.
 
     They are where X, p, n and s would go if the dual did not move.
@@ -228,7 +234,7 @@ def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
     bound = problem.bound
     m, size = problem.rows.shape
     right = np.zeros(matrix.shape[:2])
-    right[:, :m] = _apply_map(L, aims.X)
+    right[:, :m] = _apply_map_to_matrices(L, aims.X)
     right[:, m] = -np.trace(aims.X, axis1=1, axis2=2)
     if bound is not None:
         right[:, m + 1 : -1] = (aims.p - aims.n) @ T.T - mismatch
@@ -318,7 +324,7 @@ def make_quadratic_form_matrix(rows, starts):
     return maps.reshape(len(rows), -1)
 
 
-def _apply_map(L, X):
+def _apply_map_to_matrices(L, X):
     return X.reshape(len(X), -1) @ L.T
 
 

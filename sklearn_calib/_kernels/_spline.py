@@ -66,7 +66,7 @@ class SplineCurve(NamedTuple):
         return sum(weight.reshape(shape) * table[rows] for weight, table, rows in parts)
 
 
-class SplineCells(NamedTuple):
+class LabelWeightsByScore(NamedTuple):
     """Labels at sorted distinct scores.
 
     Rows 0 and 1 of the tables are for the labels 0 and 1.
@@ -149,7 +149,7 @@ def make_spline_cells(score, y_encoded, weight):
         np.divide(squares, mass, out=unit_weight, where=mass > 0)
     mass = mass.reshape(-1, 2).T
     unit_weight = unit_weight.reshape(-1, 2).T
-    return SplineCells(values, mass, mass, unit_weight)
+    return LabelWeightsByScore(values, mass, mass, unit_weight)
 
 
 def coarsen_cells(cells, max_cells):
@@ -164,7 +164,7 @@ def coarsen_cells(cells, max_cells):
     square = np.add.reduceat(cells.unit_weight * cells.mass, starts, axis=1)
     unit_weight = np.divide(square, mass, out=np.ones_like(mass), where=mass > 0)
     x = np.add.reduceat(cells.x * total, starts) / mass.sum(axis=0)
-    return SplineCells(x, mass, scored_weight, unit_weight)
+    return LabelWeightsByScore(x, mass, scored_weight, unit_weight)
 
 
 def add_prior_points(cells, prior):
@@ -200,7 +200,7 @@ def add_prior_points(cells, prior):
     points = np.empty(size)
     # If a cell and a point of the grid coincide, the cell's value is kept.
     points[index[::-1]] = x[::-1]
-    return SplineCells(points, joined, scored_weight, unit_weight)
+    return LabelWeightsByScore(points, joined, scored_weight, unit_weight)
 
 
 def choose_knots(x, mass, count):
@@ -228,7 +228,7 @@ def fit_spline(
 
     Parameters
     ----------
-    cells : SplineCells
+    cells : LabelWeightsByScore
     knots : ndarray of shape (n_knots,), at least 2
     identity_ridge : float or ndarray of shape (2,)
         Factor of half the squared distance of the straight part from the identity, or
@@ -237,7 +237,7 @@ def fit_spline(
         Factors of half the integral of f''^2, tried in this order. By default
         `LINE_PENALTY` and 17 values in proportion to the cube of the range of the
         knots.
-    coarse_cells : SplineCells, default=None
+    coarse_cells : LabelWeightsByScore, default=None
         Those by which the penalty is chosen, if not by `cells`.
 
     Returns
@@ -337,10 +337,10 @@ class _CellSplineFitter:
         )
         for _ in range(_MAX_NEWTON_STEPS):
             if free <= _MAX_COMPILED_COEFFICIENTS:
-                path.fill_hessian(design, mass, tables, self.row, square)
+                path.fill_lower_hessian(design, mass, tables, self.row, square)
             else:
                 square = (design * (mass * tables[2])) @ design.T
-            decrement = path.fill_newton_step(
+            decrement = path.fill_newton_step_and_get_decrement(
                 design, mass, ones, tables, theta, ridge, square, scale, gradient, step
             )
             if not decrement >= 0:
@@ -371,11 +371,11 @@ class _CellSplineFitter:
             theta = candidate
             loss, objective = losses
             tables, trial = trial, tables
-        tables[3] = _compute_leverages(design, square, scale)
+        tables[3] = _compute_cell_leverages(design, square, scale)
         return theta, loss, tables
 
 
-def _compute_leverages(design, lower, scale):
+def _compute_cell_leverages(design, lower, scale):
     """Return b'H^-1 b of each cell's column b, from the factor of the scaled H."""
     half = (lapack.dtrtri(lower, lower=1)[0] / scale) @ design
     half *= half

@@ -56,7 +56,7 @@ def fill_tables_and_get_loss_and_ridge_loss(design, mass, ones, ridge, theta, ta
 
 
 @compile_kernel(fastmath=_FASTMATH_FLAGS)
-def fill_hessian(design, mass, tables, row, square):
+def fill_lower_hessian(design, mass, tables, row, square):
     """Fill the lower half of the Hessian.
 
     Without the copies of a product it stays in the cache.
@@ -105,7 +105,7 @@ def _factor_hessian_in_place(square, ridge, scale):
 
 
 @compile_kernel(fastmath=_FASTMATH_FLAGS)
-def fill_newton_step(
+def fill_newton_step_and_get_decrement(
     design, mass, ones, tables, theta, ridge, square, scale, gradient, step
 ):
     """Compute Newton's step and the factor; return the decrement.

@@ -129,7 +129,7 @@ def fit_temperature(
         label_smoothing == 0
         and fit.beta * spread / unit > get_max_logit_gap_below_loss_cap(logits.shape[1])
     ):
-        fit = _get_fit_with_capped_row_losses(
+        fit = _get_fit_with_loss_capped_by_row(
             fit, [(logits, y_encoded, weight)], weight.sum()
         )
     return fit._replace(beta=fit.beta / unit)
@@ -145,16 +145,21 @@ def _find_logit_unit_and_rescaled_rows(parts, spread):
     ]
 
 
-def _get_fit_with_capped_row_losses(fit, problems, total):
+def _get_fit_with_loss_capped_by_row(fit, problems, total):
     """Return the fit with the loss of each row limited to LARGEST_LOG_LOSS."""
     excess = (
-        sum(compute_loss_beyond_cap(*problem, fit.beta)[0] for problem in problems)
+        sum(
+            compute_loss_beyond_cap_and_derivative(*problem, fit.beta)[0]
+            for problem in problems
+        )
         / total
     )
     return fit._replace(loss=max(float(fit.loss - excess), 0.0))
 
 
-def fit_temperature_with_absent_classes(logits, y_encoded, weight, label_smoothing=0.0):
+def fit_temperature_if_rows_lack_options(
+    logits, y_encoded, weight, label_smoothing=0.0
+):
     """Fit as `fit_temperature`, if -inf marks options that a row does not have.
 
     The sums add up over rows, so rows are sorted by how many options they have: those
@@ -184,7 +189,7 @@ def fit_temperature_with_absent_classes(logits, y_encoded, weight, label_smoothi
         sum_problems, total, max_options, label_smoothing, unit, box, 1e-3
     )
     if label_smoothing == 0:
-        fit = _get_fit_with_capped_row_losses(fit, problems, total)
+        fit = _get_fit_with_loss_capped_by_row(fit, problems, total)
     return fit._replace(beta=fit.beta / unit)
 
 
@@ -213,7 +218,7 @@ def get_max_logit_gap_below_loss_cap(n_classes):
     return LARGEST_LOG_LOSS - np.log(n_classes)
 
 
-def compute_loss_beyond_cap(logits, y_encoded, weight, beta):
+def compute_loss_beyond_cap_and_derivative(logits, y_encoded, weight, beta):
     """Return the weighted sum of losses beyond LARGEST_LOG_LOSS, and its derivative."""
     excess = np.zeros(2)
     for block in iter_row_blocks(logits):
@@ -243,7 +248,7 @@ def compute_loss_beyond_cap(logits, y_encoded, weight, beta):
 
 
 def solve_temperature(
-    sums,
+    compute_six_sums,
     total,
     n_classes,
     label_smoothing,
@@ -262,7 +267,7 @@ def solve_temperature(
         lambda beta, *derivatives: compute_halley_step_or_inf(*derivatives)
     )
     lowest, highest = box
-    loss, first, second, third, at_infinity, at_zero = sums(beta)
+    loss, first, second, third, at_infinity, at_zero = compute_six_sums(beta)
     eps = label_smoothing
     at_infinity -= eps * at_zero
     # The objective is convex, so its slopes at 0 and at infinity show whether there is
@@ -272,7 +277,7 @@ def solve_temperature(
         status, beta = (
             ("uninformative", lowest) if at_zero >= 0 else ("separable", highest)
         )
-        loss = sums(beta)[0] - beta * eps * at_zero
+        loss = compute_six_sums(beta)[0] - beta * eps * at_zero
         return InverseTemperatureFit(
             float(beta), max(float(loss / total), 0.0), status, 2
         )
@@ -282,7 +287,7 @@ def solve_temperature(
     high = min(highest, total * np.log(n_classes) / at_infinity)
     for n_passes in range(1, max_iter + 1):
         if n_passes > 1:
-            loss, first, second, third = sums(beta)[:4]
+            loss, first, second, third = compute_six_sums(beta)[:4]
         loss -= beta * eps * at_zero
         first -= eps * at_zero
         if first > 0:
@@ -410,7 +415,7 @@ def compute_temperature_cv_loss_if_inside(logits, y_encoded, weight, fold, start
                 return None
             beta = fold_fit.beta
             loss += sums(logits[test], y_encoded[test], weight[test], beta)[0]
-        loss -= compute_loss_beyond_cap(
+        loss -= compute_loss_beyond_cap_and_derivative(
             logits[test],
             y_encoded[test],
             weight[test],

@@ -220,11 +220,11 @@ def _sum_many_classes(logits, y_encoded, weight, beta):
 
 @compile_kernel(fastmath={"reassoc", "contract", "nsz"})
 def add_vector_scaling_loss_and_gradient(
-    logits, y_encoded, weight, beta, coef, intercept, gradient, row
+    logits, y_encoded, weight, beta, coef, intercept, gradient, row_buffer
 ):
     """Return the loss, and add the gradient to `gradient`.
 
-    `row`, (2, k), is overwritten.
+    `row_buffer`, (2, k), is overwritten.
     """
     n, k = logits.shape
     loss = 0.0 * beta
@@ -238,22 +238,22 @@ def add_vector_scaling_loss_and_gradient(
         for c in range(k):
             s = max(beta * (np.float64(logits[i, c]) - top), -1e4)
             u = coef[c] * s + intercept[c]
-            row[0, c] = s
-            row[1, c] = u
+            row_buffer[0, c] = s
+            row_buffer[1, c] = u
             highest = max(highest, u)
-        true = row[1, y_encoded[i]] - highest
+        true = row_buffer[1, y_encoded[i]] - highest
         w = weight[i]
         total = 0.0 * beta
         for c in range(k):
-            power = exponentiate_nonpositive(row[1, c] - highest)
-            row[1, c] = power
+            power = exponentiate_nonpositive(row_buffer[1, c] - highest)
+            row_buffer[1, c] = power
             total += power
         scale = w / total
         for c in range(k):
-            p = scale * row[1, c]
-            gradient[0, c] += p * row[0, c]
+            p = scale * row_buffer[1, c]
+            gradient[0, c] += p * row_buffer[0, c]
             gradient[1, c] += p
-        gradient[0, y_encoded[i]] -= w * row[0, y_encoded[i]]
+        gradient[0, y_encoded[i]] -= w * row_buffer[0, y_encoded[i]]
         gradient[1, y_encoded[i]] -= w
         loss += w * (math.log(total) - true)
     return loss

@@ -24,7 +24,7 @@ from ._compile import compile_kernel
 _BOUND_SIGNS = np.array([[1.0], [-1.0]])
 
 
-class TrendFitAndKnots(NamedTuple):
+class TrendFitKnotsAndGap(NamedTuple):
     # The fit at every point.
     values: np.ndarray
     # The positions of the points where the slope changes by more than rounding.
@@ -47,9 +47,9 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
     line = _fit_line(x, y, w)
     n = len(x)
     if n < 3 or penalty >= find_largest_penalty(x, y, w):
-        return TrendFitAndKnots(line, np.empty(0, dtype=int), 0.0)
+        return TrendFitKnotsAndGap(line, np.empty(0, dtype=int), 0.0)
     if penalty <= 0:
-        return TrendFitAndKnots(y.copy(), np.arange(1, n - 1), 0.0)
+        return TrendFitKnotsAndGap(y.copy(), np.arange(1, n - 1), 0.0)
     step = np.diff(x)
     variance = 1 / w
     n_changes = n - 2
@@ -57,7 +57,7 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
     change = np.diff(np.diff(y) / step)
     start = np.abs(change).mean()
     if start == 0:
-        return TrendFitAndKnots(line, np.empty(0, dtype=int), 0.0)
+        return TrendFitKnotsAndGap(line, np.empty(0, dtype=int), 0.0)
     # The two rows are the distances of u to its upper and its lower bound. In the end
     # change = slack[0] - slack[1].
     room = np.full((2, n_changes), penalty)
@@ -72,7 +72,7 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         q = ratio[0] + ratio[1]
         # The present fit takes the place of y, so the solution is a step from u. The
         # first direction aims at products of 0.
-        _, du, _ = compute_trend_fit_multipliers_and_changes(
+        _, du, _ = fit_trend_and_get_multipliers_and_changes(
             step,
             values,
             variance,
@@ -87,7 +87,7 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         center = max((ahead_mu / mu) ** 3, 1e-12) * mu
         # Mehrotra's corrector: the second-order term of the predictor, and the centre.
         aim = (center + toward * slack_change) / room
-        smoothed, du, ahead_change = compute_trend_fit_multipliers_and_changes(
+        smoothed, du, ahead_change = fit_trend_and_get_multipliers_and_changes(
             step,
             values,
             variance,
@@ -110,7 +110,7 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
     # At the optimum either the multiplier or the change of slope is at its bound; the
     # larger of both, relative to its start, decides which points are knots.
     bends = (slack / start - room / penalty).max(axis=0) > 0
-    return TrendFitAndKnots(values, np.flatnonzero(bends) + 1, max(gap, 0.0))
+    return TrendFitKnotsAndGap(values, np.flatnonzero(bends) + 1, max(gap, 0.0))
 
 
 def _fit_line(x, y, w):
@@ -129,7 +129,7 @@ def _find_step_length(room, slack, toward, slack_change):
     return 1.0 if worst <= 1.0 else 1 / worst
 
 
-def compute_trend_fit_multipliers_and_changes(step, y, variance, m, q):
+def fit_trend_and_get_multipliers_and_changes(step, y, variance, m, q):
     """Return the fit b, the multipliers u = (change - m) / q and the changes of slope."""
     n = len(y)
     values = np.empty(n)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from .._simplex_array import attach_log_proba, get_exact_log, take_columns
+from .._simplex_array import attach_log_proba, get_exact_log, take_columns_or_zeros
 from .._typing import AnyArray, FloatArray, IntArray, Multiclass
 
 
@@ -24,7 +24,7 @@ class TwoClassSplit(NamedTuple):
 
 
 def make_two_class_problems(
-    kind: Multiclass, plain: AnyArray, positive: int = 1
+    multiclass: Multiclass, plain: AnyArray, positive: int = 1
 ) -> list[TwoClassSplit]:
     """Return the two-class problems that a `multiclass` option makes of a table.
 
@@ -33,11 +33,11 @@ def make_two_class_problems(
     does so for the rows of each predicted class, "classwise" for every class.
     """
     all_rows = slice(None)
-    if kind == "auto" and plain.shape[1] <= 2:
+    if multiclass == "auto" and plain.shape[1] <= 2:
         score = plain[:, positive - 2]
         return [TwoClassSplit(positive, all_rows, score, positive)]
     problems = []
-    if kind == "classwise":
+    if multiclass == "classwise":
         for c in range(plain.shape[1]):
             score = np.ascontiguousarray(plain[:, c])
             problems.append(TwoClassSplit(c, all_rows, score, c))
@@ -49,7 +49,7 @@ def make_two_class_problems(
     else:
         top = plain.argmax(axis=1)
         score = plain[np.arange(len(plain)), top]
-    if kind != "top_label":
+    if multiclass != "top_label":
         return [TwoClassSplit(0, all_rows, score, top)]
     for c in np.unique(top).tolist():
         rows = np.flatnonzero(top == c)
@@ -58,25 +58,25 @@ def make_two_class_problems(
 
 
 def iter_two_class_pairs(
-    kind: Multiclass, proba: FloatArray, positive: int = 1
+    multiclass: Multiclass, proba: FloatArray, positive: int = 1
 ) -> Iterator[tuple[TwoClassSplit, FloatArray]]:
     """Yield `make_two_class_problems` of all rows with two columns, which keep logarithms."""
-    problems = make_two_class_problems(kind, np.asarray(proba), positive)
-    if kind == "classwise":
+    problems = make_two_class_problems(multiclass, np.asarray(proba), positive)
+    if multiclass == "classwise":
         yield from zip(problems, iter_one_vs_rest(proba), strict=True)
-    elif kind == "auto" and proba.shape[1] == 2:
+    elif multiclass == "auto" and proba.shape[1] == 2:
         if positive == 0:
-            proba = take_columns(proba, np.array([1, 0]))
+            proba = take_columns_or_zeros(proba, np.array([1, 0]))
         yield problems[0], proba
     else:
         yield problems[0], pair_top_with_rest(proba, problems[0].target)
 
 
-def name_problem(kind: Multiclass, classes: AnyArray, number: int) -> str:
+def name_problem(multiclass: Multiclass, classes: AnyArray, number: int) -> str:
     """Return the name of a problem: "class x", "confidence" or "predicted x"."""
-    if kind == "confidence" or (kind == "auto" and len(classes) > 2):
+    if multiclass == "confidence" or (multiclass == "auto" and len(classes) > 2):
         return "confidence"
-    word = "predicted" if kind == "top_label" else "class"
+    word = "predicted" if multiclass == "top_label" else "class"
     return f"{word} {classes[number]}"
 
 

@@ -49,7 +49,7 @@ def _find_best_right(stack, size, W, Y, label, ax, ay):
 
 
 @compile_helper
-def _find_best_left(stack, size, W, Y, b_x, b_y):
+def _find_left_end_with_largest_slope(stack, size, W, Y, b_x, b_y):
     """Return the index on the left hull with the largest slope to (bx, by).
 
     The top is rightmost.
@@ -87,7 +87,9 @@ def _find_tangent_slope_and_left_end(left, n_left, right, n_right, W, Y, label, 
         # query's end is a good guess, because tangents move monotonically.
         new_b = _find_best_right(right, n_right, W, Y, label, W[pa], Y[pa])
         pb = right[new_b]
-        new_a = _find_best_left(left, n_left, W, Y, W[pb] + 1.0, Y[pb] + label)
+        new_a = _find_left_end_with_largest_slope(
+            left, n_left, W, Y, W[pb] + 1.0, Y[pb] + label
+        )
         pa = left[new_a]
         # The added row has weight 1, so that this is never 0 / 0.
         slope = (Y[pb] - Y[pa] + label) / (W[pb] - W[pa] + 1.0)

@@ -10,7 +10,7 @@ from ._names import (
     escape_html,
     escape_legend_label,
     escape_mathtext,
-    format_error_without_secrets,
+    format_error_or_type_if_secret,
     format_row_numbers,
     join_truncated,
     make_printable,

@@ -33,7 +33,7 @@ def redact_secrets(text: str) -> str:
     return _SECRET_PATTERN.sub(r"\1...", text) if "=" in text else text
 
 
-def format_error_without_secrets(error: BaseException, address: str) -> str:
+def format_error_or_type_if_secret(error: BaseException, address: str) -> str:
     """Return the message of an error, or its class if the message repeats a secret."""
     reason = str(getattr(error, "reason", None) or error)
     hidden, shown_words = (

@@ -49,14 +49,18 @@ def render_markdown(sections: Iterable[Section], level: int = 1) -> str:
     return (
         "\n\n".join(
             filter(
-                None, (_render_markdown_section(section, level) for section in sections)
+                None,
+                (
+                    _render_markdown_section_or_empty(section, level)
+                    for section in sections
+                ),
             )
         )
         + "\n"
     )
 
 
-def _render_markdown_section(section, level):
+def _render_markdown_section_or_empty(section, level):
     if not section.is_for("markdown"):
         return ""
     heading = section.title or section.name
@@ -139,7 +143,10 @@ def _render_terminal_table(table: Table, width: int) -> "list[RenderableType]":
         return 3 + max(map(cell_len, lines), default=0)
 
     columns = [
-        [Text(make_printable(head, None)), *map(_render_terminal_cell, cells)]
+        [
+            Text(make_printable(head, None)),
+            *map(_render_terminal_cell, cells),
+        ]
         for head, *cells in zip(table.header, *table.rows, strict=True)
     ]
     if sum(map(compute_padded_width, columns)) >= width:  # headings in several lines

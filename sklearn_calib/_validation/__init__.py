@@ -13,7 +13,7 @@ from ._arrays import (
     is_missing_or_infinite,
     iter_named_columns,
     read_array,
-    read_numbers,
+    read_numeric_array,
 )
 from ._column_order import (
     COLUMN_ORDER_HINT,
@@ -26,20 +26,20 @@ from ._column_order import (
     describe_doubtful_order,
     find_columns_if_names_match,
     find_likely_class_by_column,
-    find_positive_index,
-    get_column_names,
+    find_positive_index_or_second,
+    get_given_column_names,
     get_proba_with_single_column_at_class,
     is_single_column,
     place_columns,
     raise_if_single_column_class_unclear,
-    reorder_columns,
+    reorder_columns_if_names_match,
     suggest_single_column_class,
     warn_column_order,
 )
 from ._device import DeviceScores, read_device_scores
 from ._label_tables import (
     BINARY_CLASSES,
-    LabelScores,
+    MultilabelScorePairs,
     find_known_rows,
     get_label_names,
     read_label_names_proba_and_table,
@@ -61,7 +61,7 @@ from ._labels import (
 from ._rounded import FLOAT32_SUM_TOLERANCE, get_sum_tolerance
 from ._scores import (
     MAX_ABS_LOGIT,
-    add_first_class_column,
+    add_first_class_column_if_single,
     canonical_proba,
     check_same_length,
     read_logits_by_class,
@@ -69,8 +69,8 @@ from ._scores import (
     read_proba_keeping_single_column,
 )
 from ._soft_labels import (
-    LabelVotes,
-    SoftLabelRows,
+    LabelSharesAndVoteCounts,
+    WeightedRowsFromSoftLabels,
     check_vote_kinds,
     read_shares_or_votes,
     validate_soft_labels,

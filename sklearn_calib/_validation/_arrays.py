@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._show import quote_text
-from .._sklearn_compat import get_array_namespace_if_foreign, to_numpy
+from .._sklearn_compat import get_array_namespace_if_dispatched, to_numpy
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 
@@ -55,7 +55,7 @@ def read_array(values: object, what: str) -> AnyArray:
                 row=row,
             )
     try:
-        xp = get_array_namespace_if_foreign(values)
+        xp = get_array_namespace_if_dispatched(values)
         raw = np.asarray(values) if xp is None else to_numpy(values, xp)
     except Exception as error:
         # Each array library raises its own exceptions.
@@ -87,7 +87,7 @@ def read_array(values: object, what: str) -> AnyArray:
     return raw
 
 
-def read_numbers(values: object, what: str) -> AnyArray:
+def read_numeric_array(values: object, what: str) -> AnyArray:
     """Convert real numbers to an array of a numeric dtype; a missing entry becomes NaN.
 
     Booleans, ``Decimal``, ``Fraction`` and the nullable types of pandas are numbers
@@ -96,13 +96,13 @@ def read_numbers(values: object, what: str) -> AnyArray:
     """
     raw = read_array(values, what)
     if raw.dtype.kind == "O" and raw.size:
-        return _read_object_numbers(raw, what)
+        return _convert_objects_to_floats_with_nan(raw, what)
     if raw.dtype.kind not in "biuf" and raw.size:
-        raise _invalid_numbers_error(what, f"dtype {raw.dtype}")
+        raise _make_non_numeric_entry_error(what, f"dtype {raw.dtype}")
     return raw
 
 
-def _read_object_numbers(raw, what):
+def _convert_objects_to_floats_with_nan(raw, what):
     """Convert an array of Python objects to float64; missing values become NaN."""
     kinds = set(map(type, raw.flat))
     wrong = {
@@ -118,7 +118,9 @@ def _read_object_numbers(raw, what):
         hint = _CONVERSION_HINT
         if isinstance(raw[place], list | tuple | np.ndarray):
             hint = "Pass one column per class, for instance np.stack(p)"
-        raise _invalid_numbers_error(what, repr(raw[place])[:60], *place[:2], hint=hint)
+        raise _make_non_numeric_entry_error(
+            what, repr(raw[place])[:60], *place[:2], hint=hint
+        )
     if any(kind.__name__ in _MISSING_TYPE_NAMES for kind in kinds):
         missing = np.reshape(
             [is_missing_or_infinite(value) for value in raw.flat], raw.shape
@@ -127,12 +129,14 @@ def _read_object_numbers(raw, what):
     try:
         return raw.astype(float)
     except (ValueError, OverflowError) as error:
-        raise _invalid_numbers_error(
+        raise _make_non_numeric_entry_error(
             what, f"a number that float64 cannot hold ({error})"
         ) from error
 
 
-def _invalid_numbers_error(what, got, row=None, column=None, *, hint=_CONVERSION_HINT):
+def _make_non_numeric_entry_error(
+    what, got, row=None, column=None, *, hint=_CONVERSION_HINT
+):
     """Return the error for an entry that is not a number."""
     if what == "labels":
         hint = "Pass 1 where a row has the label, else 0, for instance (y == 'yes').astype(int)"

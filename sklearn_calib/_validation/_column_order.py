@@ -12,13 +12,13 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
 from .._argument_checks import is_scalar_equal
-from .._simplex_array import take_columns
+from .._simplex_array import take_columns_or_zeros
 from .._typing import AnyArray, FloatArray, IntArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._arrays import collect_lazy_frame
 from ._labels import has_unsorted_classes, read_labels
-from ._scores import add_first_class_column
+from ._scores import add_first_class_column_if_single
 
 # Columns are taken for permuted if ranks this good have a smaller chance.
 _MAX_LOG_PERMUTATION_P_VALUE = np.log(1e-9)
@@ -42,7 +42,7 @@ def get_raw_column_names(table: Any) -> Any:
     return getattr(table, "column_names", getattr(table, "columns", None))
 
 
-def get_column_names(table: Any) -> list[str] | None:
+def get_given_column_names(table: Any) -> list[str] | None:
     """Return the names of the columns of a table of pandas, polars or Arrow, as text.
 
     None if they have no meaning: for all but tables, and for the numbers from 0 that
@@ -81,7 +81,7 @@ def find_columns_if_names_match(table: Any, *alternatives: Any) -> IntArray | No
     array([1, 0])
     """
     named = isinstance(table, list) and all(isinstance(text, str) for text in table)
-    names = table if named else get_column_names(table)
+    names = table if named else get_given_column_names(table)
     if names is None or len(names) < 2:
         return None
     for labels in alternatives:
@@ -100,7 +100,9 @@ def _unify_number_and_bool_text(text):
     return EQUAL_LABEL_TEXTS.get(text, text.removesuffix(".0"))
 
 
-def reorder_columns(proba: FloatArray, table: Any, *wanted: Any) -> FloatArray:
+def reorder_columns_if_names_match(
+    proba: FloatArray, table: Any, *wanted: Any
+) -> FloatArray:
     """Return what was made of a table with its columns in the wanted order.
 
     Parameters
@@ -238,7 +240,7 @@ def suggest_single_column_class(names: list[Any], argument: str) -> str:
     return "Pass " + owner + f" if it is the probability of {second!r}, else " + other
 
 
-def find_positive_index(
+def find_positive_index_or_second(
     classes: AnyArray, pos_label: object, hint: str = "Name one of the labels"
 ) -> int:
     """Return the position of the positive class, 1 if none is named."""
@@ -264,7 +266,9 @@ def get_proba_with_single_column_at_class(
     """Return checked rows in which a single column of `scores` is that of the class `positive`."""
     if positive == 1 or not is_single_column(scores):
         return proba
-    return take_columns(add_first_class_column(proba), np.array([1, 0]))
+    return take_columns_or_zeros(
+        add_first_class_column_if_single(proba), np.array([1, 0])
+    )
 
 
 def align_columns(proba: Any, proba_classes: AnyArray, classes: AnyArray) -> Any:
@@ -284,7 +288,7 @@ def place_columns(proba: Any, places: IntArray, n_classes: int) -> Any:
         return proba
     source = np.full(n_classes, -1)
     source[places] = np.arange(len(places))
-    return take_columns(proba, source)
+    return take_columns_or_zeros(proba, source)
 
 
 def find_likely_class_by_column(
@@ -402,7 +406,7 @@ class OrderedPairAndRowCounts(NamedTuple):
         return float((self.auc - 0.5) / spread)
 
     @property
-    def is_significant(self) -> bool:
+    def is_significantly_ordered(self) -> bool:
         """Return whether the order holds at the level 0.001, one-sided."""
         return bool(
             self.ones and self.others and self.z_score > _MIN_SIGNIFICANT_RANK_Z_SCORE

@@ -7,7 +7,11 @@ from typing import Any, Literal
 import numpy as np
 
 from .._simplex_array import iter_row_blocks
-from .._sklearn_compat import get_array_namespace_if_foreign, get_widest_float, to_numpy
+from .._sklearn_compat import (
+    get_array_namespace_if_dispatched,
+    get_widest_float,
+    to_numpy,
+)
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 from ._rounded import (
@@ -155,7 +159,7 @@ class DeviceScores:
             # The array API standard requires slices within the bounds.
             place = slice(block.start, min(block.stop, len(self)))
             raw_rows = xp.astype(self._slice_device_rows(place), self.dtype, copy=False)
-            sure = self._normalise_valid_rows(raw_rows)
+            sure = self._normalise_rows_or_none_if_invalid(raw_rows)
             # The host checks the rows and words the error.
             if sure is None:
                 sure = self.check(self[place], kind=self.kind, first=place.start)
@@ -167,7 +171,7 @@ class DeviceScores:
                     sure = xp.asarray(sure, dtype=self.dtype, device=self.device)
             yield place, sure
 
-    def _normalise_valid_rows(self, block):
+    def _normalise_rows_or_none_if_invalid(self, block):
         """Divide rows by their sums; return None if something may be wrong."""
         xp = self.xp
         values = block.detach() if hasattr(block, "detach") else block
@@ -196,7 +200,7 @@ def read_device_scores(
     """Return scores that stay on their device; None for what is read as a numpy array."""
     if isinstance(scores, DeviceScores):
         return scores
-    xp = get_array_namespace_if_foreign(scores)
+    xp = get_array_namespace_if_dispatched(scores)
     if xp is None:
         return None
     return DeviceScores(scores, kind, xp, check, tolerance)

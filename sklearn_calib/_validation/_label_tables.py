@@ -7,12 +7,12 @@ from scipy import sparse
 
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import add_error_context, invalid_input
-from ._arrays import read_array, read_numbers
+from ._arrays import read_array, read_numeric_array
 from ._column_order import (
     find_columns_if_names_match,
-    get_column_names,
+    get_given_column_names,
     get_raw_column_names,
-    reorder_columns,
+    reorder_columns_if_names_match,
 )
 from ._labels import get_survival_hint
 from ._scores import read_proba
@@ -20,7 +20,7 @@ from ._scores import read_proba
 BINARY_CLASSES = np.arange(2)
 
 
-class LabelScores(NamedTuple):
+class MultilabelScorePairs(NamedTuple):
     """Canonical probabilities of shape (n_samples, 2) for each label, and the form they came in.
 
     Results of many labels have the form of their input, which `Predictions` do not
@@ -34,7 +34,7 @@ class LabelScores(NamedTuple):
 
     def order_pairs_like_score_columns(
         self, scores: Any, *label_names: Any
-    ) -> "LabelScores":
+    ) -> "MultilabelScorePairs":
         """Return them in the order of the names that the columns of `scores` have.
 
         Of several lists of names, or None, the first one that they have counts.
@@ -59,7 +59,7 @@ def get_label_names(y: object, count: int) -> list[object]:
 
 def read_label_scores(
     scores: Any, n_labels: int | None = None, *, input_name: str = "y_proba"
-) -> LabelScores:
+) -> MultilabelScorePairs:
     """Read probabilities of many labels.
 
     Parameters
@@ -92,7 +92,7 @@ def _read_and_check_label_scores(scores, n_labels):
                 hint="Check that all come from the same rows",
             )
     else:
-        table = read_numbers(scores, "scores")
+        table = read_numeric_array(scores, "scores")
         if table.ndim != 2 or table.size == 0:
             raise invalid_input(
                 expected=(
@@ -112,7 +112,7 @@ def _read_and_check_label_scores(scores, n_labels):
             got=f"{len(pairs)}",
             hint="Pass the labels in the order of the columns of y",
         )
-    return LabelScores(pairs, listed)
+    return MultilabelScorePairs(pairs, listed)
 
 
 def _read_one_label_proba(label_scores):
@@ -131,7 +131,9 @@ def read_label_table(
     """Return a table of shape (n_samples, n_labels): 1 if a row has the label, else 0, or NaN."""
     with add_error_context(input_name):
         table = y.toarray() if sparse.issparse(y) else y
-        return _validate_label_table(read_numbers(table, "labels"), n_samples, n_labels)
+        return _validate_label_table(
+            read_numeric_array(table, "labels"), n_samples, n_labels
+        )
 
 
 def _validate_label_table(table, n_samples, n_labels):
@@ -183,9 +185,9 @@ def read_label_names_proba_and_table(
     if labels is not None:
         names = list(read_array(labels, "names of labels"))
     pairs = scores.order_pairs_like_score_columns(
-        y_proba, names, get_column_names(y_true)
+        y_proba, names, get_given_column_names(y_true)
     ).pairs
-    return names, pairs, reorder_columns(table, y_true, names)
+    return names, pairs, reorder_columns_if_names_match(table, y_true, names)
 
 
 def find_known_rows(table: AnyArray, label: int) -> AnyArray:

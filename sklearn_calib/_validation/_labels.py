@@ -199,10 +199,17 @@ def _encode_labels_by_wanted_classes(labels, wanted, codes):
     """Find the position of each label among the wanted classes."""
     # A dict compares labels as Python does, so 1 and 1.0 are the same label.
     column_of = dict(
-        zip(_convert_to_dict_keys(wanted, labels), range(len(wanted)), strict=True)
+        zip(
+            _convert_labels_to_dict_keys(wanted, labels),
+            range(len(wanted)),
+            strict=True,
+        )
     )
     columns = np.array(
-        [column_of.get(key, -1) for key in _convert_to_dict_keys(labels, wanted)],
+        [
+            column_of.get(key, -1)
+            for key in _convert_labels_to_dict_keys(labels, wanted)
+        ],
         dtype=np.intp,
     )
     unknown = columns < 0
@@ -222,7 +229,7 @@ def _encode_labels_by_wanted_classes(labels, wanted, codes):
     return columns
 
 
-def _convert_to_dict_keys(labels, others):
+def _convert_labels_to_dict_keys(labels, others):
     """Return labels as keys of a dict: Python compares 1, 1.0 and Decimal(1) without rounding."""
     if labels.dtype.kind == others.dtype.kind:
         labels = labels.astype(np.result_type(labels, others))

@@ -89,7 +89,7 @@ def _has_decimals(table: AnyArray, decimals: int, eps: float) -> bool:
     )
 
 
-def suggest_division_by_row_sum(table: FloatArray, worst: float, eps: float) -> str:
+def make_row_sum_hint(table: FloatArray, worst: float, eps: float) -> str:
     """Return the hint for rows that do not sum to 1; their entries show the rounding."""
     divide = "divide rows by their sums first, with "
     for decimals in _REPORTED_DECIMALS:

@@ -8,7 +8,7 @@ import numpy as np
 from .._argument_checks import validate_count
 from .._simplex_array import (
     SimplexArray,
-    apply_softmax,
+    apply_softmax_or_sigmoid,
     attach_log_proba,
     get_absent_option_mask,
     get_exact_log,
@@ -16,12 +16,12 @@ from .._simplex_array import (
 )
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import add_error_context, invalid_combination, invalid_input
-from ._arrays import read_numbers
+from ._arrays import read_numeric_array
 from ._device import MAX_ABS_LOGIT, read_device_scores
 from ._rounded import (
     LOGITS_HINT,
     get_sum_tolerance,
-    suggest_division_by_row_sum,
+    make_row_sum_hint,
     warn_rounded_rows,
 )
 
@@ -178,7 +178,7 @@ def read_proba(
                 got=repr(absent),
                 hint="Mark such options with NaN",
             )
-        return _read_masked_scores(
+        return _read_scores_with_nan_as_absent(
             scores,
             kind,
             n_classes,
@@ -194,9 +194,9 @@ def read_proba(
             table = read_proba_keeping_single_column(
                 scores, tolerance=tolerance, input_name=input_name, first=first
             )
-            return _check_columns(add_first_class_column(table), n_classes)
+            return _check_columns(add_first_class_column_if_single(table), n_classes)
         return _check_columns(
-            apply_softmax(_read_logit_table(scores, first)), n_classes
+            apply_softmax_or_sigmoid(_read_logit_table(scores, first)), n_classes
         )
 
 
@@ -215,17 +215,21 @@ def _read_proba_if_few_valid_rows(scores, kind):
     if kind == "logits":
         # The comparison is false for NaN.
         sound = np.abs(scores).max() <= MAX_ABS_LOGIT
-        return apply_softmax(scores.reshape(len(scores), -1)) if sound else None
+        return (
+            apply_softmax_or_sigmoid(scores.reshape(len(scores), -1)) if sound else None
+        )
     # Both comparisons are false for NaN.
     if not (scores.min() >= 0 and scores.max() <= 1):
         return None
     if scores.ndim == 1 or scores.shape[1] == 1:
-        return add_first_class_column(scores.reshape(-1, 1))
+        return add_first_class_column_if_single(scores.reshape(-1, 1))
     errors = np.abs(np.einsum("ij->i", scores) - 1.0)
     return scores if errors.max() <= MAX_KEPT_ROW_SUM_ERROR else None
 
 
-def _read_masked_scores(scores, kind, n_classes, tolerance, input_name, first):
+def _read_scores_with_nan_as_absent(
+    scores, kind, n_classes, tolerance, input_name, first
+):
     """Read rows of different options: missing entries get the probability 0 and a mark."""
     if isinstance(scores, SimplexArray):
         return _check_columns(scores, n_classes)
@@ -291,7 +295,7 @@ def read_proba_keeping_single_column(
         return _check_and_normalise_proba(_read_numeric_table(scores), tolerance, first)
 
 
-def add_first_class_column(proba: FloatArray) -> FloatArray:
+def add_first_class_column_if_single(proba: FloatArray) -> FloatArray:
     """Return the probabilities of both classes if only those of the second are given."""
     if proba.shape[1] > 1:
         return proba
@@ -377,7 +381,7 @@ def _check_tolerance(tolerance, kind):
 
 def _read_numeric_table(scores: ArrayLike) -> AnyArray:
     """Read any array-like as a two-dimensional array of numbers in its own dtype."""
-    raw = read_numbers(scores, "scores")
+    raw = read_numeric_array(scores, "scores")
     if raw.ndim not in (1, 2):
         raise invalid_input(
             expected="one or two dimensions of scores",
@@ -430,7 +434,7 @@ def _check_and_normalise_proba(
         raise invalid_input(
             expected="rows that sum to 1",
             got=f"a sum of {total[worst]:.6g}",
-            hint=suggest_division_by_row_sum(table, error[worst], eps),
+            hint=make_row_sum_hint(table, error[worst], eps),
             row=first + worst,
         )
     if error[worst] > MAX_KEPT_ROW_SUM_ERROR:

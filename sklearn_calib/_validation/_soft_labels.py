@@ -7,8 +7,8 @@ import numpy as np
 from .._count_weights import are_counts
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..exceptions import add_error_context, invalid_input
-from ._arrays import read_numbers
-from ._column_order import get_column_names, reorder_columns
+from ._arrays import read_numeric_array
+from ._column_order import get_given_column_names, reorder_columns_if_names_match
 from ._labels import read_labels
 from ._rounded import has_bfloat16_rounding
 from ._scores import check_same_length
@@ -22,7 +22,7 @@ _MAX_COUNT_ERROR_UNITS = 4
 _BFLOAT16_EPSILON = 2.0**-8
 
 
-class SoftLabelRows(NamedTuple):
+class WeightedRowsFromSoftLabels(NamedTuple):
     """The rows that soft labels stand for: one for each class that has a share of an item.
 
     They are not `Predictions` yet: the scores beside them may be features or come in
@@ -65,7 +65,7 @@ def validate_soft_labels(
     n_rows: int | None = None,
     scores: Any = None,
     input_name: str = "y_true",
-) -> SoftLabelRows:
+) -> WeightedRowsFromSoftLabels:
     """Read shares of classes, and make weighted rows with one label each of them.
 
     Parameters
@@ -87,7 +87,7 @@ def validate_soft_labels(
 
     Returns
     -------
-    rows : SoftLabelRows
+    rows : WeightedRowsFromSoftLabels
         Those of weight 0 are left out.
 
     Raises
@@ -121,7 +121,9 @@ def validate_soft_labels(
                     "For more than two classes pass soft labels with one column per class"
                 ),
             )
-    shares = reorder_columns(shares, y, names, get_column_names(scores))
+    shares = reorder_columns_if_names_match(
+        shares, y, names, get_given_column_names(scores)
+    )
     weight = read_raw_weight(sample_weight, n)
     mass = shares * weight[:, None]
     # For k of n votes: 3 * (1 / 3) votes must be exactly one.
@@ -134,10 +136,10 @@ def validate_soft_labels(
     # A row is repeated for each class with a positive share; copies of an item are
     # neighbours.
     items, codes = np.nonzero(mass)
-    return SoftLabelRows(items, names, codes, mass[items, codes])
+    return WeightedRowsFromSoftLabels(items, names, codes, mass[items, codes])
 
 
-class LabelVotes(NamedTuple):
+class LabelSharesAndVoteCounts(NamedTuple):
     """Columns of a table, one per class, as shares and how many votes each row has.
 
     Attributes
@@ -155,7 +157,7 @@ class LabelVotes(NamedTuple):
     kinds: frozenset[str]
 
 
-def read_shares_or_votes(table: FloatArray) -> LabelVotes:
+def read_shares_or_votes(table: FloatArray) -> LabelSharesAndVoteCounts:
     """Read rows of shares, which sum to 1, or of counts of votes: whole numbers.
 
     A row of one 1 is both. Blocks of one table are judged together, by `check_vote_kinds`.
@@ -218,7 +220,9 @@ def read_shares_or_votes(table: FloatArray) -> LabelVotes:
         "marks": many & (largest == 1),
     }
     kinds = frozenset(kind for kind, rows in texts.items() if rows.any())
-    return LabelVotes(votes / total[:, None], np.where(whole, total, 1.0), kinds)
+    return LabelSharesAndVoteCounts(
+        votes / total[:, None], np.where(whole, total, 1.0), kinds
+    )
 
 
 def check_vote_kinds(kinds: frozenset[str]) -> None:
@@ -241,7 +245,7 @@ def check_vote_kinds(kinds: frozenset[str]) -> None:
 
 def _read_shares_and_rounding_unit(y):
     """Read soft labels as rows that sum to 1, and the unit in their last place."""
-    raw = read_numbers(y, "soft labels")
+    raw = read_numeric_array(y, "soft labels")
     unit = float(np.finfo(raw.dtype if raw.dtype.kind == "f" else np.float64).eps)
     if raw.ndim == 2 and raw.shape[1] == 1:
         raw = raw.ravel()

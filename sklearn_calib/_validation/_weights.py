@@ -10,7 +10,7 @@ import numpy as np
 from .._count_weights import are_counts
 from .._typing import ArrayLike, FloatArray
 from ..exceptions import invalid_input
-from ._arrays import read_numbers
+from ._arrays import read_numeric_array
 
 # No integer of a numpy array is above 2^64.
 _MAX_INTEGER_BITS = 64
@@ -76,13 +76,13 @@ def read_weight_and_unit(
     """
     raw_weight = read_raw_weight(sample_weight, n_samples)
     largest = raw_weight.max()
-    if _is_zero_or_constant(raw_weight, largest) and not are_counts(raw_weight):
+    if _are_all_zero_or_value(raw_weight, largest) and not are_counts(raw_weight):
         return (raw_weight > 0).astype(float), float(largest)
     weight = _scale_and_raise_weights_to_safe_range(raw_weight)
     return weight, float(largest / weight.max())
 
 
-def _is_zero_or_constant(weight, value):
+def _are_all_zero_or_value(weight, value):
     """Return whether all weights are zero or `value`; the first rows are checked first."""
     return all(
         ((values == value) | (values == 0)).all()
@@ -96,7 +96,7 @@ def read_raw_weight(
     """Validate weights as `canonical_weight` does, but keep their unit."""
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = read_numbers(sample_weight, "sample_weight")
+    weight = read_numeric_array(sample_weight, "sample_weight")
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):

@@ -15,7 +15,7 @@ from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Sel
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..linear import (
-    check_angle_assumptions,
+    check_angle_assumptions_and_get_fits,
     estimate_angle_from_fit,
     make_angular_recalibrator,
     make_unsupported_weights_error,
@@ -177,7 +177,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
         self : object
         """
         with replace_state_after_fitting_copy(self) as new:
-            context = new._make_context(X, y, None, fit_params)
+            context = new._make_context_and_set_classes(X, y, None, fit_params)
             # The theory of the angle is for equally weighted rows.
             if any(name.endswith("sample_weight") for name in context.estimator_params):
                 raise make_unsupported_weights_error()
@@ -187,7 +187,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
                     got=f"{len(new.classes_)}, so that the type of the target is multiclass",
                     hint="Use CalibratedModel(cv='alo'), which takes more",
                 )
-            estimator, columns = context.fit_estimator(context.all_rows)
+            estimator, columns = context.fit_estimator_and_get_columns(context.all_rows)
             # The angle belongs to the estimator's second class, so all else follows the
             # estimator's order of the classes.
             new.classes_ = context.classes[columns]
@@ -201,7 +201,9 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
             model, fits, is_own_link = context.read_model_and_linear_fits(
                 estimator, columns
             )
-            fits = check_angle_assumptions(fits, model, new.assume_centered)
+            fits = check_angle_assumptions_and_get_fits(
+                fits, model, new.assume_centered
+            )
             # The formulas of the angle hold at the exact minimum of the objective.
             [fit] = refine_fits_and_update_own_model(fits, model, is_own_link)
             # The inner product of equation 11, without the sign of equation 12.
@@ -214,7 +216,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
                 else new.link_intercept,
             }
             labels = context.classes[context.y_encoded]
-            if new._has_negative_held_out_covariance(context):
+            if new._has_negative_covariance_and_warn_if_so(context):
                 # The likelihood finds the size of the cosine; the sign is that of the
                 # held-out rows.
                 if angle.cos_theta is None:
@@ -251,7 +253,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
         """Equation 9: (A, B) with link(slope * (A * (u - center) + B) + intercept)."""
         return self.recalibrator_.platt_equivalent_
 
-    def _has_negative_held_out_covariance(self, context):
+    def _has_negative_covariance_and_warn_if_so(self, context):
         """Return whether scores and labels of rows left out have a negative covariance (eq. 12)."""
         if self.sign == "positive":
             return False
@@ -269,9 +271,11 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
         for train, test in split.split(
             np.zeros(len(context.y_encoded)), context.y_encoded
         ):
-            fold, columns = context.fit_estimator(train)
-            rows, y_encoded = context.get_learned_test_rows_and_labels(columns, test)
-            scores = fold.decision_function(context.select_features(fold, train, rows))
+            fold, columns = context.fit_estimator_and_get_columns(train)
+            rows, y_encoded = context.get_test_rows_and_learned_labels(columns, test)
+            scores = fold.decision_function(
+                context.get_features_at_rows(fold, train, rows)
+            )
             total += (scores - scores.mean()) @ y_encoded
         if total < 0:
             warn_calibration(

@@ -42,11 +42,11 @@ class CalibratedPair(NamedTuple):
 def every_recalibrator_has(method: str) -> Callable[[Any], bool]:
     """Return a condition for `available_if`."""
 
-    def has_method(model):
+    def has_method_in_all_pairs(model):
         pairs = getattr(model, "calibrated_pairs_", ())
         return bool(pairs) and all(hasattr(pair.recalibrator, method) for pair in pairs)
 
-    return has_method
+    return has_method_in_all_pairs
 
 
 def threshold_labels(proba: FloatArray | list[FloatArray]) -> IntArray:
@@ -190,7 +190,7 @@ class BaseCalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
             )
         return self.calibrated_pairs_[0]
 
-    def _make_context(self, X, y, sample_weight, fit_params):
+    def _make_context_and_set_classes(self, X, y, sample_weight, fit_params):
         """Validate the arguments of a fit to one label per row."""
         return FitContext.from_fit_and_set_classes(
             self, X, y, sample_weight, fit_params

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._argument_checks import is_scalar_equal, validate_bool
+from .._argument_checks import is_scalar_equal, read_bool_with_none_as_false
 from .._atomic import replace_state_after_fitting_copy
 from .._callbacks import make_task_contexts, report_fit, report_task, with_callbacks
 from .._typing import CV, ArrayLike, Estimator, Features, RecalibratorLike, Self
@@ -24,7 +24,7 @@ from .._validation import (
 )
 from ..exceptions import invalid_input
 from ..linear import (
-    compute_leave_one_out_score_columns,
+    compute_leave_one_out_scores,
     refine_fits_and_update_own_model,
 )
 from ..recalibrators import group_near_duplicates_and_warn
@@ -254,7 +254,7 @@ class CalibratedModel(BaseCalibratedClassifier):
         # A copy is fitted, whose attributes self takes over at the end.
         with replace_state_after_fitting_copy(self) as new:
             kind = FitContext
-            if validate_bool(soft_labels, "soft_labels"):
+            if read_bool_with_none_as_false(soft_labels, "soft_labels"):
                 kind = SoftLabelContext
             elif is_label_table(y):
                 kind = MultilabelContext
@@ -271,9 +271,11 @@ class CalibratedModel(BaseCalibratedClassifier):
                     context, "fit", _fit_pair_by_leave_one_out
                 )
             elif is_frozen and not ensemble:
-                fits = new._fit_without_folds(context, "calibrate", _fit_to_frozen)
+                fits = new._fit_without_folds(
+                    context, "calibrate", _fit_frozen_pair_and_get_held_out
+                )
             else:
-                fits = new._fit_folds(context, ensemble)
+                fits = new._fit_pair_per_fold_or_one_pair(context, ensemble)
             new.calibrated_pairs_ = [pair for pair, _ in fits]
             # The checks for harm take seconds; the first fold stands for the others.
             first, held_out = fits[0]
@@ -364,7 +366,7 @@ class CalibratedModel(BaseCalibratedClassifier):
             with report_task(task, self, None, context.X, context.y_encoded):
                 return [fit_pair(context)]
 
-    def _fit_folds(
+    def _fit_pair_per_fold_or_one_pair(
         self, context, ensemble
     ) -> list[tuple[CalibratedPair, HeldOutScores]]:
         """Fit one pair per fold; or one of all rows, with a recalibrator of all held-out scores."""
@@ -401,8 +403,10 @@ class CalibratedModel(BaseCalibratedClassifier):
             if ensemble:
                 return fits
             with report_task(tasks[-1], self, None, context.X, context.y_encoded):
-                estimator, columns = context.fit_estimator(context.all_rows)
-                held_out = context.stack_folds([fold for _, fold in fits])
+                estimator, columns = context.fit_estimator_and_get_columns(
+                    context.all_rows
+                )
+                held_out = context.concatenate_folds([fold for _, fold in fits])
                 return [
                     _fit_pair_to_held_out_scores(context, estimator, columns, held_out)
                 ]
@@ -455,14 +459,14 @@ def _fit_fold_and_score_test_rows(context, train, test, keeps_pair, task, model)
     """Return the fitted pair of a fold, if `keeps_pair`, and its held-out scores."""
     estimator = clone_or_raise(context.estimator)
     with report_task(task, model, estimator, context.X, context.y_encoded):
-        estimator, columns = context.fit_estimator(train, estimator)
+        estimator, columns = context.fit_estimator_and_get_columns(train, estimator)
         held_out = context.score_test_rows(estimator, columns, train, test)
         if not keeps_pair:
             return None, held_out
         return _fit_pair_to_held_out_scores(context, estimator, columns, held_out)
 
 
-def _fit_to_frozen(context):
+def _fit_frozen_pair_and_get_held_out(context):
     """Return the estimator as it is with a recalibrator of its scores."""
     columns = context.all_columns
     scores = context.compute_scores(context.estimator, columns, context.X)
@@ -475,9 +479,9 @@ def _fit_pair_by_leave_one_out(context):
 
     A model that stopped early is carried on to its minimum, unless it is frozen.
     """
-    estimator, columns = context.fit_estimator(context.all_rows)
+    estimator, columns = context.fit_estimator_and_get_columns(context.all_rows)
     model, fits, is_ours = context.read_model_and_linear_fits(estimator, columns)
-    logits = compute_leave_one_out_score_columns(
+    logits = compute_leave_one_out_scores(
         refine_fits_and_update_own_model(fits, model, is_ours)
     )
     scores = read_proba(logits, kind="logits", n_classes=len(model.classes_))

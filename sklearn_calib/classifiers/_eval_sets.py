@@ -36,7 +36,7 @@ class FitLabelEncoding(NamedTuple):
     is_encoded: bool
 
 
-def encode_eval_labels(
+def encode_eval_labels_and_drop_rows(
     estimator: Estimator, params: dict[str, Any], labelling: FitLabelEncoding
 ) -> dict[str, Any]:
     """Return the parameters of a fit with the evaluation labels encoded as its own.

@@ -20,7 +20,7 @@ from .._simplex_array import stack_proba_rows
 from .._sklearn_compat import (
     check_method_params,
     convert_to_namespace,
-    get_array_namespace_if_foreign,
+    get_array_namespace_if_dispatched,
     routing_enabled,
     safe_indexing,
     safe_split,
@@ -53,7 +53,7 @@ from ._classifier_scores import (
     count_rows,
     is_xgboost_or_lightgbm,
 )
-from ._eval_sets import FitLabelEncoding, encode_eval_labels
+from ._eval_sets import FitLabelEncoding, encode_eval_labels_and_drop_rows
 from ._user_estimators import (
     add_classes_to_frozen,
     check_early_stopping_has_eval_set,
@@ -218,7 +218,7 @@ class FitContext:
             return FastStratifiedGroupKFold(5 if cv is None else int(cv))
         return check_cv(cv, self.y_encoded, classifier=True)
 
-    def get_learned_test_rows_and_labels(
+    def get_test_rows_and_learned_labels(
         self, columns: AnyArray, test: IntArray
     ) -> tuple[IntArray, AnyArray]:
         """Return the test rows of classes that were learned, and their labels."""
@@ -228,13 +228,13 @@ class FitContext:
         rows = rows[np.isin(self.y_encoded[rows], columns)]
         return rows, self.y_encoded[rows]
 
-    def select_features(
+    def get_features_at_rows(
         self, estimator: Estimator, train: IntArray, rows: IntArray
     ) -> Features:
         """Return the features of test rows; a kernel matrix has a column for each row of train."""
         return safe_split(estimator, self.X, self.y_encoded, rows, train)[0]
 
-    def stack_folds(self, folds: Sequence[HeldOutScores]) -> HeldOutScores:
+    def concatenate_folds(self, folds: Sequence[HeldOutScores]) -> HeldOutScores:
         """Return what several folds give, one below the other."""
         scores = self._concatenate_score_rows([fold.scores for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])
@@ -247,7 +247,7 @@ class FitContext:
 
     # -- the classifier -----------------------------------------------------------------------
 
-    def fit_estimator(
+    def fit_estimator_and_get_columns(
         self,
         rows: IntArray,
         estimator: Estimator | None = None,
@@ -269,7 +269,7 @@ class FitContext:
         """Fit an estimator to encoded labels; return its columns."""
         # XGBoost needs 0 .. K-1 without gaps, scikit-learn's own classifiers reject
         # bytes, and tensors only hold numbers.
-        kinds_to_encode = "S" if get_array_namespace_if_foreign(X) is None else "SUO"
+        kinds_to_encode = "S" if get_array_namespace_if_dispatched(X) is None else "SUO"
         is_encoded = not isinstance(estimator, FrozenEstimator) and (
             is_xgboost_or_lightgbm(estimator, "xgboost")
             or self.classes.dtype.kind in kinds_to_encode
@@ -277,7 +277,7 @@ class FitContext:
         present, local = np.unique(y, return_inverse=True)
         if params:
             labelling = FitLabelEncoding(self.classes, present, is_encoded)
-            params = encode_eval_labels(estimator, params, labelling)
+            params = encode_eval_labels_and_drop_rows(estimator, params, labelling)
         fit(
             X,
             convert_to_namespace(local if is_encoded else self.classes[y], X),
@@ -322,8 +322,8 @@ class FitContext:
         test: IntArray,
     ) -> HeldOutScores:
         """Return the scores of the test rows of a fold."""
-        rows, y = self.get_learned_test_rows_and_labels(columns, test)
-        X = self.select_features(fitted_estimator, train, rows)
+        rows, y = self.get_test_rows_and_learned_labels(columns, test)
+        X = self.get_features_at_rows(fitted_estimator, train, rows)
         return HeldOutScores(self.compute_scores(fitted_estimator, columns, X), rows, y)
 
     # -- the recalibrator ---------------------------------------------------------------------

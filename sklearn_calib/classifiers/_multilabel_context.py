@@ -10,7 +10,7 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import get_tags, indexable
 
 from .._argument_checks import is_scalar_equal
-from .._simplex_array import stack_proba_rows, take_columns
+from .._simplex_array import stack_proba_rows, take_columns_or_zeros
 from .._typing import (
     CV,
     AnyArray,
@@ -23,7 +23,7 @@ from .._typing import (
 )
 from .._validation import (
     BINARY_CLASSES,
-    LabelScores,
+    MultilabelScorePairs,
     check_and_get_common_index,
     read_label_scores,
     read_label_table,
@@ -35,7 +35,7 @@ from ..recalibrators import (
     check_cv_pairs,
     fit_validated_labels,
     resolve_recalibrator,
-    warn_if_labels_harmed,
+    warn_if_harmful_for_labels,
 )
 from ._classifier_scores import check_gives_scores_without_logits
 from ._fit_context import (
@@ -121,7 +121,7 @@ class MultilabelContext(FitContext):
         # label.
         return (y == 0).any(axis=0) & (y == 1).any(axis=0)
 
-    def get_learned_test_rows_and_labels(
+    def get_test_rows_and_learned_labels(
         self, columns: AnyArray, test: IntArray
     ) -> tuple[IntArray, AnyArray]:
         rows = self.all_rows[test]
@@ -150,7 +150,7 @@ class MultilabelContext(FitContext):
             some = [pair[part] for pair in pairs]
             return self.fit_recalibrator(HeldOutScores(some, rows[part], table[part]))
 
-        warn_if_labels_harmed(
+        warn_if_harmful_for_labels(
             recalibrator,
             fit_recalibrator_on_held_out_part,
             pairs,
@@ -171,7 +171,7 @@ def _resolve_multilabel_recalibrator(recalibrator: RecalibratorLike) -> Estimato
 
 def compute_multilabel_scores(
     estimator: Estimator, n_labels: int, X: Features, response_method: str
-) -> LabelScores:
+) -> MultilabelScorePairs:
     """Return canonical scores of a fitted classifier of many labels, in the form of its own."""
     if response_method != "predict_proba" and hasattr(estimator, "decision_function"):
         table = np.asarray(estimator.decision_function(X))
@@ -179,7 +179,7 @@ def compute_multilabel_scores(
         pairs = [read_proba(column, kind="logits") for column in table.T]
         pairs = _put_zero_columns_first(pairs, estimator)
         if len(pairs) == n_labels:
-            return LabelScores(pairs, False)
+            return MultilabelScorePairs(pairs, False)
         raise invalid_input(
             expected=f"scores of {n_labels} labels",
             got=f"{len(pairs)}",
@@ -222,7 +222,7 @@ def _put_zero_columns_first(pairs, estimator):
     if len(classes_by_label) != len(pairs) or np.ndim(classes_by_label[0]) != 1:
         return pairs
     return [
-        take_columns(pair, [1, 0])
+        take_columns_or_zeros(pair, [1, 0])
         if len(label_classes) == 2 and label_classes[0] > label_classes[1]
         else pair
         for pair, label_classes in zip(pairs, classes_by_label, strict=True)

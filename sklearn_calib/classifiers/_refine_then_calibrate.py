@@ -278,7 +278,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
         self : object
         """
         with replace_state_after_fitting_copy(self) as new:
-            context = new._make_context(X, y, sample_weight, fit_params)
+            context = new._make_context_and_set_classes(X, y, sample_weight, fit_params)
             if new.error_score != "raise" and not np.isnan(new.error_score):
                 raise invalid_input(
                     expected="error_score 'raise' or numpy.nan",
@@ -399,7 +399,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
                 continue
             # All folds have the same type of learner.
             staging = None if self.stages is None else find_staging(folds[0].estimator)
-            curve = self._compute_curve(context, folds, staging, wanted)
+            curve = self._compute_refinement_curve(context, folds, staging, wanted)
             rows.append((number, params, seconds, curve))
             position = curve.best(self.selection)
             criterion = curve.criterion[position]
@@ -416,7 +416,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
                 )
         return rows, best, failures
 
-    def _compute_curve(self, context, folds, staging, wanted):
+    def _compute_refinement_curve(self, context, folds, staging, wanted):
         """Compute risk and refinement error of each stage on the test rows of the folds."""
         counts = [
             1 if staging is None else staging.n_stages(fold.estimator) for fold in folds
@@ -515,7 +515,7 @@ class RefineThenCalibrateCV(BaseCalibratedClassifier):
         folds = [fold.truncate_estimator(staging, stage) for fold in winner.folds]
         # The recalibrator is fitted to held-out scores of all folds, at the chosen
         # stage.
-        scores = stack_proba_rows([fold.compute_test_scores(context) for fold in folds])
+        scores = stack_proba_rows([fold.predict_test_scores(context) for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])
         held_out = HeldOutScores(scores, rows, context.y_encoded[rows])
         _warn_few_validation_rows(scores, held_out.y_encoded)

@@ -35,7 +35,7 @@ class SearchFold(NamedTuple):
     seconds: float
     error: str | None = None
 
-    def compute_test_scores(self, context: "FitContext") -> FloatArray:
+    def predict_test_scores(self, context: "FitContext") -> FloatArray:
         return context.compute_scores(self.estimator, self.columns, self.X_test)
 
     def truncate_estimator(self, staging: "Staging | None", stage: int) -> "SearchFold":
@@ -78,7 +78,7 @@ def fit_search_fold(
             estimator, staging = _make_estimator_and_staging(
                 context, params, caller.stages
             )
-            estimator, columns = context.fit_estimator(
+            estimator, columns = context.fit_estimator_and_get_columns(
                 train, estimator, staging and staging.fit
             )
         except Exception as error:
@@ -95,8 +95,8 @@ def fit_search_fold(
                 f"{type(error).__name__}: {error}",
             )
         seconds = time.perf_counter() - start
-        rows, _ = context.get_learned_test_rows_and_labels(columns, test)
-        X = context.select_features(estimator, train, rows)
+        rows, _ = context.get_test_rows_and_learned_labels(columns, test)
+        X = context.get_features_at_rows(estimator, train, rows)
         return SearchFold(estimator, columns, rows, X, seconds)
 
 
@@ -119,10 +119,12 @@ def refit_candidate(
     """Fit a candidate to all rows up to a stage; return it with its class columns."""
     estimator = _clone_with_params(context, params)
     if staging is None:
-        return context.fit_estimator(context.all_rows, estimator)
+        return context.fit_estimator_and_get_columns(context.all_rows, estimator)
     # The refit on all rows does not need more stages than the chosen one.
     estimator = staging.with_max_stages(staging.with_recording(estimator), stage)
-    estimator, columns = context.fit_estimator(context.all_rows, estimator, staging.fit)
+    estimator, columns = context.fit_estimator_and_get_columns(
+        context.all_rows, estimator, staging.fit
+    )
     # A learner that stops early by itself may have fewer stages.
     stage = min(stage, staging.n_stages(estimator))
     return staging.truncate_to_stage(estimator, stage), columns
@@ -195,13 +197,13 @@ def _stack_scores_and_own_proba(blocks):
 
 
 def _compute_fold_scores_and_own_proba(context, fold):
-    scores = fold.compute_test_scores(context)
+    scores = fold.predict_test_scores(context)
     if not (
         hasattr(fold.estimator, "decision_function")
         and hasattr(fold.estimator, "predict_proba")
     ):
         return scores, scores
-    return scores, fold.compute_test_scores(
+    return scores, fold.predict_test_scores(
         replace(context, response_method="predict_proba")
     )
 

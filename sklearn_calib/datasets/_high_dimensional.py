@@ -9,13 +9,13 @@ from scipy.special import expit, ndtr
 
 from .._argument_checks import (
     check_choice,
-    is_number,
+    is_real_number,
     unknown_name_error,
     validate_count,
 )
 from .._random import make_random_state
 from .._typing import ArrayLike, FloatArray, IntArray, Link, RandomStateLike
-from .._validation import read_numbers
+from .._validation import read_numeric_array
 from ..exceptions import invalid_input
 
 
@@ -151,12 +151,14 @@ def make_high_dimensional(
         (correlation, -1, 1, "a correlation between -1 and 1"),
         (degrees_of_freedom, 2, np.inf, "degrees_of_freedom > 2"),
     ):
-        if not is_number(value) or not lowest < value < highest:
+        if not is_real_number(value) or not lowest < value < highest:
             raise invalid_input(
                 expected=expected, got=repr(value), hint="Choose a value in the range"
             )
     rng = make_random_state(random_state)
-    matrix, root = _make_covariance_and_root(covariance, correlation, n_features)
+    matrix, root = _make_covariance_and_root_or_correlation(
+        covariance, correlation, n_features
+    )
     w = rng.standard_normal(n_features)
     # The scores w'x of the truth have variance 1.
     w /= np.sqrt(w @ matrix @ w)
@@ -174,7 +176,7 @@ def make_high_dimensional(
     return *truth.draw(n_samples, rng), truth
 
 
-def _make_covariance_and_root(covariance, correlation, d):
+def _make_covariance_and_root_or_correlation(covariance, correlation, d):
     """Return the covariance, and the root that `_correlate_entries` multiplies entries with."""
     if isinstance(covariance, str) and covariance in ("ar", "identity"):
         root = correlation if covariance == "ar" else 0.0
@@ -182,7 +184,7 @@ def _make_covariance_and_root(covariance, correlation, d):
         return root**distance / d, root
     matrix = None
     if not isinstance(covariance, str):
-        matrix = read_numbers(covariance, "covariance")
+        matrix = read_numeric_array(covariance, "covariance")
     if matrix is None or matrix.shape != (d, d):
         raise invalid_input(
             expected=f"'ar', 'identity' or a covariance of shape ({d}, {d})",

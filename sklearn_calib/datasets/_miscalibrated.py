@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_between, is_number, validate_count
+from .._argument_checks import check_between, is_real_number, validate_count
 from .._random import make_generator, make_random_state
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike
 from .._validation import canonical_proba
@@ -131,7 +131,7 @@ def make_sign_perturbed(
 
 
 def _check_number_from_zero(value, highest, expected) -> None:
-    if not is_number(value) or not 0 <= value <= highest:
+    if not is_real_number(value) or not 0 <= value <= highest:
         raise invalid_input(
             expected=expected, got=repr(value), hint="Choose a value in the range"
         )

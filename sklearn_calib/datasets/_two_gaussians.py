@@ -6,7 +6,7 @@ from scipy.special import expit
 from .._argument_checks import validate_count
 from .._random import make_random_state
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
-from .._validation import read_numbers
+from .._validation import read_numeric_array
 from ..exceptions import invalid_input
 
 
@@ -57,10 +57,10 @@ def make_two_gaussians(
     """
     n_samples = validate_count(n_samples, "n_samples")
     rng = make_random_state(random_state)
-    mean = np.full(20, 20**-0.5) if mean is None else read_numbers(mean, "mean")
+    mean = np.full(20, 20**-0.5) if mean is None else read_numeric_array(mean, "mean")
     if covariance is None:
         covariance = np.ones(mean.shape)
-    covariance = read_numbers(covariance, "covariance").astype(np.float64)
+    covariance = read_numeric_array(covariance, "covariance").astype(np.float64)
     if mean.ndim != 1 or covariance.shape not in (mean.shape, mean.shape * 2):
         raise invalid_input(
             expected="a mean of shape (p,) and a covariance of shape (p,) or (p, p)",

@@ -86,7 +86,7 @@ class DecidingClassifier(BaseMetaClassifier):
         )
         return classes, codes
 
-    def _route_params(self, **params):
+    def _route_fit_params(self, **params):
         """Route metadata to the fit of the wrapped classifier."""
         if routing_enabled():
             return dict(process_routing(self, "fit", **params).estimator.fit)
@@ -248,7 +248,7 @@ default=None
         if not callable(cost_source):
             rows = len(codes)
             table = canonical_costs(cost_source, classes, n_rows=rows, actions=actions)
-        params = self._route_params(sample_weight=sample_weight, **fit_params)
+        params = self._route_fit_params(sample_weight=sample_weight, **fit_params)
         self._set_fitted_attributes(self._fit_estimator(X, y, params), classes)
         # Costs of each row belong to the rows of `fit`; prediction needs those of the
         # new rows.

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._show import quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray
-from .._validation import read_numbers, reorder_columns
+from .._validation import read_numeric_array, reorder_columns_if_names_match
 from ..exceptions import invalid_input
 from ..metrics import BinaryProblem, Predictions, validate_predictions
 
@@ -31,7 +31,9 @@ def canonical_costs(
     n_classes = len(classes)
     # Without costs each error costs 1, so the cheapest action is the most probable
     # class.
-    table = 1.0 - np.eye(n_classes) if costs is None else read_numbers(costs, "costs")
+    table = (
+        1.0 - np.eye(n_classes) if costs is None else read_numeric_array(costs, "costs")
+    )
     shape = f"({n_classes}, {'n_actions' if actions is None else len(actions)})"
     if n_rows is not None:
         shape += f" or ({n_rows}, {shape[1:]}"
@@ -59,8 +61,10 @@ def canonical_costs(
     frame: Any = costs
     # The index of a DataFrame names the classes, its columns the actions.
     if hasattr(frame, "iloc"):
-        table = reorder_columns(table.T, frame.T, classes).T
-    table = reorder_columns(table, costs, classes if actions is None else actions)
+        table = reorder_columns_if_names_match(table.T, frame.T, classes).T
+    table = reorder_columns_if_names_match(
+        table, costs, classes if actions is None else actions
+    )
     # Costs of single rows may favour one action in all classes of a row, which is not
     # an error.
     if table.ndim == 2:
@@ -152,7 +156,7 @@ def canonical_thresholds(thresholds: ArrayLike | None) -> FloatArray:
         # A division gives the nearest float64 to each hundredth; `arange(0.01, 1,
         # 0.01)` does not.
         return np.arange(1, 100) / 100
-    table = read_numbers(thresholds, "thresholds").astype(np.float64)
+    table = read_numeric_array(thresholds, "thresholds").astype(np.float64)
     if table.ndim != 1 or not len(table):
         raise invalid_input(
             expected="thresholds of shape (n_thresholds,), at least one",

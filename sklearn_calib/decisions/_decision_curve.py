@@ -64,7 +64,7 @@ class NetBenefitDifference(RenderableMixin):
 
     def _make_sections(self):
         header = _make_header("difference", self.level)
-        table = Table(header, _format_cells(self, self.difference))
+        table = Table(header, _format_shown_threshold_rows(self, self.difference))
         note = _describe_shown_thresholds(self.threshold)
         return [Section(tables=[table], notes=[note])]
 
@@ -153,7 +153,7 @@ class DecisionCurve(RenderableMixin):
     def _make_sections(self):
         """Return one section with the curve and acting on all at some thresholds."""
         treat_all = self.treat_all[_choose_shown_positions(self.threshold)]
-        rows = _format_cells(self, self.net_benefit)
+        rows = _format_shown_threshold_rows(self, self.net_benefit)
         for row, benefit in zip(rows, treat_all, strict=True):
             row.append(f"{benefit:.4f}")
         header = [*_make_header("net benefit", self.level), "act on all"]
@@ -167,7 +167,7 @@ def _make_header(name, level):
     return ["threshold", name, f"{percent} interval", f"{percent} band"]
 
 
-def _format_cells(curve, values):
+def _format_shown_threshold_rows(curve, values):
     """Return threshold, value, interval and band as text, at some thresholds."""
     rows = []
     for i in _choose_shown_positions(curve.threshold):
@@ -319,7 +319,7 @@ def decision_curve(
     _, problem = validate_binary_predictions(
         y_true, y_proba, sample_weight, labels, pos_label
     )
-    _check_both_classes(problem.hit, prevalence)
+    _check_both_classes_if_prevalence(problem.hit, prevalence)
     kernel = NetBenefit([problem.score], problem.hit, problem.weight, table, prevalence)
     rng = make_generator(random_state)
 
@@ -449,7 +449,7 @@ def decision_difference(
         pos_label,
         input_name="second_proba",
     ).problems()
-    _check_both_classes(first_problem.hit, prevalence)
+    _check_both_classes_if_prevalence(first_problem.hit, prevalence)
     scores = [first_problem.score, second_problem.score]
     kernel = NetBenefit(
         scores, first_problem.hit, first_problem.weight, table, prevalence
@@ -483,7 +483,7 @@ def _check_options_and_read_thresholds(thresholds, level, prevalence):
     return canonical_thresholds(thresholds)
 
 
-def _check_both_classes(outcome, prevalence):
+def _check_both_classes_if_prevalence(outcome, prevalence):
     if prevalence is not None and len(np.unique(outcome)) < 2:
         raise invalid_input(
             expected="rows of both classes with prevalence=",

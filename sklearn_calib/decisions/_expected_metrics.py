@@ -14,13 +14,13 @@ from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
 from .._validation import (
     check_and_get_common_index,
     check_same_length,
-    find_positive_index,
+    find_positive_index_or_second,
     get_proba_with_single_column_at_class,
     raise_if_single_column_class_unclear,
     read_labels,
     read_proba,
     read_weight_and_unit,
-    reorder_columns,
+    reorder_columns_if_names_match,
     warn_column_order,
 )
 from ..exceptions import invalid_input
@@ -218,8 +218,8 @@ def expected_metrics(
     """
     proba = np.asarray(read_proba(y_proba))
     check_and_get_common_index(y_true, y_proba, sample_weight)
-    classes, codes = _encode_optional_labels(proba, y_true, labels)
-    proba = reorder_columns(proba, y_proba, classes)
+    classes, codes = _get_classes_and_codes_or_none(proba, y_true, labels)
+    proba = reorder_columns_if_names_match(proba, y_proba, classes)
     positive = _find_positive_column(classes, pos_label)
     if labels is pos_label is None:
         raise_if_single_column_class_unclear(y_proba, classes, "pos_label")
@@ -279,7 +279,7 @@ def expected_metrics(
     )
 
 
-def _encode_optional_labels(proba, y_true, labels):
+def _get_classes_and_codes_or_none(proba, y_true, labels):
     """Return the classes of the columns, and the encoded labels, or None without `y_true`."""
     k = proba.shape[1]
     codes = None
@@ -307,7 +307,7 @@ def _find_positive_column(classes, pos_label):
             got=f"{len(classes)}",
             hint="Leave pos_label out, or pass one class against the others",
         )
-    return find_positive_index(
+    return find_positive_index_or_second(
         classes, pos_label, "Name one of the labels; without y_true pass labels= too"
     )
 

@@ -283,7 +283,7 @@ def regret_curve(
     )
     # The interval of the maximum follows from the band: if the whole curve lies in the
     # band, its maximum lies between the maxima of the edges.
-    edges = _simulate_low_and_high_band_curve(
+    edges = _simulate_low_and_high_curve_points(
         problem, better_problem, level, n_resamples, make_generator(random_state)
     )
     unknown_interval = 0.0, 0.0
@@ -314,7 +314,9 @@ def _extend_interval(value, low, high):
     return float(min(value, low)), float(max(value, high))
 
 
-def _simulate_low_and_high_band_curve(problem, better_problem, level, n_resamples, rng):
+def _simulate_low_and_high_curve_points(
+    problem, better_problem, level, n_resamples, rng
+):
     """Return the lower and the upper edge of the band for the regret.
 
     Each is a pair of arrays, thresholds and edge; the band holds for all thresholds

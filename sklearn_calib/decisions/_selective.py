@@ -11,7 +11,7 @@ from sklearn.utils import indexable
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._argument_checks import check_between, is_number, is_scalar_equal
+from .._argument_checks import check_between, is_real_number, is_scalar_equal
 from .._kernels._proportion import compute_exact_interval, compute_upper_bound
 from .._kernels._risk_coverage import (
     CONFIDENCE_DIGITS,
@@ -268,7 +268,7 @@ class SelectiveClassifier(DecidingClassifier):
             )
             ((train, rows),) = splitter.split(codes, codes)
             params = check_method_params(
-                X, params=self._route_params(**fit_params), indices=train
+                X, params=self._route_fit_params(**fit_params), indices=train
             )
             train_features, _ = safe_split(estimator, X, codes, train)
             # A kernel matrix of the held-out rows has the columns of the training rows.
@@ -370,7 +370,7 @@ class SelectiveClassifier(DecidingClassifier):
             n_unseen = np.isin(row_groups, unseen_groups).sum()
             warn_calibration(
                 expected="groups that fit has seen",
-                got=f"{_join_names(unseen)} in {n_unseen} rows",
+                got=f"{_join_first_names(unseen)} in {n_unseen} rows",
                 hint="These rows are abstained from. Fit with rows of these groups",
                 estimator=self,
             )
@@ -396,7 +396,7 @@ class SelectiveClassifier(DecidingClassifier):
             )
         coverage = self.coverage
         if coverage is not None:
-            if not is_number(coverage) or not 0 < coverage <= 1:
+            if not is_real_number(coverage) or not 0 < coverage <= 1:
                 raise invalid_input(
                     "coverage",
                     expected="coverage above 0 and at most 1",
@@ -430,7 +430,7 @@ class SelectiveClassifier(DecidingClassifier):
         delta = self.delta / len(rows_by_group)
         cutoffs = {}
         for name, rows in rows_by_group.items():
-            cutoffs[name] = self._choose_cutoff(
+            cutoffs[name] = self._choose_possibly_infinite_cutoff(
                 confidence[rows], error[rows], weight[rows], delta
             )
         self._warn_no_threshold(cutoffs, len(codes))
@@ -452,7 +452,7 @@ class SelectiveClassifier(DecidingClassifier):
             values = {name: getattr(cutoff, field) for name, cutoff in cutoffs.items()}
             setattr(self, f"{field}s_", values)
 
-    def _choose_cutoff(self, confidence, error, weight, delta):
+    def _choose_possibly_infinite_cutoff(self, confidence, error, weight, delta):
         """Choose the threshold for some rows, with its coverage, risk and bound."""
         # Weights do not enter the guarantee: the exact binomial bound is one of counts.
         counted_weight = np.ones(len(error))
@@ -500,7 +500,7 @@ class SelectiveClassifier(DecidingClassifier):
         if not names:
             return
         risk = 0.05 if self.max_risk is None else self.max_risk
-        groups = "" if None in cutoffs else f" in the groups {_join_names(names)}"
+        groups = "" if None in cutoffs else f" in the groups {_join_first_names(names)}"
         warn_calibration(
             expected="confident rows with an error rate that is surely small enough",
             got=f"no bound of at most max_risk={risk:g} on {n_samples} rows{groups}",
@@ -557,7 +557,7 @@ def _read_row_group_names(groups, n_samples):
     return names
 
 
-def _join_names(names):
+def _join_first_names(names):
     text = ", ".join(make_printable(name, 40) for name in names[:5])
     if len(names) > 5:
         text += f" and {len(names) - 5} more"

@@ -18,7 +18,7 @@ from .._validation import (
     check_same_length,
     get_proba_with_single_column_at_class,
     read_proba,
-    reorder_columns,
+    reorder_columns_if_names_match,
 )
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
@@ -27,7 +27,7 @@ from ._in_sample import raise_zeros_to_floor
 
 SELECTION_RULES = ("minimum", "one_standard_error")
 # Standard errors are estimated from at most this many rows.
-_STANDARD_ERROR_ROWS = 20_000
+_MAX_STANDARD_ERROR_ROWS = 20_000
 # Compiled code is chosen as for so many fits: a curve has one for each stage.
 _ASSUMED_N_STAGE_FITS = 10
 
@@ -168,7 +168,7 @@ def refinement_curve(
     start = None
     rows = slice(None)
     table = []
-    _check_stages(staged_proba, stages)
+    _check_stages_are_sequences(staged_proba, stages)
     for number, stage_proba in enumerate(staged_proba):
         proba = read_proba(stage_proba, kind=kind, input_name=f"staged_proba[{number}]")
         if predictions is None:
@@ -187,13 +187,17 @@ def refinement_curve(
             is_weighted = canonical_weight(sample_weight, len(all_rows.codes)) > 0
             # Standard errors need losses of all stages at once: of many rows every k-th
             # one is kept.
-            rows = slice(None, None, -(-len(predictions.codes) // _STANDARD_ERROR_ROWS))
+            rows = slice(
+                None, None, -(-len(predictions.codes) // _MAX_STANDARD_ERROR_ROWS)
+            )
             weight = predictions.weight / predictions.weight.sum()
         else:
             proba = read_proba(proba, n_classes=len(predictions.classes))
             check_same_length(all_rows.codes, proba)
             check_and_get_common_index(y_true, stage_proba, sample_weight)
-            proba = reorder_columns(proba, stage_proba, predictions.classes)
+            proba = reorder_columns_if_names_match(
+                proba, stage_proba, predictions.classes
+            )
             proba = get_proba_with_single_column_at_class(
                 proba, stage_proba, predictions.positive
             )
@@ -219,7 +223,7 @@ def refinement_curve(
     return _build_curve(table, stages, weight[rows] if table else None, loss, unit)
 
 
-def _check_stages(staged_proba, stages) -> None:
+def _check_stages_are_sequences(staged_proba, stages) -> None:
     # An array without dimensions has `__iter__`, but cannot be iterated.
     is_series = isinstance(staged_proba, Iterable) and not isinstance(staged_proba, str)
     if not is_series or not getattr(staged_proba, "ndim", 1):

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_between, is_scalar_equal, validate_bool
+from .._argument_checks import (
+    check_between,
+    is_scalar_equal,
+    read_bool_with_none_as_false,
+)
 from .._kernels._temperature import (
     compute_temperature_cv_loss_if_inside,
     fit_temperature,
@@ -423,7 +427,10 @@ def _is_one_temperature_fit_or_raise(loss, recalibrator, cv, label_smoothing):
     """Return whether one temperature fit gives the value; if not, reject label smoothing."""
     is_single_fit = _is_temperature_without_laplace(recalibrator) and cv is None
     is_single_fit = is_single_fit and loss.is_likelihood
-    if validate_bool(label_smoothing, "label_smoothing") and not is_single_fit:
+    if (
+        read_bool_with_none_as_false(label_smoothing, "label_smoothing")
+        and not is_single_fit
+    ):
         raise invalid_input(
             "label_smoothing",
             expected="label_smoothing with temperature scaling, log loss and no folds",

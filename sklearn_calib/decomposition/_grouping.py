@@ -8,7 +8,7 @@ its fold. The means of the differences are the gains.
 The intervals are for the expected gains, on new rows, of the very maps that were
 fitted: what is in the features is more. If something is to be gained, the error of
 the mean is that of independent rows to first order (Bayle, Bayle, Janson, Mackey,
-2020); for the rest see `_estimate_fold_sampling_error`.
+2020); for the rest see `_estimate_fold_mean_and_variance`.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.model_selection import KFold
 
-from .._simplex_array import apply_softmax, log_proba
+from .._simplex_array import apply_softmax_or_sigmoid, log_proba
 from .._typing import CV, AnyArray, FloatArray, RecalibratorLike
 from .._validation import check_and_get_common_index
 from .._warnings import ignore_calibration_warnings
@@ -55,10 +55,10 @@ MAX_FEATURE_LOG_ODDS_SHIFT = 12.0
 # `minimum_detectable` is computed from at most this many rows.
 _DETECTABLE_GAIN_ROWS = 4096
 # Smaller differences of a loss are treated as 0.
-LOSS_TOLERANCE = 1e-12
+ABSOLUTE_LOSS_TOLERANCE = 1e-12
 DEPENDENCE_VARIANCE_FACTOR = 2.0
 # The loss, in rows times nats, of trees where one feature is missed, with a reserve.
-_TREE_OVERFITTING_NATS = 30.0
+_TREE_OVERFITTING_TOTAL_NATS = 30.0
 
 
 def decompose_by_features(
@@ -94,7 +94,7 @@ def decompose_by_features(
     }
     laws = {"risk": estimate_mean_sampling_error(risk, w, w**2)}
     for name, losses in term_losses.items():
-        laws[name] = _estimate_fold_sampling_error(
+        laws[name] = _estimate_fold_mean_and_variance(
             losses, fold, w, fading=name == "grouping"
         )
     laws["uncertainty"] = compute_uncertainty_sampling_error(
@@ -119,7 +119,7 @@ def decompose_by_features(
     )
 
 
-def _estimate_fold_sampling_error(row_losses_by_fold, fold, w, fading=False):
+def _estimate_fold_mean_and_variance(row_losses_by_fold, fold, w, fading=False):
     """Estimate the law of a mean of rows, each of which is judged by the maps of its own fold.
 
     `row_losses_by_fold` has shape (n_folds, n_samples): the losses of all rows by the
@@ -137,7 +137,7 @@ def _estimate_fold_sampling_error(row_losses_by_fold, fold, w, fading=False):
     """
     # Rounding must not look like a gain.
     row_losses_by_fold = np.where(
-        np.abs(row_losses_by_fold) < LOSS_TOLERANCE, 0.0, row_losses_by_fold
+        np.abs(row_losses_by_fold) < ABSOLUTE_LOSS_TOLERANCE, 0.0, row_losses_by_fold
     )
     held_out = row_losses_by_fold[fold, np.arange(len(fold))]
     law = estimate_mean_sampling_error(held_out, w, w**2)
@@ -304,11 +304,12 @@ def compute_detectable_feature_gain(
     The truth is moved, up or down with equal chances, along the log-odds of the class
     with the largest probability, and a feature determines which: the gain is the value
     of this feature beyond the mean of both. The trees lose up to
-    `_TREE_OVERFITTING_NATS` over the number of rows of the log loss. Measured with 1000
-    rows in nine laws, each of 25 to 40 draws: 9 to 10 if a step, a line or three or
-    eight categories were missed, 14 to 16 for a quarter of the rows and a square, 18 and
-    20 with 8 % of positives and with 20 columns, 21 with five categories; the rest is a
-    reserve. Of another loss they lose the same share of the gain.
+    `_TREE_OVERFITTING_TOTAL_NATS` over the number of rows of the log loss. Measured
+    with 1000 rows in nine laws, each of 25 to 40 draws: 9 to 10 if a step, a line or
+    three or eight categories were missed, 14 to 16 for a quarter of the rows and a
+    square, 18 and 20 with 8 % of positives and with 20 columns, 21 with five
+    categories; the rest is a reserve. Of another loss they lose the same share of the
+    gain.
     """
     # Kish's number of rows.
     effective_rows = 1 / float(w @ w)
@@ -322,10 +323,10 @@ def compute_detectable_feature_gain(
     required_errors = ndtri(1 - GAIN_SIGNIFICANCE_LEVEL) + ndtri(DETECTION_POWER)
     nats = LogLoss()
 
-    def compute_gain_moments(shift, rule=rule):
+    def compute_gain_mean_and_std(shift, rule=rule):
         """Return the mean and the standard deviation of the gain of a row."""
-        down_proba = np.asarray(apply_softmax(log - shift * is_top))
-        up_proba = np.asarray(apply_softmax(log + shift * is_top))
+        down_proba = np.asarray(apply_softmax_or_sigmoid(log - shift * is_top))
+        up_proba = np.asarray(apply_softmax_or_sigmoid(log + shift * is_top))
         # Without the feature the best prediction is the mean of both.
         uninformed_losses = rule.compute_label_losses((down_proba + up_proba) / 2)
         gain_down = uninformed_losses - rule.compute_label_losses(down_proba)
@@ -339,12 +340,12 @@ def compute_detectable_feature_gain(
         return mean, np.sqrt(max(square - mean**2, 0.0))
 
     def is_detected(shift):
-        gain, deviation = compute_gain_moments(shift)
+        gain, deviation = compute_gain_mean_and_std(shift)
         # Trees find a feature only if its gain exceeds their own overfitting.
-        gained_nats = effective_rows * compute_gain_moments(shift, nats)[0]
-        if gained_nats <= _TREE_OVERFITTING_NATS:
+        gained_nats = effective_rows * compute_gain_mean_and_std(shift, nats)[0]
+        if gained_nats <= _TREE_OVERFITTING_TOTAL_NATS:
             return False
-        fraction_left = 1 - _TREE_OVERFITTING_NATS / gained_nats
+        fraction_left = 1 - _TREE_OVERFITTING_TOTAL_NATS / gained_nats
         return (
             fraction_left * gain * np.sqrt(effective_rows) > required_errors * deviation
         )
@@ -360,4 +361,4 @@ def compute_detectable_feature_gain(
             high = middle
         else:
             low = middle
-    return compute_gain_moments(high)[0]
+    return compute_gain_mean_and_std(high)[0]

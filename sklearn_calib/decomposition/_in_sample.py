@@ -45,11 +45,11 @@ def _clip_zeros(proba):
 
 
 def fit_temperature_in_sample(
-    predictions: "Predictions", smooth: bool = False, start: float | None = None
+    predictions: "Predictions", smooths_labels: bool = False, start: float | None = None
 ) -> InverseTemperatureFit:
-    """Fit the temperature to all rows, with smoothed labels if `smooth`."""
+    """Fit the temperature to all rows, with smoothed labels if `smooths_labels`."""
     smoothing = 0.0
-    if smooth:
+    if smooths_labels:
         smoothing = 1.0 / (predictions.weight.sum() + 1.0)
     return fit_temperature(
         predictions.derive_from_proba(_compute_fit_logits),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SamplingError:
+class SamplingErrorDistribution:
     """The distribution of the error of an estimated term.
 
     At a small distance q from its degenerate point the variance is `origin_variance` +
@@ -99,13 +99,13 @@ def _solve_upper_interval_end(x, z2, constant, slope):
 
 def estimate_mean_sampling_error(
     rows: FloatArray, w: FloatArray, squares: FloatArray
-) -> SamplingError:
+) -> SamplingErrorDistribution:
     """Compute the law of a weighted mean.
 
     `w` sums to 1. An entry may stand for several rows: w is the sum of their weights,
     and `squares` that of the squared weights.
     """
-    return SamplingError(
+    return SamplingErrorDistribution(
         float(w @ rows), *_compute_variance_and_skewness(rows, w, squares)
     )
 
@@ -116,7 +116,7 @@ def compute_uncertainty_sampling_error(
     w: FloatArray,
     squares: FloatArray,
     loss: "ProperLoss",
-) -> SamplingError:
+) -> SamplingErrorDistribution:
     """Compute the law of the loss of the class frequencies.
 
     It is degenerate if all labels cost the same. There it is its maximum less half of
@@ -132,7 +132,7 @@ def compute_uncertainty_sampling_error(
     largest_loss = loss.compute_label_losses(undecided[None])[0, 0]
     trace = -(undecided @ np.diag(derivatives))
     square = undecided @ derivatives**2 @ undecided
-    return SamplingError(
+    return SamplingErrorDistribution(
         float(w @ rows),
         *_compute_variance_and_skewness(rows, w, squares),
         bias=-float(trace) / 2 * inverse_kish_rows,
@@ -152,8 +152,8 @@ def compute_temperature_sampling_errors(
     loss: "ProperLoss",
     risk: FloatArray,
     base_rate_losses: FloatArray,
-    uncertainty: SamplingError,
-) -> dict[str, SamplingError]:
+    uncertainty: SamplingErrorDistribution,
+) -> dict[str, SamplingErrorDistribution]:
     """Compute the laws of calibration, refinement and sharpness for temperature scaling.
 
     `beta` is the inverse temperature of all rows, `risk` and `base_rate_losses` the losses of the
@@ -174,7 +174,7 @@ def compute_temperature_sampling_errors(
     bias = uv - mean_cross / 2 * uu
     curved = uu * (vv - mean_cross * uv + mean_cross**2 / 4 * uu) + bias**2
     return {
-        "calibration": SamplingError(
+        "calibration": SamplingErrorDistribution(
             float(w @ (risk - fitted)),
             *_compute_variance_and_skewness(risk - refined_influence, w, squares),
             bias=float(bias),
@@ -182,14 +182,14 @@ def compute_temperature_sampling_errors(
             variance_slope=float(2 * vv / mean_cross),
             lowest=0.0 if loss.is_likelihood else -np.inf,
         ),
-        "refinement": SamplingError(
+        "refinement": SamplingErrorDistribution(
             float(w @ fitted),
             _compute_variance_and_skewness(refined_influence, w, squares)[0],
             # Calibration and refinement add up to the risk, which has no bias.
             bias=-float(bias),
             lowest=loss.range[0],
         ),
-        "sharpness": SamplingError(
+        "sharpness": SamplingErrorDistribution(
             float(w @ (base_rate_losses - fitted)),
             _compute_variance_and_skewness(
                 base_rate_losses - refined_influence, w, squares

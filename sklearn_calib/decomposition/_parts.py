@@ -9,7 +9,7 @@ import numpy as np
 from .._argument_checks import check_level, unknown_name_error
 from .._show import make_printable
 from ..metrics import LossLike, get_loss
-from ._intervals import SamplingError
+from ._intervals import SamplingErrorDistribution
 
 LOSS_TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 FEATURE_TERMS = ("grouping", "irreducible")
@@ -90,7 +90,7 @@ class LossDecomposition:
     feature_gains: dict[Any, float] | None = None
     minimum_detectable: float | None = None
     n_rows: int | None = None
-    _sampling_errors: Mapping[str, SamplingError] = field(
+    _sampling_errors: Mapping[str, SamplingErrorDistribution] = field(
         repr=False, default_factory=dict
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 from .._argument_checks import (
     check_choice,
     check_level,
-    is_number,
+    is_real_number,
     is_scalar_equal,
     unknown_name_error,
     validate_count,
@@ -25,7 +25,7 @@ from .._validation import get_rows_per_weight
 from ..exceptions import invalid_input
 from ..metrics import (
     MULTICLASS_REDUCTIONS,
-    JointOptions,
+    BinaryOrCanonicalOptions,
     binary_measure,
     validate_predictions,
 )
@@ -84,7 +84,7 @@ class _VariationalInput(NamedTuple):
     # The recalibrator, unless the caller passes one.
     recalibrator: str
 
-    def compute_compared_class_residuals(self, rows: AnyArray | slice) -> FloatArray:
+    def compute_residuals_by_compared_class(self, rows: AnyArray | slice) -> FloatArray:
         """Compute labels less predictions, for some rows in the compared classes."""
         truth = np.eye(self.proba.shape[1])[self.codes[rows]]
         return (truth - self.proba[rows])[:, self.compared_classes]
@@ -137,12 +137,12 @@ def compute_dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:
     return unit_vectors * np.sign(v)
 
 
-def _compute_terms(problem, rows, recalibrated, norm, direction):
+def _compute_estimate_term_by_row(problem, rows, recalibrated, norm, direction):
     """Compute the terms t_i of some rows, whose mean is the estimate."""
     score = problem.proba[rows][:, problem.compared_classes]
     gap = recalibrated[:, problem.compared_classes] - score
     gap[np.abs(gap) < PROBA_TOLERANCE] = 0.0
-    residual = problem.compute_compared_class_residuals(rows)
+    residual = problem.compute_residuals_by_compared_class(rows)
     t = np.einsum("ij,ij->i", compute_dual_unit_vectors(gap, norm), residual)
     if direction is not None:
         top_gap = gap[np.arange(len(gap)), score.argmax(axis=1)]
@@ -169,26 +169,30 @@ def _predict_test_rows(recalibrator, problem, train, test):
 def _estimate_error(problem, norm, recalibrator, cv, direction):
     """Average the terms, each computed by a fit to other rows."""
     weight = problem.weight / problem.weight.sum()
-    pairs = _make_folds(problem, cv)
+    pairs = _make_folds_if_several_predictions(problem, cv)
     # With one prediction for all rows, recalibration can only replace it by the
     # frequencies of the labels.
     if not pairs:
         rows = slice(None)
         recalibrated = problem.proba.copy()
         recalibrated[:, problem.compared_classes] += (
-            weight @ problem.compute_compared_class_residuals(rows)
+            weight @ problem.compute_residuals_by_compared_class(rows)
         )
-        terms = _compute_terms(problem, rows, recalibrated, norm, direction)
+        terms = _compute_estimate_term_by_row(
+            problem, rows, recalibrated, norm, direction
+        )
         return float(weight @ terms)
     total = 0.0
     for train, test in pairs:
         recalibrated = _predict_test_rows(recalibrator, problem, train, test)
-        terms = _compute_terms(problem, test, recalibrated, norm, direction)
+        terms = _compute_estimate_term_by_row(
+            problem, test, recalibrated, norm, direction
+        )
         total += weight[test] @ terms
     return float(total)
 
 
-def _make_folds(problem, cv):
+def _make_folds_if_several_predictions(problem, cv):
     """Return pairs of rows (train, test) that test each row once; [] for one prediction.
 
     A number of folds keeps rows of equal `prediction_number` together, so that the folds depend
@@ -247,7 +251,7 @@ def _number_distinct_sorted_rows(proba):
 
 def _check_options_and_read_norm(norm, recalibrator, direction):
     """Check the options, and return the norm as a float."""
-    if not is_number(norm) or not norm >= 1:
+    if not is_real_number(norm) or not norm >= 1:
         raise invalid_input(
             expected="norm from 1 to infinity",
             got=repr(norm),
@@ -282,7 +286,7 @@ def variational_calibration_error(
     recalibrator: RecalibratorLike | None = None,
     cv: CV = 5,
     direction: Literal["over", "under"] | None = None,
-    **shared: "Unpack[JointOptions]",
+    **shared: "Unpack[BinaryOrCanonicalOptions]",
 ) -> float:
     """Compute a calibration error without bins: the mean distance from recalibrated scores.
 
@@ -507,7 +511,11 @@ def _compute_earlier_fold_terms_and_weights(
             if not isinstance(cv, int | np.integer):
                 fold_source = fold_source._replace(codes=predictions.codes)
         terms_by_fold = _iter_terms_and_weights_by_earlier_folds(
-            problem, _make_folds(fold_source, cv), recalibrator, norm, direction
+            problem,
+            _make_folds_if_several_predictions(fold_source, cv),
+            recalibrator,
+            norm,
+            direction,
         )
         terms, weights = zip(*terms_by_fold, strict=True)
         all_terms.append(np.concatenate(terms))
@@ -531,7 +539,7 @@ def _iter_terms_and_weights_by_earlier_folds(
     for _, test in pairs[1:]:
         recalibrated = _predict_test_rows(recalibrator, problem, earlier_rows, test)
         yield (
-            _compute_terms(problem, test, recalibrated, norm, direction),
+            _compute_estimate_term_by_row(problem, test, recalibrated, norm, direction),
             problem.weight[test],
         )
         earlier_rows = np.concatenate([earlier_rows, test])

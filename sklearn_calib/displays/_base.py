@@ -57,7 +57,7 @@ _MATPLOTLIB_OPTION_HINTS = {
 }
 
 
-def _suggest_option_names(method):
+def _wrap_method_to_suggest_option_names(method):
     """Wrap a method so that the error on an unknown option names what to write."""
     parameters = signature(method).parameters
     kinds = [parameter.kind for parameter in parameters.values()]
@@ -145,9 +145,13 @@ class Display:
         # Subclasses get the suggestions without a decorator of their own.
         for name, member in [*vars(cls).items()]:
             if name.startswith("from_") and isinstance(member, classmethod):
-                setattr(cls, name, classmethod(_suggest_option_names(member.__func__)))
+                setattr(
+                    cls,
+                    name,
+                    classmethod(_wrap_method_to_suggest_option_names(member.__func__)),
+                )
             if name == "plot":
-                cls.plot = _suggest_option_names(member)  # type: ignore[method-assign]
+                cls.plot = _wrap_method_to_suggest_option_names(member)  # type: ignore[method-assign]
 
     def get_plotted_data(self) -> PlottedData:
         """Return the plotted data as numbers.
@@ -162,7 +166,7 @@ class Display:
             f"{type(self).__name__} has no get_plotted_data; see Display"
         )
 
-    @_suggest_option_names
+    @_wrap_method_to_suggest_option_names
     def plot(
         self, *, ax: AxesLike | None = None, curve_kwargs: CurveKwargs = None
     ) -> Self:
@@ -197,7 +201,7 @@ class Display:
         """Return the curves that can be styled, with their default styles by name."""
         return self._default_styles
 
-    def _resolve_styles(self, curve_kwargs):
+    def _resolve_style_by_curve_name(self, curve_kwargs):
         """Return the style of each curve: the default, updated by `curve_kwargs`."""
         curves = self._get_default_styles()
         # One mapping styles all curves; a list has one per curve.
@@ -231,7 +235,7 @@ class Display:
 
     def _draw_on_axes(self, axes, curve_kwargs=None, **options):
         """Draw on the axes or on new ones, and return the display itself."""
-        self.styles_ = self._resolve_styles(curve_kwargs)
+        self.styles_ = self._resolve_style_by_curve_name(curve_kwargs)
         is_given = axes is not None
         if not is_given:
             axes = self._make_axes(import_optional("matplotlib.pyplot", "plot"))
@@ -265,7 +269,7 @@ class Display:
         """Make the axes of a new figure; by default those of `_get_subplot_options`."""
         return plt.subplots(layout="constrained", **self._get_subplot_options())[1]
 
-    def _make_panel_axes(self, plt, panel_width, panel_height):
+    def _make_figure_and_get_panel_axes(self, plt, panel_width, panel_height):
         """Make the axes of a new figure in rows of at most four panels."""
         count = len(self.get_plotted_data())
         columns = min(count, 4)
@@ -302,7 +306,7 @@ class ModelsDisplay(Display):
     def _iter_styled_curves(self, ax, curves=None):
         """Iterate over the curves with their style, in the colours of the axes."""
         for name, curve in (curves or self.curves).items():
-            yield curve, {"color": get_next_color(ax)} | self.styles_[name]
+            yield curve, {"color": take_next_color(ax)} | self.styles_[name]
 
 
 def name_models(
@@ -536,7 +540,7 @@ def draw_bands(
         ax.fill_between(x, low, high, color=color, alpha=alpha, lw=0, label=label)
 
 
-def get_next_color(ax: Axes) -> Any:
+def take_next_color(ax: Axes) -> Any:
     """Return the colour of the next line on these axes."""
     # matplotlib has no public function for the next colour of the cycle.
     (line,) = ax.plot([], [])

@@ -230,7 +230,7 @@ class CalibratingFunctionDisplay(Display):
         return [[*shared, (self.scores, values)] for values in self.functions.values()]
 
     def _make_axes(self, plt):
-        return self._make_panel_axes(plt, 3.0, 3.0)
+        return self._make_figure_and_get_panel_axes(plt, 3.0, 3.0)
 
     def _get_default_styles(self):
         return {

@@ -211,12 +211,12 @@ class CumulativeDifferenceDisplay(Display):
 
     def _draw(self, ax):
         if self.axis == "score":
-            self._draw_thresholds(ax)
+            self._draw_differences_by_threshold(ax)
         else:
             self._draw_rows(ax)
         ax.set_title(escape_mathtext(self.differences.title))
 
-    def _draw_thresholds(self, ax):
+    def _draw_differences_by_threshold(self, ax):
         differences = self.differences
         [[below, above]] = self.get_plotted_data()
         # The standard deviation of the last point of the path if the predictions are

@@ -26,10 +26,10 @@ from ._base import (
     PlottedData,
     add_legend,
     blend_text_with_background,
-    get_next_color,
     name_models,
     name_rows,
     predict_proba_by_model_and_labels,
+    take_next_color,
 )
 
 _DISPLAY_KINDS = ("bars", "plane")
@@ -242,11 +242,11 @@ class DecompositionDisplay(ModelsDisplay):
         if self.kind == "plane":
             return {name: {"label": escape_mathtext(name, 24)} for name in self.parts}
         terms = ["refinement", "calibration"]
-        if self._is_refinement_split():
+        if self._is_every_refinement_split():
             terms = ["irreducible", "grouping", "calibration"]
         return {name: {"alpha": 0.75} | _BAR_STYLE_BY_TERM[name] for name in terms}
 
-    def _is_refinement_split(self):
+    def _is_every_refinement_split(self):
         return all(part.grouping is not None for part in self.parts.values())
 
     def _draw(self, ax):
@@ -265,7 +265,7 @@ class DecompositionDisplay(ModelsDisplay):
         unit = escape_mathtext(loss.label)
         bars = [("refinement", refinement - lowest_loss, lowest_loss, 0.12)]
         # With features the refinement is split: what remains, and what they gain.
-        if self._is_refinement_split():
+        if self._is_every_refinement_split():
             irreducible = np.array([part.irreducible for part in parts])
             grouping = np.array([part.grouping for part in parts])
             bars = [
@@ -331,7 +331,7 @@ class DecompositionDisplay(ModelsDisplay):
             points, sizes, (0.06 / inches[0], 0.06 / inches[1])
         )
         for number, (style, position) in enumerate(zip(styles, positions, strict=True)):
-            style = {"color": get_next_color(ax)} | style
+            style = {"color": take_next_color(ax)} | style
             ax.plot(x[number], y[number], "o", ms=7, zorder=3, **style)
             ax.text(
                 *position,

@@ -365,7 +365,7 @@ default="isotonic"
         ax.set_xlim(left - margin, right + margin)
         labels = []
         for row in rows:
-            name = _name_row(self.found, row)
+            name = _name_group_and_event_if_several(self.found, row)
             labels.append(_wrap_name(name, _LABEL_LINE_CHARACTERS, 2))
         ax.set_yticklabels(labels, fontsize=8, linespacing=1.05)
         level = f"({100 * self.found.level:.0f} % intervals, for all groups at once)"
@@ -383,7 +383,7 @@ default="isotonic"
         )
         bands = "confidence" if curve.consistency_low is None else "consistency"
         draw_curve(ax, curve, {"linewidth": 1.6} | self._choose_style(row), bands)
-        name = _name_row(self.found, row)
+        name = _name_group_and_event_if_several(self.found, row)
         ax.set_title(_wrap_name(name, _TITLE_LINE_CHARACTERS, 3), fontsize=8.5)
         caption = f"{row.n_rows} rows\n{row.sigma:.1f} sigma\nadjusted p {row.adjusted_p_value:.2g}"
         ax.text(
@@ -408,7 +408,7 @@ def _wrap_name(name, width, max_lines):
     return "\n".join(escape_mathtext(line, 2 * width) for line in lines)
 
 
-def _name_row(calibration, row):
+def _name_group_and_event_if_several(calibration, row):
     """Return the name of the group, with the event if there are several."""
     events = {other_row.event for other_row in calibration.rows}
     return f"{row.group} | {row.event}" if len(events) > 1 else row.group

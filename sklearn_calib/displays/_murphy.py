@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from scipy.special import expit
 
-from .._argument_checks import check_choice, validate_bool
+from .._argument_checks import check_choice, read_bool_with_none_as_false
 from .._kernels._picture_axes import MAX_LOG_ODDS_AXIS_MEDIAN_PROBA, LogitAxis
 from .._show import escape_legend_label
 from .._typing import (
@@ -153,7 +153,7 @@ class MurphyDisplay(ModelsDisplay):
         """
         models = name_models(y_proba, name)
         check_choice("scale", scale, get_args(PictureScale))
-        if validate_bool(difference, "difference") and len(models) < 2:
+        if read_bool_with_none_as_false(difference, "difference") and len(models) < 2:
             raise invalid_input(
                 expected="at least two models for difference=True",
                 got=f"{len(models)}",

@@ -417,7 +417,7 @@ class ReliabilityDisplay(ModelsDisplay):
         return panels
 
     def _make_axes(self, plt):
-        return self._make_panel_axes(plt, 4.2, 5.3)
+        return self._make_figure_and_get_panel_axes(plt, 4.2, 5.3)
 
     def _draw(self, *axes, bands, logit, histogram):
         self.histogram_axes_ = []
@@ -519,7 +519,7 @@ def find_display_scale(ax: Axes) -> str | None:
     return "logit" if ax.get_xscale() == "function" else "linear"
 
 
-class _PanelLocator:
+class _SquarePanelLocator:
     """Place a square, its histogram and its labels inside the area of an axes.
 
     It is what matplotlib calls an axes locator: the layout of the figure chooses the
@@ -603,7 +603,7 @@ class Panel:
 
     def _add_histogram_axes(self):
         """Add axes below the diagram; the two share the area of the axes."""
-        locator = _PanelLocator(self.ax)
+        locator = _SquarePanelLocator(self.ax)
         self.ax.set_axes_locator(locator)
         self.ax.apply_aspect(locator(self.ax, None))
         bottom = -_HISTOGRAM_GAP_FRACTION - _HISTOGRAM_HEIGHT_FRACTION

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import is_number, validate_bool
+from .._argument_checks import is_real_number, read_bool_with_none_as_false
 from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._validation import canonical_proba
@@ -189,7 +189,7 @@ def to_document(
 
 def _document_fitted(fitted, kind, tabulate):
     """Document a fitted recalibrator, and compare the map with its own predictions."""
-    if tabulate is not None and not is_number(tabulate):
+    if tabulate is not None and not is_real_number(tabulate):
         raise invalid_input(
             "tabulate",
             expected="tabulate as a number",
@@ -266,7 +266,7 @@ def make_check_scores(k: int, kind: str) -> FloatArray:
 def parse_document(document: Any, *, edited: bool = False) -> MapDocument:
     """Read and check the document in a dict; see `from_dict`."""
     parsed = _parse_document_parts(document)
-    if validate_bool(edited, "edited"):
+    if read_bool_with_none_as_false(edited, "edited"):
         _check_class_order(document, parsed.root.to_tree())
         return replace(
             parsed, estimator=parsed.estimator | {"edited": True}
@@ -321,7 +321,7 @@ def _parse_document_parts(document):
             hint="Pass what to_dict returned",
         )
     # The schema comes first, because documents of other schemas have other entries.
-    _check_schema(document)
+    _check_format_and_schema(document)
     _check_keys_present(document, _REQUIRED_KEYS)
     for name in document:
         if name not in _KNOWN_KEYS:
@@ -364,7 +364,7 @@ def _check_keys_present(document, names):
             raise invalid_field(name, expected="a value", got="nothing")
 
 
-def _check_schema(document):
+def _check_format_and_schema(document):
     """Raise an error if this version does not read the schema of a document."""
     _check_keys_present(document, ("format", "schema"))
     if document["format"] != DOCUMENT_FORMAT:

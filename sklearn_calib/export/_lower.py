@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from scipy.special import expit, log_expit
 
-from .._kernels._float_order import decode_floats, encode_floats, find_first_key_beyond
+from .._kernels._float_order import decode_floats, encode_floats, find_first_keys_beyond
 from .._kernels._log_odds import LOG_OF_ZERO, compute_map_input
 from .._simplex_array import SMALLEST_PROBABILITY, convert_log_odds
 from .._typing import FloatArray, IntArray, Self
@@ -231,7 +231,9 @@ class RowExpression:
         beyond = (scaled < 1.0).where(2.0 - scaled, 1.0 / np.maximum(scaled, 1.0))
         order = (second <= zero).where(second, beyond * _MIN_NORMAL_RECIPROCAL)
         return ScoreOrigin(
-            order, (0.0, 2.0 * _MIN_NORMAL_RECIPROCAL), _convert_pair_order_to_proba
+            order,
+            (0.0, 2.0 * _MIN_NORMAL_RECIPROCAL),
+            _convert_pair_order_to_two_class_proba,
         )
 
     # -- what programs and graphs do in ways of their own ------------------------------------------
@@ -253,7 +255,7 @@ class RowExpression:
         raise NotImplementedError
 
 
-def _convert_pair_order_to_proba(order):
+def _convert_pair_order_to_two_class_proba(order):
     """Return the probabilities (p_0, p_1) of numbers that `make_pair_origin` orders them by."""
     second = np.minimum(order, 0.5)
     zero = 1.0 / np.maximum(order, 2.0)
@@ -292,7 +294,7 @@ def find_smallest_reaching_or_max_float(
     before = np.full(len(targets), first - np.uint64(1))
     beyond = np.full(len(targets), last + np.uint64(1))
     reaches = np.ones(len(targets), dtype=bool)
-    keys = find_first_key_beyond(function, before, beyond, targets, reaches, "float64")
+    keys = find_first_keys_beyond(function, before, beyond, targets, reaches, "float64")
     return np.where(
         keys > last, MAX_FLOAT, decode_floats(np.minimum(keys, last), "float64")
     )
@@ -409,7 +411,7 @@ class ProgramExpression(RowExpression):
         is_used = (cells.keys <= cells.n_levels).all(axis=1)
         if not is_used.any():
             return other
-        is_cell, place, number_of_key = _search_levels_among_keys(
+        is_cell, place, number_of_key = _find_is_key_level_places_and_key_places(
             levels.split_columns(), cells.keys[is_used], cells.n_levels + 1
         )
         tables = np.empty((number_of_key.max() + 2, self.k))
@@ -420,7 +422,7 @@ class ProgramExpression(RowExpression):
         )
 
 
-def _search_levels_among_keys(
+def _find_is_key_level_places_and_key_places(
     levels: list[Any], keys: IntArray, base: int
 ) -> tuple[Any, Any, IntArray]:
     """Search levels among keys: return whether they are a key, and the index of each key.

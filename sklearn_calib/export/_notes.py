@@ -22,7 +22,7 @@ def write_notes(
     """Return the entries of a document for what its user notes."""
     notes = {}
     if scale is not None:
-        notes["scale"] = _write_scale(scale)
+        notes["scale"] = _read_scale_ends(scale)
     if date is not None:
         notes["date"] = _format_iso_date(date)
     if columns is not None:
@@ -30,7 +30,7 @@ def write_notes(
     return notes
 
 
-def _write_scale(scale):
+def _read_scale_ends(scale):
     ends = list(scale) if isinstance(scale, list | tuple) else scale
     if not _is_increasing_pair(ends):
         raise invalid_input(

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit, logit, softmax
 from sklearn.pipeline import Pipeline
 
-from .._argument_checks import check_choice, import_optional, is_number
+from .._argument_checks import check_choice, import_optional, is_real_number
 from .._simplex_array import log_proba
 from .._typing import Features
 from ..exceptions import invalid_input
@@ -130,7 +130,7 @@ def to_onnx(
     """
     onnx = import_optional("onnx", "export")
     newest = onnx.defs.onnx_opset_version()
-    if not (is_number(opset) and opset in range(_MIN_OPSET, newest + 1)):
+    if not (is_real_number(opset) and opset in range(_MIN_OPSET, newest + 1)):
         raise invalid_input(
             expected=f"opset from {_MIN_OPSET} to {newest}",
             got=repr(opset),
@@ -209,7 +209,7 @@ def _format_doubled_float32_error(model, document):
 
     The rounding of the scores to float32 counts.
     """
-    scores = _make_rows_at_knots(document)
+    scores = _make_error_check_rows(document)
     [got] = run_onnx(model, scores.astype(np.float32))
     far = np.abs(got - document.rows(scores)).max()
     if not far <= 1:
@@ -221,7 +221,7 @@ def _format_doubled_float32_error(model, document):
     return f"{2 * far:.3g}"
 
 
-def _make_rows_at_knots(document):
+def _make_error_check_rows(document):
     """Return rows with each class at the knots and on a grid, the others equal.
 
     Any rows.

@@ -45,7 +45,7 @@ class BoostedMargins(BaseEstimator):
         return self.estimator.classes_
 
 
-def has_tree_margins(estimator: Estimator) -> bool:
+def has_tree_margins_or_raise(estimator: Estimator) -> bool:
     """Return whether probabilities of a classifier come from logits that are sums of trees.
 
     Raises TypeError for other learners that have logits behind their probabilities.
@@ -63,7 +63,7 @@ def has_tree_margins(estimator: Estimator) -> bool:
         or _evaluate_at_zero_row(estimator, classifier_logits) is None
     ):
         return False
-    if find_package(estimator) is None:
+    if find_boosting_package(estimator) is None:
         raise invalid_input(
             expected="an estimator of scikit-learn, XGBoost or LightGBM",
             got=type(estimator).__name__,
@@ -84,7 +84,7 @@ def _evaluate_at_zero_row(estimator, function):
         return function(estimator, np.zeros((1, estimator.n_features_in_)))
 
 
-def find_package(estimator: Estimator) -> str | None:
+def find_boosting_package(estimator: Estimator) -> str | None:
     """Return "xgboost", "lightgbm" or "sklearn", or None for other packages."""
     roots = {cls.__module__.partition(".")[0] for cls in type(estimator).__mro__}
     if isinstance(estimator, HistGradientBoostingClassifier):
@@ -104,12 +104,12 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
     from skl2onnx.common.data_types import DoubleTensorType
 
     estimator = operator.raw_operator.estimator
-    package = find_package(estimator)
+    package = find_boosting_package(estimator)
     trees = _read_tree_attributes(scope, operator, container, estimator, package)
     name = operator.inputs[0].full_name
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
     if package != "xgboost":
-        trees = trees | {"nodes_values": _make_rounded_threshold_list(trees, double)}
+        trees = trees | {"nodes_values": _list_thresholds_rounded_down(trees, double)}
     elif double:
         # XGBoost itself converts features to float32.
         narrow = scope.get_unique_variable_name("float32")
@@ -176,7 +176,9 @@ def _read_tree_attributes(scope, operator, container, estimator, package):
     for name, value in attributes_of_node.items():
         if name.startswith(("nodes_", "class_", "base_")):
             # The operator for regression has the same attributes with "target_".
-            trees[name.replace("class_", "target_")] = _convert_to_plain_list(value)
+            trees[name.replace("class_", "target_")] = (
+                _convert_to_list_with_bools_as_ints(value)
+            )
     k = len(estimator.classes_)
     return trees | {"n_targets": 1 if k == 2 else k, "post_transform": "NONE"}
 
@@ -190,7 +192,7 @@ def _copy_xgboost_without_feature_names(estimator):
     return unnamed
 
 
-def _convert_to_plain_list(values):
+def _convert_to_list_with_bools_as_ints(values):
     values = np.asarray(values)
     return (values.astype(int) if values.dtype.kind == "b" else values).tolist()
 
@@ -216,7 +218,7 @@ def _find_converter(package):
     return getattr(import_optional(path, "export"), name)
 
 
-def _make_rounded_threshold_list(trees, double):
+def _list_thresholds_rounded_down(trees, double):
     """Round thresholds down for float32 x; x <= threshold is compared in float64."""
     values = np.asarray(trees["nodes_values"], dtype=float)
     if double:

@@ -236,7 +236,7 @@ def _compute_scores_and_set_slack(model, pair, scope, operator, container, graph
     from skl2onnx.common.data_types import DoubleTensorType
 
     estimator, last = _unwrap_and_get_last_step(pair.estimator)
-    kind = _get_default_score_kind(last, model.response_method)
+    kind = _get_margins_raw_or_proba_kind(last, model.response_method)
     _check_converter(container, last, kind)
     # ONNX adds up the leaves of trees in float32.
     adds_in_float32 = (
@@ -289,7 +289,7 @@ def _round_as_predicted(rows, margins):
     p = rows.p
     if rows.k == 2:
         p = np.column_stack([1.0 - p.column(1), p.column(1)])
-    if boosted.find_package(margins.estimator) == "xgboost":
+    if boosted.find_boosting_package(margins.estimator) == "xgboost":
         p = p.graph.add(
             "Cast",
             p.graph.add("Cast", p, to=_FLOAT_TYPE_CODE),
@@ -348,9 +348,9 @@ def _reads_columns(estimator):
     return isinstance(estimator, ColumnTransformer)
 
 
-def _get_default_score_kind(last, response_method):
+def _get_margins_raw_or_proba_kind(last, response_method):
     """Return the kind of scores that `compute_canonical_classifier_scores` uses."""
-    if boosted.has_tree_margins(last):
+    if boosted.has_tree_margins_or_raise(last):
         return "margins"
     if response_method != "predict_proba" and hasattr(last, "decision_function"):
         return "raw"

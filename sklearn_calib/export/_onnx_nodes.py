@@ -148,15 +148,15 @@ class Tensor(NDArrayOperatorsMixin):
         return self.graph.add("ArgMax", self, axis=1, keepdims=1)
 
     def sum(self, axis: int = 1, keepdims: bool = True) -> "Tensor":
-        return self.reduce_axis("Sum", axis)
+        return self.reduce_axis_keepdims("Sum", axis)
 
     def max(self, axis: int = 1, keepdims: bool = True) -> "Tensor":
-        return self.reduce_axis("Max", axis)
+        return self.reduce_axis_keepdims("Max", axis)
 
     def min(self) -> "Tensor":
-        return self.reduce_axis("Min")
+        return self.reduce_axis_keepdims("Min")
 
-    def reduce_axis(self, op: str, axis: int = 1) -> "Tensor":
+    def reduce_axis_keepdims(self, op: str, axis: int = 1) -> "Tensor":
         """Reduce along an axis, which stays with length 1."""
         if op == "Sum" or self.graph.opset >= _AXES_INPUT_OPSET:
             return self.graph.add(f"Reduce{op}", self, np.array([axis]), keepdims=1)
@@ -172,7 +172,7 @@ class Tensor(NDArrayOperatorsMixin):
 
     def log_sum_exp(self) -> "Tensor":
         """Return the logarithm of the sum of the exponentials of a row, of shape (n, 1)."""
-        return self.reduce_axis("LogSumExp")
+        return self.reduce_axis_keepdims("LogSumExp")
 
     def compute_shifted_exponentials(self) -> "Tensor":
         """Return e to the power of each number of a row, less the largest."""

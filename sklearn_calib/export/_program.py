@@ -187,7 +187,7 @@ def add_logarithms(a: Any, b: Any) -> Any:
     return np.maximum(a, b) + _compute_log1p_exp_neg_abs(a - b)
 
 
-def _multiply_by_matrix(numbers, matrix):
+def _multiply_columns_by_matrix(numbers, matrix):
     return np.column_stack([(numbers * row).sum() for row in matrix.T])
 
 
@@ -217,7 +217,7 @@ _COLUMNS_BY_UFUNC: dict[Any, Callable[..., Columns]] = {
     np.expm1: lambda a: apply_to_columns(
         _make_operation("expm1"), np.maximum(a, -MAX_EXPONENT)
     ),
-    np.matmul: _multiply_by_matrix,
+    np.matmul: _multiply_columns_by_matrix,
     expit: lambda a: 1.0 / (1.0 + np.exp(-a)),
     log_expit: lambda a: np.minimum(a, 0.0) - _compute_log1p_exp_neg_abs(a),
 }
@@ -228,9 +228,13 @@ _COLUMNS_BY_FUNCTION: dict[Any, Callable[..., Columns]] = {
 }
 
 
-def apply_table_operation(op: str, x: Columns, table: FloatArray) -> Columns:
+def apply_table_operation(
+    op: str, single_column: Columns, table: FloatArray
+) -> Columns:
     """Apply an operation with a table, such as a search, to a number."""
-    return Columns([Expr(op, *x.expressions, data=np.asarray(table, dtype=float))])
+    return Columns(
+        [Expr(op, *single_column.expressions, data=np.asarray(table, dtype=float))]
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._argument_checks import is_number
+from .._argument_checks import is_real_number
 from .._kernels._log_odds import subtract_sigmoids
 from .._simplex_array import SMALLEST_PROBABILITY
 from ..exceptions import invalid_input
@@ -21,7 +21,7 @@ from ._document import to_document
 from ._exported import ExportedMap
 from ._tabulate import tabulate_curve
 
-_MAX_TOLERANCE = 0.1
+_MAX_SIMPLIFY_TOLERANCE = 0.1
 _FIRST_SIMPLIFIED_BLOCK_KNOTS = 64
 _MAX_UNTABULATED_MIXTURE_PARTS = 16
 _MAX_SIGMOID_SLOPE = 0.25
@@ -70,10 +70,10 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     >>> len(to_json(small)) < 0.1 * len(to_json(fitted))
     True
     """
-    if not is_number(tolerance) or not 0 < tolerance <= _MAX_TOLERANCE:
+    if not is_real_number(tolerance) or not 0 < tolerance <= _MAX_SIMPLIFY_TOLERANCE:
         raise invalid_input(
             "simplify",
-            expected=f"a tolerance above 0, up to {_MAX_TOLERANCE:g}",
+            expected=f"a tolerance above 0, up to {_MAX_SIMPLIFY_TOLERANCE:g}",
             got=repr(tolerance),
             hint="Take 1e-4",
         )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_choice, is_number, is_scalar_equal
+from .._argument_checks import check_choice, is_real_number, is_scalar_equal
 from .._typing import FloatArray
 from ..exceptions import invalid_input
 from ..recalibrators import Recalibrator
@@ -246,7 +246,7 @@ class SqlQuery(SqlStatement):
                 got=f"{len(every)}",
                 hint="Use to_json, to_onnx or to_code, or a method with fewer parameters",
             )
-        results = self._quote_results(into)
+        results = self._check_and_quote_result_names(into)
         quote = self.dialect.quote_name
         kept = [quote(name, "keep") for name in self.kept]
         stages = _make_stages(every, count_uses(roots))
@@ -287,7 +287,7 @@ class SqlQuery(SqlStatement):
         final = ",\n".join([*kept, *_guard_results(printer, self.program, results)])
         return "WITH " + ",\n".join(parts) + f"\nSELECT {final}\nFROM {before}"
 
-    def _quote_results(self, into):
+    def _check_and_quote_result_names(self, into):
         """Return the quoted names of the results, and raise an error if they are not unique."""
         count = len(self.program.outputs)
         if isinstance(into, str):
@@ -613,10 +613,10 @@ def to_sql(
         query = (
             f"({SqlQuery(rules, program, [columns], '', ()).write_query('calibrated')})"
         )
-    return f"{head} {_write_aliased_expression(rules, query, into)}"
+    return f"{head} {_add_alias_if_named(rules, query, into)}"
 
 
-def _write_aliased_expression(
+def _add_alias_if_named(
     dialect: Dialect, text: str, into: str | Sequence[str] | None
 ) -> str:
     if into is None:
@@ -660,7 +660,7 @@ def _parse_score_bands(bands, dialect):
         values = [*bands.values()]
     else:
         values = [*bands] if is_table else [None]
-    good = all(is_number(value) for value in values)
+    good = all(is_real_number(value) for value in values)
     good = good and not any(edge >= other for edge, other in itertools.pairwise(values))
     if good and not isinstance(bands, Mapping):
         return values, [str(number) for number in range(len(values) + 1)]

@@ -12,10 +12,10 @@ import numpy as np
 
 from .._kernels._cells import (
     MAX_BIT_SHIFT,
-    encode_cells,
+    compute_ordered_cell_ids,
     encode_float_keys,
     find_cell_start_keys,
-    find_smallest_bit_shift,
+    find_smallest_bit_shift_or_max,
     split_distance_and_side,
 )
 from .._simplex_array import has_exact_log, log_proba
@@ -142,10 +142,10 @@ def pool_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
     ]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     n_cells = [len(proba) for proba, *_ in parts]
-    return pool_cells(np.repeat(pattern, n_cells), *columns)
+    return pool_and_coarsen_cells(np.repeat(pattern, n_cells), *columns)
 
 
-def pool_cells(
+def pool_and_coarsen_cells(
     pattern: IntArray,
     proba: FloatArray,
     counts: AnyArray,
@@ -187,7 +187,7 @@ def _coarsen_cells(cells):
     def encode_coarse_cells(shift):
         """Return the id of the cell of each score if `shift` of its bits are dropped."""
         cell_starts = find_cell_start_keys(keys, is_high, shift)
-        return encode_cells(cell_starts, is_high).view(np.uint64)
+        return compute_ordered_cell_ids(cell_starts, is_high).view(np.uint64)
 
     def count_cells(shift):
         ids = encode_coarse_cells(shift)[by_pattern]
@@ -195,14 +195,14 @@ def _coarsen_cells(cells):
 
     # Sorted once by groups and key: dropping bits keeps this order, so counting cells
     # for a shift is one pass.
-    fine_ids = encode_cells(keys, is_high).view(np.uint64)
+    fine_ids = compute_ordered_cell_ids(keys, is_high).view(np.uint64)
     by_pattern = np.lexsort((fine_ids, cells.pattern))
     pattern = cells.pattern[by_pattern]
     # With many combinations of groups even the coarsest cells are many; twice their
     # number still has some resolution in the score.
     twice_coarsest = 2 * count_cells(MAX_BIT_SHIFT)
     limit = max(MAX_POOLED_CELLS, min(twice_coarsest, _MAX_POOLED_CELLS_MANY_GROUPS))
-    shift = find_smallest_bit_shift(lambda shift: count_cells(shift) <= limit)
+    shift = find_smallest_bit_shift_or_max(lambda shift: count_cells(shift) <= limit)
     if shift == 0:
         return cells
     ids = encode_coarse_cells(shift)

@@ -271,7 +271,7 @@ def _map_in_threads(function, *arguments):
         return list(pool.map(function, *arguments))
 
 
-def find_upper_quantile(draws: FloatArray, level: float) -> float:
+def find_upper_quantile_or_inf(draws: FloatArray, level: float) -> float:
     """Return the value that a further draw exceeds with probability at most 1 - level."""
     # The observed value is one of n + 1 exchangeable ones, so this rank is exceeded
     # with probability at most 1 - level.
@@ -300,8 +300,8 @@ def build_event_rows(
 
     n_resamples = draws.maxima.shape[1]
     # Critical values of the largest end and tilt, for intervals that hold together.
-    shift = find_upper_quantile(draws.maxima[1], level)
-    tilt = find_upper_quantile(draws.maxima[2], level)
+    shift = find_upper_quantile_or_inf(draws.maxima[1], level)
+    tilt = find_upper_quantile_or_inf(draws.maxima[2], level)
     fits = np.empty((8, len(names)))
     fill_group_logistic_fits(
         event.z,

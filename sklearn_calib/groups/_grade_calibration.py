@@ -6,18 +6,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_between, check_level, is_number, validate_count
+from .._argument_checks import (
+    check_between,
+    check_level,
+    is_real_number,
+    validate_count,
+)
 from .._kernels._grades import (
     compute_jeffreys_p,
+    compute_joint_p_from_smallest_p,
     compute_order_p,
-    compute_p_from_smallest_p,
     compute_pluto_tasche_upper_rates,
-    compute_total_events_p,
+    compute_two_sided_total_events_p,
     compute_upper_binomial_p,
 )
 from .._kernels._proportion import compute_exact_interval
 from .._random import check_seed, make_generator
-from .._show import MarkedCell, RenderableMixin, Section, Table, make_printable
+from .._show import (
+    MarkedCell,
+    RenderableMixin,
+    Section,
+    Table,
+    make_printable,
+)
 from .._typing import ArrayLike, RandomStateLike
 from .._validation import check_and_get_common_index, read_labels
 from ..exceptions import invalid_input
@@ -339,7 +350,7 @@ def grade_calibration(
         hint="Pass 0.75",
     )
     n_resamples = validate_count(n_resamples, "n_resamples", hint="Pass 999")
-    amber, red = _validate_light_levels(lights)
+    amber, red = _get_validated_amber_and_red_levels(lights)
     bands = to_grades(grades)
     # Portfolios with few defaults often have a year without any, or with nothing else:
     # the other class is added then.
@@ -403,11 +414,11 @@ def grade_calibration(
     )
     return GradeCalibration(
         [GradeRow(*row) for row in columns],
-        compute_p_from_smallest_p(filled_events, filled_rows, filled_predicted),
+        compute_joint_p_from_smallest_p(filled_events, filled_rows, filled_predicted),
         compute_order_p(
             filled_events, filled_rows, n_resamples, make_generator(random_state)
         ),
-        compute_total_events_p(filled_events, filled_rows, filled_predicted),
+        compute_two_sided_total_events_p(filled_events, filled_rows, filled_predicted),
         level,
         prudent_level,
         (amber, red),
@@ -415,10 +426,10 @@ def grade_calibration(
     )
 
 
-def _validate_light_levels(lights):
+def _get_validated_amber_and_red_levels(lights):
     """Return the levels of the amber and the red light, validated."""
     is_pair = isinstance(lights, tuple | list) and len(lights) == 2
-    is_pair = is_pair and all(map(is_number, lights))
+    is_pair = is_pair and all(map(is_real_number, lights))
     if not is_pair or not 0 < lights[1] <= lights[0] < 1:
         raise invalid_input(
             expected="two lights, the larger level first",

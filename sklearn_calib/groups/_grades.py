@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._argument_checks import is_number, validate_count
+from .._argument_checks import is_real_number, validate_count
 from .._show import RenderableMixin, Section, Table, make_printable
 from .._sklearn_compat import fit_isotonic_shares
 from .._typing import AnyArray, ArrayLike, FloatArray
@@ -79,7 +79,7 @@ class Grades(RenderableMixin):
     def _validate_edges(self):
         edges = _convert_to_list_if_column(self.edges)
         is_valid = isinstance(edges, Sequence) and not isinstance(edges, str)
-        is_valid = is_valid and len(edges) > 0 and all(map(is_number, edges))
+        is_valid = is_valid and len(edges) > 0 and all(map(is_real_number, edges))
         if is_valid:
             ends = (0, *edges, 1)
             is_valid = all(low < high for low, high in itertools.pairwise(ends))
@@ -201,7 +201,7 @@ class Grades(RenderableMixin):
         4
         """
         max_grades = validate_count(max_grades, "max_grades", 2)
-        if not is_number(min_events) or not min_events >= 1:
+        if not is_real_number(min_events) or not min_events >= 1:
             raise invalid_input(
                 "min_events",
                 expected="min_events >= 1",
@@ -224,7 +224,7 @@ class Grades(RenderableMixin):
                 hint="Pass more rows, or a smaller min_events",
             )
         # Isotonic blocks have rising rates, but some of them have hardly any events.
-        blocks = _find_isotonic_block_starts_events_and_rows(np.asarray(score), hit)
+        blocks = _find_block_first_scores_events_and_rows(np.asarray(score), hit)
         starts, events, rows = _join_blocks(*blocks, min_events)
         # Neighbours are joined greedily, at the smallest loss of likelihood.
         while len(starts) > max_grades:
@@ -332,7 +332,7 @@ def _read_event_proba(y_proba):
     return np.asarray(proba)[:, 1]
 
 
-def _find_isotonic_block_starts_events_and_rows(
+def _find_block_first_scores_events_and_rows(
     score: FloatArray, hit: AnyArray
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Fit isotonic blocks, and return the start, events and rows of each."""

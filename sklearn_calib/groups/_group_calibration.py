@@ -12,16 +12,16 @@ from .._validation import (
     check_and_get_common_index,
     get_proba_with_single_column_at_class,
     read_proba,
-    reorder_columns,
+    reorder_columns_if_names_match,
 )
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
-from ._cells import pool_cells, pool_rows, pool_samples
+from ._cells import pool_and_coarsen_cells, pool_rows, pool_samples
 from ._events import (
     GroupedEventTest,
     build_event_rows,
     draw_event_statistics,
-    find_upper_quantile,
+    find_upper_quantile_or_inf,
 )
 from ._grades import Grades
 from ._grouping import (
@@ -189,7 +189,7 @@ def group_calibration(
     predictions = validate_predictions(y_true, y_proba, *row_options)  # type: ignore[arg-type]
     if isinstance(groups, Grades):
         proba = read_proba(y_proba, n_classes=2)  # type: ignore[arg-type]
-        proba = reorder_columns(proba, y_proba, predictions.classes)
+        proba = reorder_columns_if_names_match(proba, y_proba, predictions.classes)
         proba = get_proba_with_single_column_at_class(
             proba, y_proba, predictions.positive
         )
@@ -253,7 +253,7 @@ def audit_predictions(
     if predictions.kept is not None:
         # The result numbers the rows as they were given, including those of weight 0.
         members = [predictions.kept[rows].astype(np.int32) for rows in members]
-    return _build_calibration(events, grouping, audit, members)
+    return _draw_labels_and_build_calibration(events, grouping, audit, members)
 
 
 def audit_summaries(
@@ -334,7 +334,7 @@ def audit_pair_sums(
     """
     audit = AuditOptions(**options)
     audit.check()
-    cells = pool_cells(*pairs)
+    cells = pool_and_coarsen_cells(*pairs)
     return _audit_cells(cells, partitions, counts, _get_problem_title(summary), audit)
 
 
@@ -349,7 +349,7 @@ def _audit_cells(cells, partitions, counts, title, audit):
     groups = _list_combination_indices_by_group(
         grouping, encode_combinations(partitions)
     )
-    return _build_calibration(
+    return _draw_labels_and_build_calibration(
         [GroupedEventTest(title, cells, groups)], grouping, audit, []
     )
 
@@ -367,7 +367,7 @@ def _list_combination_indices_by_group(grouping, pattern):
     return patterns
 
 
-def _build_calibration(events, grouping, audit, members):
+def _draw_labels_and_build_calibration(events, grouping, audit, members):
     """Draw labels for all events, and build the result; `members` are the rows of groups."""
     draws = draw_event_statistics(events, int(audit.n_resamples), audit.random_state)
     rows: list[GroupRow] = []
@@ -385,7 +385,7 @@ def _build_calibration(events, grouping, audit, members):
         rows,
         min(row.adjusted_p_value for row in rows),
         max(row.sigma for row in rows),
-        find_upper_quantile(draws.maxima[0], audit.level),
+        find_upper_quantile_or_inf(draws.maxima[0], audit.level),
         audit.level,
         rows[0].n_rows,
         grouping.n_left_out,

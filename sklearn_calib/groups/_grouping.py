@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_choice, check_level, is_number, validate_count
+from .._argument_checks import check_choice, check_level, is_real_number, validate_count
 from .._kernels._float_order import keep_largest_value_per_cell
 from .._random import check_seed
 from .._show import make_printable
@@ -164,7 +164,7 @@ class AuditOptions(NamedTuple):
                 got=repr(self.depth),
                 hint="Leave it out for the default",
             )
-        if not is_number(self.min_rows) or not self.min_rows >= 1:
+        if not is_real_number(self.min_rows) or not self.min_rows >= 1:
             raise invalid_input(
                 expected="min_rows >= 1",
                 got=repr(self.min_rows),
@@ -192,7 +192,11 @@ def make_partition_by_column_or_mask(
     options.check()
     selected = slice(None) if kept is None else kept
     with add_error_context("groups"):
-        partitions = [*_iter_partitions(groups, n_samples, options, selected, counts)]
+        partitions = [
+            *_iter_column_or_mask_partitions(
+                groups, n_samples, options, selected, counts
+            )
+        ]
     if not partitions:
         raise invalid_input(
             expected="groups with at least one column",
@@ -233,7 +237,7 @@ def make_groups(
                 names,
                 rows,
             )
-    _warn_about_sizes(names, n_small, options)
+    _warn_if_groups_too_small_or_many(names, n_small, options)
     return Grouping(names, rows, n_small)
 
 
@@ -293,7 +297,7 @@ def _iter_intersections_and_limits(partitions, sizes):
             yield Partition(codes, names), limit
 
 
-def _warn_about_sizes(names, n_small, options):
+def _warn_if_groups_too_small_or_many(names, n_small, options):
     """Warn of groups that are all too small, and of too many groups."""
     if len(names) == 1 and n_small:
         warn_calibration(
@@ -315,9 +319,9 @@ def _warn_about_sizes(names, n_small, options):
         )
 
 
-def _iter_partitions(groups, n_samples, options, selected_rows, counts):
+def _iter_column_or_mask_partitions(groups, n_samples, options, selected_rows, counts):
     """Iterate over the partition of each mask or column, for `selected_rows`."""
-    if _are_masks(groups):
+    if _is_array_list(groups):
         for number, mask in enumerate(groups):
             yield _make_one_group_partition(mask, number, n_samples, selected_rows)
         return
@@ -333,7 +337,7 @@ def _iter_partitions(groups, n_samples, options, selected_rows, counts):
         yield partition_column(make_printable(name), values, options, counts)
 
 
-def _are_masks(groups):
+def _is_array_list(groups):
     """Return whether `groups` is a list of arrays; a list of single values is one column."""
     if not isinstance(groups, list | tuple) or not len(groups):
         return False
@@ -370,7 +374,7 @@ def partition_column(
     name: str, values: AnyArray, options: AuditOptions, counts: IntArray | None = None
 ) -> Partition:
     """Return the groups of one column; each value stands for one row, or for `counts` rows."""
-    values, is_missing = _simplify_values_and_mark_missing(values)
+    values, is_missing = _convert_numbers_and_mark_missing(values)
     if values.dtype.kind == "V":
         raise invalid_input(
             expected="one value for each row",
@@ -404,7 +408,7 @@ def partition_column(
     return Partition(groups, [*texts, f"{name} missing"])
 
 
-def _simplify_values_and_mark_missing(values):
+def _convert_numbers_and_mark_missing(values):
     """Return the values in the simplest dtype that holds them, and a mask of missing ones."""
     if values.dtype.kind in "fmM":
         # NaN, or NaT of times.

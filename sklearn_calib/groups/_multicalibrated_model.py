@@ -187,7 +187,7 @@ class MulticalibratedModel(BoosterOptionsMixin, BaseCalibratedClassifier):
         self : object
         """
         with replace_state_after_fitting_copy(self) as new:
-            context = new._make_context(X, y, sample_weight, fit_params)
+            context = new._make_context_and_set_classes(X, y, sample_weight, fit_params)
             if isinstance(new.estimator, FrozenEstimator):
                 estimator = context.estimator
                 columns = context.all_columns
@@ -198,8 +198,10 @@ class MulticalibratedModel(BoosterOptionsMixin, BaseCalibratedClassifier):
                 )
                 scores = context.compute_scores(estimator, columns, features)
             else:
-                scores, rows, cv = new._compute_held_out_scores_rows_and_folds(context)
-                estimator, columns = context.fit_estimator(context.all_rows)
+                scores, rows, cv = new._get_held_out_scores_rows_and_fold_pairs(context)
+                estimator, columns = context.fit_estimator_and_get_columns(
+                    context.all_rows
+                )
             table = select_group_columns(X, new.groups, len(context.y_encoded))
             correction = new._make_correction(cv)._fit_validated_groups(
                 scores,
@@ -262,7 +264,7 @@ class MulticalibratedModel(BoosterOptionsMixin, BaseCalibratedClassifier):
         params = {name: getattr(self, name) for name in names}
         return MulticalibratedScores(cv=cv, **params)
 
-    def _compute_held_out_scores_rows_and_folds(self, context):
+    def _get_held_out_scores_rows_and_fold_pairs(self, context):
         """Return out-of-fold scores, their rows, and the folds of these."""
         cv = check_cv(self.cv, context.y_encoded, classifier=True)
         scores = []
@@ -270,7 +272,9 @@ class MulticalibratedModel(BoosterOptionsMixin, BaseCalibratedClassifier):
         splits = [*cv.split(context.X, context.y_encoded, **context.split_params)]
         check_cv_pairs(splits)
         for train, test in splits:
-            estimator, columns = context.fit_estimator(np.asarray(train))
+            estimator, columns = context.fit_estimator_and_get_columns(
+                np.asarray(train)
+            )
             fold = context.score_test_rows(estimator, columns, train, test)
             scores.append(fold.scores)
             rows.append(fold.rows)
@@ -346,7 +350,9 @@ def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, Any
             hint="Pass np.flatnonzero(mask)",
         )
     if all(isinstance(name, Integral) for name in selected):
-        return _select_columns_by_position(X, [int(name) for name in selected], n_rows)
+        return _select_positions_as_named_columns(
+            X, [int(name) for name in selected], n_rows
+        )
     names = list(getattr(X, "columns", ()))
     unknown = [name for name in selected if name not in names]
     if unknown:
@@ -359,7 +365,7 @@ def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, Any
     return read_group_columns(X[selected], n_rows)
 
 
-def _select_columns_by_position(X, positions, n_rows) -> dict[Any, AnyArray]:
+def _select_positions_as_named_columns(X, positions, n_rows) -> dict[Any, AnyArray]:
     """Return the columns at some positions, by their names or else by these positions."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     n_columns = X.shape[1]

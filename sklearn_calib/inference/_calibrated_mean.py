@@ -7,8 +7,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
-from .._argument_checks import check_level, is_number, is_scalar_equal, validate_count
-from .._kernels._prediction_powered_mean import count_effective_clusters, sum_clusters
+from .._argument_checks import (
+    check_level,
+    is_real_number,
+    is_scalar_equal,
+    validate_count,
+)
+from .._kernels._prediction_powered_mean import (
+    count_effective_clusters,
+    sum_clusters_if_any,
+)
 from .._show import quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, RecalibratorLike
 from .._validation import (
@@ -20,7 +28,7 @@ from .._validation import (
     raise_if_single_column_class_unclear,
     read_array,
     read_labels,
-    read_numbers,
+    read_numeric_array,
 )
 from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import add_error_context, invalid_combination, invalid_input
@@ -32,7 +40,7 @@ from ..recalibrators import (
 )
 from ._calibrated_mean_result import (
     CalibratedMean,
-    UnitErrorContributions,
+    EstimateErrorsByUnit,
     build_calibrated_mean,
 )
 
@@ -116,7 +124,7 @@ def _check_one_column(values, name):
 
 def _read_finite_numbers(values, name):
     """Return a column of scores as numbers; reject missing and infinite ones."""
-    numbers = np.asarray(read_numbers(values, name), dtype=np.float64)
+    numbers = np.asarray(read_numeric_array(values, name), dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
         row = wrong[0]
@@ -213,7 +221,7 @@ def _name_value_type(value):
 
 def _check_low_and_high(pair, name, alternative="") -> tuple[float, float]:
     """Validate the two numbers of a scale or of bounds."""
-    if np.ndim(pair) == 1 and len(pair) == 2 and all(map(is_number, pair)):
+    if np.ndim(pair) == 1 and len(pair) == 2 and all(map(is_real_number, pair)):
         low, high = map(float, pair)
         if -np.inf < low < high < np.inf:
             return low, high
@@ -224,7 +232,7 @@ def _check_low_and_high(pair, name, alternative="") -> tuple[float, float]:
     )
 
 
-def _check_bounds(bounds, outcome):
+def _read_bounds_if_any(bounds, outcome):
     """Validate the bounds of labels that are numbers."""
     if bounds is None:
         return None
@@ -373,7 +381,9 @@ def calibrated_mean(
     check_level(level)
     n_folds = validate_count(cv, "cv", 2)
     is_tuned = isinstance(power, str)
-    is_valid = power == "auto" if is_tuned else is_number(power) and 0 <= power <= 1
+    is_valid = (
+        power == "auto" if is_tuned else is_real_number(power) and 0 <= power <= 1
+    )
     if not is_valid:
         raise invalid_input(
             expected="power 'auto' or from 0 to 1",
@@ -391,13 +401,14 @@ def calibrated_mean(
             "labels of classes",
             hint="Leave bounds out: a share is between 0 and 1",
         )
-    limits = _check_bounds(bounds, outcome)
-    # Labels that are all 0 or 1 are a mean of numbers if bounds allow others, such as 5.
+    limits = _read_bounds_if_any(bounds, outcome)
+    # Labels that are all 0 or 1 are a mean of numbers if bounds allow others, such as
+    # 5.
     is_share = is_share and limits in (None, (0.0, 1.0))
     limits = (0.0, 1.0) if is_share else limits
     rows = _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled)
-    _check_options(rows, limits, recalibrator)
-    _warn_copied_scores(rows, y)
+    _check_interval_exists(rows, limits, recalibrator)
+    _warn_if_scores_equal_labels(rows, y)
     pvalue = _test_random_labelling_and_warn(rows)
     if is_tuned and _warn_if_map_useless(rows):
         is_tuned = False
@@ -427,8 +438,8 @@ def _read_outcome_numbers(y, pos_label) -> tuple[FloatArray, object, bool]:
                 got="none",
                 hint="Label some rows drawn at random",
             )
-        if pos_label is None and _is_numeric(labels):
-            numbers = np.asarray(read_numbers(y, "labels"), dtype=np.float64)
+        if pos_label is None and _is_numeric_or_bool(labels):
+            numbers = np.asarray(read_numeric_array(y, "labels"), dtype=np.float64)
             if numbers.ndim != 1:
                 raise invalid_input(
                     expected="labels of one column",
@@ -473,7 +484,7 @@ def _read_outcome_numbers(y, pos_label) -> tuple[FloatArray, object, bool]:
     return np.asarray(event, dtype=np.float64)[codes], pos_label, True
 
 
-def _is_numeric(labels):
+def _is_numeric_or_bool(labels):
     if labels.dtype.kind == "O":
         return not any(isinstance(value, str | bytes) for value in labels.ravel())
     return labels.dtype.kind in "biuf"
@@ -527,7 +538,7 @@ def _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     )
 
 
-def _check_options(rows, limits, recalibrator):
+def _check_interval_exists(rows, limits, recalibrator):
     """Reject labels and options for which an interval does not exist."""
     unit = "rows" if rows.cluster is None else "clusters"
     if rows.n_labelled_units < 2:
@@ -614,7 +625,10 @@ def _test_random_labelling_and_warn(rows) -> float | None:
         deviation[:n] += statistics[:n] / n
         n_clusters = len(rows.cluster_names)
         errors = np.column_stack(
-            [sum_clusters(column, rows.cluster, n_clusters) for column in deviation.T]
+            [
+                sum_clusters_if_any(column, rows.cluster, n_clusters)
+                for column in deviation.T
+            ]
         )
         covariance = errors.T @ errors
         # The number of clusters that counts, if all were as large as the largest.
@@ -646,7 +660,7 @@ def _test_random_labelling_and_warn(rows) -> float | None:
     return pvalue
 
 
-def _warn_copied_scores(rows, y):
+def _warn_if_scores_equal_labels(rows, y):
     """Warn if the scores of labelled rows equal the labels or their complement."""
     n = len(rows.outcome)
     scores = rows.labelled_scores
@@ -674,7 +688,7 @@ def _make_cross_fit_estimate_errors(rows, recalibrator, n_folds, power_if_fixed)
     weight_share = rows.weight / rows.weight.sum()
     n_units = total if rows.cluster_names is None else len(rows.cluster_names)
     labelled_clusters = None if rows.cluster is None else rows.cluster[:n]
-    labelled_map, mean_map = _cross_fit_labelled_and_mean_centred_maps(
+    labelled_map, mean_map = _cross_fit_centred_labelled_and_mean_maps(
         rows, recalibrator, n_folds, weight_share
     )
     shift = float(weight_share @ labelled_map)
@@ -687,9 +701,9 @@ def _make_cross_fit_estimate_errors(rows, recalibrator, n_folds, power_if_fixed)
     # The mean of the map over all rows is estimated too: each row, labelled or not,
     # adds its part of that error.
     score_gain -= mean_map / total
-    unit_errors = sum_clusters(label_error, rows.cluster, n_units)
-    unit_gains = sum_clusters(score_gain, rows.cluster, n_units)
-    return UnitErrorContributions(
+    unit_errors = sum_clusters_if_any(label_error, rows.cluster, n_units)
+    unit_gains = sum_clusters_if_any(score_gain, rows.cluster, n_units)
+    return EstimateErrorsByUnit(
         label_errors=unit_errors,
         score_gains=unit_gains[:, None],
         cluster_names=rows.cluster_names,
@@ -702,7 +716,7 @@ def _make_cross_fit_estimate_errors(rows, recalibrator, n_folds, power_if_fixed)
     )
 
 
-def _cross_fit_labelled_and_mean_centred_maps(
+def _cross_fit_centred_labelled_and_mean_maps(
     rows, recalibrator, n_folds, weight_share
 ):
     """Return out-of-fold maps of labelled rows, and the mean map of all rows.
@@ -718,7 +732,7 @@ def _cross_fit_labelled_and_mean_centred_maps(
     fit_map = _make_score_map_fitter(rows, recalibrator)
     labelled_map = np.zeros(n)
     mean_map = np.zeros(total)
-    folds = _assign_folds(rows, n_folds)
+    folds = _assign_labelled_rows_to_folds(rows, n_folds)
     for number in range(folds.max() + 1):
         is_test = folds == number
         fold_map = fit_map(np.flatnonzero(~is_test))
@@ -732,7 +746,7 @@ def _cross_fit_labelled_and_mean_centred_maps(
     return labelled_map, mean_map
 
 
-def _assign_folds(rows, n_folds):
+def _assign_labelled_rows_to_folds(rows, n_folds):
     """Assign labelled rows to folds with similar labels; clusters stay whole.
 
     Rows are put into an order of their own first, so that the order they came in does
@@ -767,13 +781,15 @@ def _make_score_map_fitter(rows, method):
     are_binary = bool(np.isin(rows.outcome, (0, 1)).all())
     is_line = is_scalar_equal(method, LINE_METHOD)
     if is_line and not are_binary:
-        return partial(_map_scores_or_average_labels, rows, _predict_by_least_squares)
+        return partial(
+            _map_scores_or_repeat_mean_label, rows, _predict_by_least_squares
+        )
     method = resolve_recalibrator("platt" if is_line else method)
     proba = _scores_to_proba(rows)
     fit = partial(
-        _recalibrate_scores, method=method, proba=proba, are_binary=are_binary
+        _recalibrate_all_scores, method=method, proba=proba, are_binary=are_binary
     )
-    return partial(_map_scores_or_average_labels, rows, fit)
+    return partial(_map_scores_or_repeat_mean_label, rows, fit)
 
 
 def _average_labels_by_verdict(rows, train):
@@ -789,14 +805,14 @@ def _average_labels_by_verdict(rows, train):
     return ((total + mean_label) / (mass + 1))[verdict]
 
 
-def _map_scores_or_average_labels(rows, fit, train):
+def _map_scores_or_repeat_mean_label(rows, fit_map, train):
     """Fit a map, or return the mean label if all labels or all scores are equal."""
     number = rows.number
     outcome = rows.outcome[train]
     weight = rows.weight[train]
     if np.ptp(outcome) == 0 or np.ptp(number[train]) == 0:
         return np.full(len(number), np.average(outcome, weights=weight))
-    return fit(number, train, outcome, weight)
+    return fit_map(number, train, outcome, weight)
 
 
 def _predict_by_least_squares(number, train, outcome, weight):
@@ -809,7 +825,9 @@ def _predict_by_least_squares(number, train, outcome, weight):
     return mean_label + slope * (number - mean_score)
 
 
-def _recalibrate_scores(number, train, outcome, weight, *, method, proba, are_binary):
+def _recalibrate_all_scores(
+    number, train, outcome, weight, *, method, proba, are_binary
+):
     """Fit a recalibrator; numbers become fractions of the range of the outcome."""
     low = outcome.min()
     high = outcome.max()

@@ -10,18 +10,18 @@ from .._argument_checks import check_between
 from .._kernels._prediction_powered_mean import (
     bound_square_from_one_unseen_unit,
     choose_power_tuning_factors,
+    compute_equivalent_label_count,
     compute_error_sum_variance,
     compute_plain_and_corrected_ends,
-    count_equivalent_labels,
     get_two_sided_student_quantile,
-    limit_width,
+    shrink_interval_to_width,
 )
 from .._show import RenderableMixin, Section, Table
 from .._typing import AnyArray, FloatArray
 from ..exceptions import invalid_input
 
 
-class UnitErrorContributions(NamedTuple):
+class EstimateErrorsByUnit(NamedTuple):
     """Errors by row or cluster, whose sum is the error of the estimate.
 
     They are ``label_errors - score_gains @ power``.
@@ -98,7 +98,7 @@ class CalibratedMean(RenderableMixin):
     n_clusters: int | None
     level: float
     selection_pvalue: float | None
-    _errors: UnitErrorContributions = field(repr=False)
+    _errors: EstimateErrorsByUnit = field(repr=False)
 
     @property
     def labels_saved(self) -> float:
@@ -401,7 +401,7 @@ def _subtract_errors(first, second):
         sign = 1 - 2 * column
         label_errors[index] += sign * errors.label_errors
         score_gains[index, column] = sign * errors.score_gains[:, 0]
-    return UnitErrorContributions(
+    return EstimateErrorsByUnit(
         label_errors,
         score_gains,
         cluster_names,
@@ -415,7 +415,7 @@ def _subtract_errors(first, second):
 
 
 def build_calibrated_mean(
-    errors: UnitErrorContributions,
+    errors: EstimateErrorsByUnit,
     labels_estimate: float,
     level: float,
     outcome: str,
@@ -475,7 +475,7 @@ def build_calibrated_mean(
             labels_estimate, t * sqrt(label_variance + extra), limits
         )
         ends = _bound_interval(estimate, t * sqrt(variance + extra), limits)
-        ends = limit_width(estimate, ends, label_ends[1] - label_ends[0])
+        ends = shrink_interval_to_width(estimate, ends, label_ends[1] - label_ends[0])
     return CalibratedMean(
         outcome=outcome,
         positive=positive,
@@ -513,7 +513,7 @@ def _compute_plain_and_corrected_intervals(
     share = (estimate - low) / span
     label_variance, variance = (value / span**2 for value in variances)
     n_effective = errors.n_effective
-    rows = count_equivalent_labels(
+    rows = compute_equivalent_label_count(
         label_share,
         label_variance * (n_effective - 1) / n_effective,
         n_effective,

@@ -5,7 +5,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_choice, check_level, validate_bool, validate_count
+from .._argument_checks import (
+    check_choice,
+    check_level,
+    read_bool_with_none_as_false,
+    validate_count,
+)
 from .._kernels import _classical_tests
 from .._kernels._binning import find_scores_index_mass_and_event_rates
 from .._kernels._cluster_sums import run_score_test
@@ -622,7 +627,7 @@ def polynomial_test(
     >>> result.degree, result.pvalue < 0.001
     (1, True)
     """
-    held_out = validate_bool(held_out, "held_out")
+    held_out = read_bool_with_none_as_false(held_out, "held_out")
     predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
     (problem,) = predictions.problems()
     p = problem.score

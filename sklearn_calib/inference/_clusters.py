@@ -20,7 +20,7 @@ from scipy.special import expit, gammaincinv, stdtrit
 from .._kernels._cells import find_cell_starts_to_limit
 from .._kernels._cluster_sums import (
     EventTotalTest,
-    bound_summed_within_cluster_covariances,
+    bound_total_within_cluster_covariance,
     compute_cluster_mean_with_error_and_df,
     compute_expected_over_observed_squares,
     compute_jackknife_standard_errors_and_df,
@@ -59,7 +59,7 @@ _MAX_SIGN_ENTRIES = 2**22
 # A soft label is replaced by at most this many votes.
 _MAX_SOFT_LABEL_VOTES = 50
 # In clusters of one row the covariance over the variance may differ from 0 by this.
-COVARIANCE_TOLERANCE = 1e-9
+COVARIANCE_TO_VARIANCE_TOLERANCE = 1e-9
 
 
 def add_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predictions:
@@ -303,7 +303,7 @@ class ClusterSample(PredictionsByScore):
             Single ones may be below 0: they are for what is a function of the residuals
             of cells.
         """
-        (event_weight,) = self._draw_sign_flipped_event_weights(1, rng, law)
+        (event_weight,) = self._draw_sign_flipped_cell_event_weights(1, rng, law)
         return self._make_predictions_with_event_weight(event_weight)
 
     def _make_predictions_with_event_weight(self, event_weight):
@@ -314,9 +314,9 @@ class ClusterSample(PredictionsByScore):
 
     def draw_event_weights(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
-        return self._draw_sign_flipped_event_weights(n_draws, rng, None)
+        return self._draw_sign_flipped_cell_event_weights(n_draws, rng, None)
 
-    def _draw_sign_flipped_event_weights(self, n_draws, rng, law):
+    def _draw_sign_flipped_cell_event_weights(self, n_draws, rng, law):
         """Return the weight of label 1, (n_draws, n_cells), with a random sign per cluster."""
         # Residuals whose signs change (the wild bootstrap) keep their sizes, so they
         # are scaled to the variance of labels drawn from the law.
@@ -374,7 +374,7 @@ class ClusterSample(PredictionsByScore):
         predictions : Predictions
             The cells with other weights, whose sums over labels are those of the rows.
         """
-        cell, mass, groups, n_votes, follow_proba = self._voting_items
+        cell, mass, groups, n_votes, follow_proba = self._label_vote_model
         event_proba = self.proba[cell, 1]
         if follow_proba == 0:
             votes = rng.binomial(n_votes, event_proba)
@@ -393,7 +393,7 @@ class ClusterSample(PredictionsByScore):
         return self._make_predictions_with_event_weight(np.minimum(event_weight, total))
 
     @cached_property
-    def _voting_items(self):
+    def _label_vote_model(self):
         cell = self.table_column // 2
         groups = self.groups
         mass = self.row_weight
@@ -423,11 +423,11 @@ class ClusterSample(PredictionsByScore):
         # that it could have.
         excess = (np.bincount(groups, residual) ** 2).sum() / observed_square - 1
         largest_excess = (
-            bound_summed_within_cluster_covariances(p, mass, groups) / expected_square
+            bound_total_within_cluster_covariance(p, mass, groups) / expected_square
         )
         # Two rows follow the common number together with probability follow_proba^2.
         follow_proba = 0.0
-        if largest_excess > COVARIANCE_TOLERANCE:
+        if largest_excess > COVARIANCE_TO_VARIANCE_TOLERANCE:
             follow_proba = np.sqrt(np.clip(excess / largest_excess, 0.0, 1.0))
         return _VotingItems(cell, mass, groups, n_votes, follow_proba)
 

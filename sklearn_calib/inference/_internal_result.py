@@ -12,7 +12,7 @@ from .._argument_checks import (
     check_between,
     check_choice,
     import_optional,
-    is_number,
+    is_real_number,
     unknown_name_error,
 )
 from .._kernels._batch_measures import SortedMultiModelPredictions
@@ -247,7 +247,7 @@ class InternalValidation(RenderableMixin):
             expected="a threshold between 0 and 1",
             hint="Pass for instance 0.1",
         )
-        column = self._find_column(pos_label)
+        column = self._find_column_or_event_column(pos_label)
         models = self._get_class_proba_by_model(column)
         predicted = self.proba[:, column]
         tail = (1 - self.level) / 2
@@ -269,7 +269,7 @@ class InternalValidation(RenderableMixin):
             level=self.level,
         )
 
-    def _find_column(self, pos_label):
+    def _find_column_or_event_column(self, pos_label):
         """Return the column of a class, by default of the event of two classes."""
         if pos_label is None:
             if len(self.classes) > 2:
@@ -401,7 +401,7 @@ class InternalValidation(RenderableMixin):
 
     def _compute_heuristic_coefficients(self, n_parameters):
         """Return (intercept, slope) of the heuristic shrinkage."""
-        if not (is_number(n_parameters) and n_parameters >= 0):
+        if not (is_real_number(n_parameters) and n_parameters >= 0):
             raise invalid_input(
                 expected="a number n_parameters >= 0",
                 got=repr(n_parameters),

@@ -31,11 +31,11 @@ from ..recalibrators import encode_groups
 from ._internal_result import InternalValidation
 from ._refits import (
     LOSS_MEASURE,
-    RefitEvaluator,
+    RefitMeasuresEvaluator,
     RepeatedFits,
     build_bootstrap_rows,
     build_cross_validation_rows,
-    check_can_refit,
+    check_can_refit_and_warn_if_frozen,
     evaluate_resampled_fits,
 )
 
@@ -222,10 +222,10 @@ def internal_validation(
     >>> found["AUC"].corrected < found["AUC"].apparent
     True
     """
-    check_can_refit(estimator)
+    check_can_refit_and_warn_if_frozen(estimator)
     _check_options(method, ci, level, keep_predictions, n_jobs)
     n_resamples = validate_count(n_resamples, "n_resamples", 2)
-    X, predictions, group_codes = _read_features_predictions_and_groups(
+    X, predictions, group_codes = _read_features_unscored_rows_and_groups(
         estimator,
         X,
         y,
@@ -233,7 +233,7 @@ def internal_validation(
         groups,
         pos_label,
     )
-    selected_measures = _select_measures(measures, len(predictions.classes))
+    selected_measures = _get_measure_by_name(measures, len(predictions.classes))
     refits = RepeatedFits(
         estimator,
         X,
@@ -242,10 +242,12 @@ def internal_validation(
         group_codes,
     )
     required_measures = _get_required_measure_by_name(len(predictions.classes))
-    evaluator = RefitEvaluator(predictions, selected_measures | required_measures)
+    evaluator = RefitMeasuresEvaluator(
+        predictions, selected_measures | required_measures
+    )
     all_rows = np.arange(len(predictions.codes))
     fitted = refits.fit(all_rows)
-    proba = refits.predict_all_rows(fitted, all_rows)
+    proba = refits.predict_proba_for_all_rows(fitted, all_rows)
     apparent = evaluator.evaluate_model(proba, predictions.weight)
     is_crossed = method == "cross_validation"
     n_folds = 0
@@ -325,7 +327,7 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
     check_jobs(n_jobs)
 
 
-def _read_features_predictions_and_groups(
+def _read_features_unscored_rows_and_groups(
     estimator, X, y, sample_weight, groups, pos_label
 ):
     """Return rows of positive weight: features, `Predictions` without scores, and groups."""
@@ -334,7 +336,7 @@ def _read_features_predictions_and_groups(
     check_two_or_more_classes(
         classes, "There is nothing to judge; check the selection of the rows"
     )
-    X = _check_features(X, len(codes))
+    X = _check_and_get_indexable_features(X, len(codes))
     weight = canonical_weight(sample_weight, len(codes))
     if groups is not None:
         groups = encode_groups(groups, len(codes))
@@ -369,7 +371,7 @@ def _read_features_predictions_and_groups(
     return X, Predictions(proba, codes, weight, classes, positive), groups
 
 
-def _check_features(X, n_rows):
+def _check_and_get_indexable_features(X, n_rows):
     """Check that features can be indexed, and have as many rows as labels."""
     expected = f"X as a table of {n_rows} rows, one for each label"
     try:
@@ -391,7 +393,7 @@ def _check_features(X, n_rows):
     return table
 
 
-def _select_measures(measures, n_classes):
+def _get_measure_by_name(measures, n_classes):
     """Return the measures by the names of their rows."""
     if measures is None:
         measures = _BINARY_MEASURES if n_classes == 2 else tuple(_MULTICLASS_MEASURES)

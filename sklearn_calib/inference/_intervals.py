@@ -328,7 +328,7 @@ def confidence_interval(
         method = "inversion" if is_calibration_error(function) else "bootstrap"
     _check_inversion(function, method)
     if clusters is not None and method == "inversion":
-        sample = _prepare_cluster_sample(predictions, function, options)
+        sample = _check_options_and_make_cluster_sample(predictions, function, options)
         predictions = sample.predictions
         fit_rows, _ = sample.filled_predictions_and_squares
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
@@ -349,7 +349,7 @@ def confidence_interval(
         estimate = min(max(sample_value, low), high)
         null_mean = None
     else:
-        law = _estimate_label_distribution(fit_rows, recalibrator, unit, predictions)
+        law = _fit_and_predict_label_proba(fit_rows, recalibrator, unit, predictions)
         observed, simulate = _make_value_and_simulator(
             predictions, function, options, sample, draws
         )
@@ -471,7 +471,7 @@ def _compute_value_cell_sample_and_options(summary, function, options):
     return value, samples[0], options
 
 
-def _prepare_cluster_sample(predictions, function, options):
+def _check_options_and_make_cluster_sample(predictions, function, options):
     """Return the cells of clusters to draw from, for a calibration error."""
     name = function.spec.name
     is_valid = function.has_pos_label and depends_only_on_residuals(name)
@@ -485,7 +485,7 @@ def _prepare_cluster_sample(predictions, function, options):
     return ClusterSample(problem, predictions.clusters, MAX_SUMMARY_CELLS)
 
 
-def _estimate_label_distribution(
+def _fit_and_predict_label_proba(
     predictions, recalibrator, rows_per_weight=1.0, rows=None
 ):
     """Recalibrate the probabilities of `rows` (None: of `predictions`).
@@ -554,56 +554,58 @@ def _make_value_and_simulator(predictions, function, options, sample, draw_optio
 
 
 def _find_low_estimate_high_and_null_mean(
-    line, predictions, law, observed, tail, progress
+    make_line, predictions, law, observed, tail, progress
 ):
     """Return the lower end, the estimate, the upper end, and the mean if calibrated.
 
     The lower end and the estimate lie on the line from the predictions to `law`; the
-    upper end is the larger one of that line and of a common shift. `line` makes a
+    upper end is the larger one of that line and of a common shift. `make_line` makes a
     `_InterpolatedTruths` to a law; `tail` is the share of draws beyond each end.
     """
     # Values that differ only by rounding count as equal to the observed one.
     tolerance = 1e-12 * max(1.0, abs(observed))
     # Truths between the predictions and their recalibration: the shape of the
     # miscalibration is taken from the data, and its size is tested.
-    shaped_line = line(law)
+    shaped_line = make_line(law)
     n_done = count(1)
 
-    def search_end(line, too_small):
-        end = line.compute_population_value(line.find_smallest_strength(too_small))
+    def search_end(line, are_values_too_small):
+        end = line.compute_population_value(
+            line.find_smallest_strength(are_values_too_small)
+        )
         if progress is not None:
             progress(next(n_done), 4)
         return end
 
-    def make_rejection(significance):
-        def is_rejected(values):
-            is_extreme = values >= observed - tolerance
+    def make_is_rejected_function(significance):
+        def is_rejected(simulated_values):
+            is_extreme = simulated_values >= observed - tolerance
             return _compute_monte_carlo_pvalue(is_extreme) <= significance
 
         return is_rejected
 
-    def is_too_small(values):
+    def is_simulated_truth_too_weak(values):
         is_extreme = values <= observed + tolerance
         return _compute_monte_carlo_pvalue(is_extreme) > tail
 
-    low = search_end(shaped_line, make_rejection(tail))
-    estimate = search_end(shaped_line, make_rejection(0.5))
+    low = search_end(shaped_line, make_is_rejected_function(tail))
+    estimate = search_end(shaped_line, make_is_rejected_function(0.5))
     # If it is 0, calibration is not rejected, and all lines begin there.
     if low > 0:
         # A one-sided miscalibration has the same error with a smaller distance
         # elsewhere, so it can give a smaller lower end.
-        half_line = line(_replace_law_by_proba_in_nearer_half(predictions, law))
-        strength = half_line.find_smallest_strength(make_rejection(tail))
+        half_line = make_line(_replace_law_by_proba_in_nearer_half(predictions, law))
+        strength = half_line.find_smallest_strength(make_is_rejected_function(tail))
         low = min(low, half_line.compute_population_value(strength))
         # It holds tables as large as the predictions.
         del half_line
     # An unbiased estimate may be near 0, or below, although the truth is not.
     distance = max(observed, 0.1 / np.sqrt(len(law)))
-    shifted_proba = _shift_proba_towards_frequency(predictions, distance)
+    shifted_proba = _compute_proba_shifted_to_frequency(predictions, distance)
     high = max(
         low,
-        search_end(shaped_line, is_too_small),
-        search_end(line(shifted_proba), is_too_small),
+        search_end(shaped_line, is_simulated_truth_too_weak),
+        search_end(make_line(shifted_proba), is_simulated_truth_too_weak),
     )
     null_mean = float(shaped_line.simulate_values(0.0).mean())
     return low, min(max(low, estimate), high), high, null_mean
@@ -625,7 +627,7 @@ def _replace_law_by_proba_in_nearer_half(predictions, law):
     return np.where((distance >= np.median(distance))[:, None], law, proba)
 
 
-def _shift_proba_towards_frequency(predictions, proba_distance):
+def _compute_proba_shifted_to_frequency(predictions, proba_distance):
     """Shift predictions by `proba_distance` towards the frequencies of the classes."""
     proba = np.asarray(predictions.proba)
     weight = predictions.weight / predictions.weight.sum()
@@ -684,19 +686,21 @@ class _InterpolatedTruths:
         # A value that is 0 but for rounding is 0.
         return 0.0 if abs(value) < 1e-15 else float(value)
 
-    def find_smallest_strength(self, too_small):
+    def find_smallest_strength(self, are_values_too_small):
         """Find the smallest t, to 2 %, that is large enough; else the largest one tried."""
         low = 0.0
         high = 1.0
-        if not too_small(self.simulate_values(low)):
+        if not are_values_too_small(self.simulate_values(low)):
             return 0.0
-        while high < _MAX_ERROR_STRENGTH and too_small(self.simulate_values(high)):
+        while high < _MAX_ERROR_STRENGTH and are_values_too_small(
+            self.simulate_values(high)
+        ):
             low = high
             high *= 2
         # 2 % is below the Monte Carlo error of the p-values that are inverted.
         while high - low > 0.02 * max(high, 1.0):
             middle = (low + high) / 2
-            if too_small(self.simulate_values(middle)):
+            if are_values_too_small(self.simulate_values(middle)):
                 low = middle
             else:
                 high = middle

@@ -5,7 +5,12 @@ from typing import Literal
 import numpy as np
 from scipy.special import gammaln
 
-from .._argument_checks import check_between, check_level, is_number, validate_count
+from .._argument_checks import (
+    check_between,
+    check_level,
+    is_real_number,
+    validate_count,
+)
 from .._kernels._level_sets import choose_n_levels, get_max_cell_error
 from .._typing import ArrayLike
 from ..exceptions import invalid_input
@@ -78,7 +83,7 @@ def lp_calibration_bound(
     >>> bool(lp_calibration_bound(rng.random(10_000) < p, p) < 0.06)
     True
     """
-    if not is_number(p) or not p >= 2:
+    if not is_real_number(p) or not p >= 2:
         raise invalid_input(
             "p",
             expected="p >= 2",
@@ -154,7 +159,7 @@ def binning_sample_size(
     >>> binning_sample_size(float("inf"), 0.1, method="paper") > 10**10
     True
     """
-    if not is_number(p) or not p > 1:
+    if not is_real_number(p) or not p > 1:
         raise invalid_input(
             expected="p above 1",
             got=repr(p),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels._binning import find_bin_starts, sum_runs
+from .._kernels._binning import find_bin_starts_and_end, sum_runs
 from .._typing import FloatArray
 from ..metrics import Measure, Predictions
 
@@ -51,7 +51,7 @@ _DEFAULT_N_BINS = 15
 
 def _compute_bin_gaps_by_draw_and_masses(score, mass, events):
     """Return the absolute mean residuals of the bins, (n_draws, n_bins), and their masses."""
-    starts = find_bin_starts(mass, _DEFAULT_N_BINS)
+    starts = find_bin_starts_and_end(mass, _DEFAULT_N_BINS)
     bin_mass, total = sum_runs(starts, mass, events - mass * score)
     is_filled = bin_mass > 0
     return np.abs(total[:, is_filled]) / bin_mass[is_filled], bin_mass[is_filled]

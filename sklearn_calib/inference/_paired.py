@@ -13,7 +13,7 @@ from .._argument_checks import check_choice, check_level, validate_count
 from .._kernels._cluster_sums import compute_cluster_mean_with_error_and_df
 from .._kernels._exact_sums import SUM_FRACTION_BITS, add_sum_lists
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
-from .._validation import check_and_get_common_index, check_weights, read_numbers
+from .._validation import check_and_get_common_index, check_weights, read_numeric_array
 from ..exceptions import invalid_input
 from ..metrics import all_metrics, validate_predictions
 from ..recalibrators import encode_groups
@@ -134,12 +134,14 @@ class PairedLosses:
         from .._kernels._exact_sums_compiled import sum_to_exact_integers
 
         check_and_get_common_index(first, second, sample_weight, groups)
-        first_loss = read_numbers(first, "losses").astype(np.float64)
-        second_loss = read_numbers(second, "losses").astype(np.float64)
+        first_loss = read_numeric_array(first, "losses").astype(np.float64)
+        second_loss = read_numeric_array(second, "losses").astype(np.float64)
         shapes = [first_loss.shape, second_loss.shape]
         weight = None
         if sample_weight is not None:
-            weight = read_numbers(sample_weight, "sample_weight").astype(np.float64)
+            weight = read_numeric_array(sample_weight, "sample_weight").astype(
+                np.float64
+            )
             check_weights(weight, checks_size_limits=True)
             shapes.append(weight.shape)
         if first_loss.ndim != 1 or len(set(shapes)) > 1:

@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 
 from .._argument_checks import validate_count
-from .._kernels._score_mixture import RankedScores
+from .._kernels._score_mixture import RankedClassScores
 from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._validation import (
     check_and_get_common_index,
     check_same_length,
-    find_positive_index,
+    find_positive_index_or_second,
     get_proba_with_single_column_at_class,
     raise_if_single_column_class_unclear,
     read_labels,
     read_proba,
-    reorder_columns,
+    reorder_columns_if_names_match,
 )
 from ..exceptions import invalid_input
 from ._monte_carlo import MonteCarloResult
@@ -151,10 +151,10 @@ def prior_shift_test(
             hint="Every class needs a labelled row",
         )
     check_and_get_common_index(proba_source, y)
-    source = reorder_columns(source, proba_source, classes)
+    source = reorder_columns_if_names_match(source, proba_source, classes)
     target = read_proba(proba_target, n_classes=k, input_name="proba_target")
-    target = reorder_columns(target, proba_target, classes)
-    positive = find_positive_index(classes, pos_label)
+    target = reorder_columns_if_names_match(target, proba_target, classes)
+    positive = find_positive_index_or_second(classes, pos_label)
     if pos_label is None:
         raise_if_single_column_class_unclear(proba_source, classes, "pos_label")
         raise_if_single_column_class_unclear(proba_target, classes, "pos_label")
@@ -165,7 +165,9 @@ def prior_shift_test(
     all_scores = np.vstack([source, target])
     unknown_codes = np.zeros(n_target, dtype=np.intp)
     # The ranks of all rows are computed once for all resamples.
-    ranked_scores = RankedScores(all_scores, np.concatenate([codes, unknown_codes]))
+    ranked_scores = RankedClassScores(
+        all_scores, np.concatenate([codes, unknown_codes])
+    )
     # The smallest distance of the target's scores from a mixture of the scores of the
     # classes.
     mixture = ranked_scores.compute_mixture_distance(

@@ -90,7 +90,7 @@ class RepeatedFits:
         # An estimator that divides groups itself needs no folds from here.
         self._folds = None
         if groups is None or _find_fit_argument(estimator, "groups") is None:
-            self._folds = _find_cv_parameter_and_row_folds_if_any(
+            self._folds = _find_cv_parameter_and_row_folds_or_none(
                 estimator, self.codes, groups
             )
 
@@ -140,7 +140,9 @@ class RepeatedFits:
             return self.X[rows]
         return safe_split(self.estimator, self.X, self.codes, rows)[0]
 
-    def predict_all_rows(self, fitted: Estimator, train: IntArray) -> FloatArray:
+    def predict_proba_for_all_rows(
+        self, fitted: Estimator, train: IntArray
+    ) -> FloatArray:
         """Predict all rows with an estimator that was fitted on the rows `train`."""
         X = self.X
         # A kernel matrix has one column per training row.
@@ -156,7 +158,7 @@ class RepeatedFits:
             return proba
         return proba[:, np.argsort(columns)]
 
-    def fit_on_resample(self, rng: np.random.Generator) -> Refit:
+    def fit_on_resample_and_predict_all(self, rng: np.random.Generator) -> Refit:
         """Fit on rows, or groups of rows, drawn with replacement until all classes are there."""
         for redrawn in range(_MAX_DRAW_ATTEMPTS):
             rows = self._draw_bootstrap_row_indices(rng)
@@ -164,7 +166,9 @@ class RepeatedFits:
             if np.bincount(self.codes[rows], minlength=len(self.classes)).all():
                 count = np.bincount(rows, minlength=len(self.codes)).astype(np.float64)
                 fitted = self.fit(rows, has_copies=True)
-                return Refit(self.predict_all_rows(fitted, rows), count, redrawn)
+                return Refit(
+                    self.predict_proba_for_all_rows(fitted, rows), count, redrawn
+                )
         raise invalid_input(
             expected="rows of each class in a bootstrap sample",
             got=f"{_MAX_DRAW_ATTEMPTS} others",
@@ -195,14 +199,14 @@ class RepeatedFits:
     def cross_fit_rows(self, rng: np.random.Generator) -> Refit:
         """Predict each row with a fit on the other folds of a random partition."""
         for redrawn in range(_MAX_DRAW_ATTEMPTS):
-            folds = list(self._iter_random_train_test_splits(rng))
+            folds = list(self._iter_shuffled_fold_splits(rng))
             n_classes = [len(np.unique(self.codes[train])) for train, _ in folds]
             if min(n_classes) < len(self.classes):
                 continue
             proba = np.empty((len(self.codes), len(self.classes)))
             for train, test in folds:
                 fitted = self.fit(train)
-                proba[test] = self.predict_all_rows(fitted, train)[test]
+                proba[test] = self.predict_proba_for_all_rows(fitted, train)[test]
             return Refit(proba, np.ones(len(self.codes)), redrawn)
         raise invalid_input(
             expected="rows of each class outside every fold",
@@ -210,7 +214,7 @@ class RepeatedFits:
             hint="Give rare classes more rows, or groups that are finer",
         )
 
-    def _iter_random_train_test_splits(self, rng):
+    def _iter_shuffled_fold_splits(self, rng):
         seed = int(rng.integers(2**32))
         splitter_class = (
             StratifiedKFold if self.groups is None else FastStratifiedGroupKFold
@@ -237,7 +241,7 @@ class RepeatedFits:
         return min(DEFAULT_N_FOLDS, rarest)
 
 
-def check_can_refit(estimator: Estimator) -> None:
+def check_can_refit_and_warn_if_frozen(estimator: Estimator) -> None:
     """Reject an estimator that cannot be refitted; warn if a part of it stays frozen."""
     has_methods = hasattr(estimator, "fit") and hasattr(estimator, "get_params")
     if isinstance(estimator, type) or not has_methods:
@@ -310,7 +314,7 @@ def _find_fit_argument(estimator, name):
     return None if inner_name is None else _find_fit_argument(inner_name, name)
 
 
-def _find_cv_parameter_and_row_folds_if_any(estimator, codes, groups):
+def _find_cv_parameter_and_row_folds_or_none(estimator, codes, groups):
     """Return (parameter, fold of each row) of estimators with a numbered `cv`.
 
     They keep the copies of a row, or of a group, in a bootstrap sample in one fold: a
@@ -343,7 +347,7 @@ def _find_cv_parameter_and_row_folds_if_any(estimator, codes, groups):
 
 #: Quantities whose value does not fall if predictions have no relation to the
 #: outcome.
-MEASURES_WITHOUT_NULL_VALUE = ("O/E", "calibration in the large", "intercept")
+MEASURES_WITHOUT_NO_INFORMATION_VALUE = ("O/E", "calibration in the large", "intercept")
 # The measure whose relative overfitting stands in for that of the target measures.
 LOSS_MEASURE = "log loss"
 # The largest task: so many models, or so many predictions of them.
@@ -352,7 +356,7 @@ MAX_PREDICTIONS_PER_TASK = 1 << 22
 _NAN = float("nan")
 
 
-class RefitEvaluator:
+class RefitMeasuresEvaluator:
     """The measures of many models on the same rows.
 
     Parameters
@@ -415,7 +419,7 @@ class RefitEvaluator:
         for row, measure in enumerate(self.measures.values()):
             if isinstance(measure, Measure):
                 for model, predicted in enumerate(models):
-                    proba = self._stack_both_columns(predicted)
+                    proba = self._restore_both_columns_if_one(predicted)
                     predictions = self.predictions.with_proba(proba)
                     for i, weight in enumerate(positive_weights):
                         # Weights are those of all models, or one row for each model.
@@ -427,7 +431,7 @@ class RefitEvaluator:
             values[:, ~has_rows] = np.nan
         return values_by_measure
 
-    def _stack_both_columns(self, predicted):
+    def _restore_both_columns_if_one(self, predicted):
         if predicted.ndim == 2:
             return predicted
         columns = [1 - predicted, predicted]
@@ -450,7 +454,7 @@ class RefitEvaluator:
             predictions.classes,
             predictions.positive,
         )
-        evaluator = RefitEvaluator(pairs, self.measures)
+        evaluator = RefitMeasuresEvaluator(pairs, self.measures)
         return evaluator.evaluate_model(pair_proba, pair_weight)
 
 
@@ -473,7 +477,7 @@ class ResampledMeasures(NamedTuple):
 
 def evaluate_resampled_fits(
     refits: RepeatedFits,
-    evaluator: RefitEvaluator,
+    evaluator: RefitMeasuresEvaluator,
     rngs: Sequence[Any],
     method: str,
     keep_predictions: bool,
@@ -522,7 +526,7 @@ def _evaluate_fits(refits, evaluator, rngs, evaluated_rows, keep_predictions):
     """
     draw = refits.cross_fit_rows
     if "sample" in evaluated_rows:
-        draw = refits.fit_on_resample
+        draw = refits.fit_on_resample_and_predict_all
     with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always")
         refitted = [draw(rng) for rng in rngs]
@@ -622,7 +626,11 @@ def build_bootstrap_rows(
             left_out = _average_finite(resampled.values["left"][i])
             # These measures have no no-information value, so they use the relative
             # overfitting of the log loss.
-            rate = loss_overfitting if name in MEASURES_WITHOUT_NULL_VALUE else None
+            rate = (
+                loss_overfitting
+                if name in MEASURES_WITHOUT_NO_INFORMATION_VALUE
+                else None
+            )
             corrected = compute_632_plus(
                 apparent, left_out, float(unrelated_values[i]), rate
             )
@@ -639,7 +647,7 @@ def build_bootstrap_rows(
                 # Quantiles of the apparent values of the resamples, shifted by the
                 # optimism.
                 ends = np.quantile(sample[is_finite], tails) - optimism
-            ends = np.clip(ends, *_get_range(measure))
+            ends = np.clip(ends, *_get_range_or_infinite(measure))
         low, high = map(float, ends)
         row = InternalValidationRow(
             name,
@@ -654,7 +662,7 @@ def build_bootstrap_rows(
     return rows
 
 
-def _get_range(measure):
+def _get_range_or_infinite(measure):
     if isinstance(measure, Measure):
         return measure.spec.range
     return MEASURE_RANGES.get(measure, (-np.inf, np.inf))

@@ -306,7 +306,7 @@ def validation_sample_size(
         rows_by_target.append(("calibration slope", 1.0, slope_width, se, rows))
     if c_width is not None:
         se = c_width / (2 * z)
-        rows = _count_rows_for_c_statistic(c, phi, se)
+        rows = _compute_min_rows_for_c_statistic(c, phi, se)
         rows_by_target.append(("C statistic", c, c_width, se, rows))
     if threshold is not None:
         se = net_benefit_width / (2 * z)
@@ -316,7 +316,7 @@ def validation_sample_size(
         rows = variance / se**2
         rows_by_target.append((name, value, net_benefit_width, se, rows))
     if error is not None:
-        rows_by_target += _iter_error_targets_and_rows(law, error)
+        rows_by_target += _iter_error_target_field_tuples(law, error)
     if not rows_by_target:
         raise invalid_input(
             expected="at least one target",
@@ -405,7 +405,7 @@ def _make_distribution(
             hint="Pass one law of the predictions",
         )
     if y_proba is not None:
-        return _make_sample_distribution(y_proba, sample_weight)
+        return _make_score_distribution(y_proba, sample_weight)
     if sample_weight is not None:
         raise invalid_input(
             "sample_weight",
@@ -446,7 +446,7 @@ def _read_mean_and_deviation(pair):
     return values
 
 
-def _make_sample_distribution(y_proba, sample_weight):
+def _make_score_distribution(y_proba, sample_weight):
     """Return the law of the predictions of a sample, in increasing order."""
     proba = read_proba(y_proba)
     if proba.shape[1] != 2:
@@ -488,7 +488,7 @@ def _make_sample_distribution(y_proba, sample_weight):
     return law
 
 
-def _count_rows_for_c_statistic(c, phi, se):
+def _compute_min_rows_for_c_statistic(c, phi, se):
     """Return the smallest number of rows with Newcombe's standard error of at most `se`."""
     slope = (1 - c) / (2 - c) + c / (1 + c)
     # Newcombe's terms with n/2 events, solved for n: the quadratic equation
@@ -498,7 +498,7 @@ def _count_rows_for_c_statistic(c, phi, se):
     return max(half + sqrt(max(half**2 + scale * (1 - slope), 0.0)), 2.0)
 
 
-def _iter_error_targets_and_rows(law, error):
+def _iter_error_target_field_tuples(law, error):
     """Iterate over (target, size, None, None, rows) of mean errors to be detected."""
     sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
     for size in sizes:

@@ -9,7 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
-from .._argument_checks import check_between, check_choice, is_number, validate_count
+from .._argument_checks import (
+    check_between,
+    check_choice,
+    is_real_number,
+    validate_count,
+)
 from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..exceptions import invalid_input
@@ -229,7 +234,7 @@ class CalibrationTester(BaseEstimator):
         tolerance = self.tolerance
         epsilon = self.epsilon
         for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):
-            if not is_number(value):
+            if not is_real_number(value):
                 raise invalid_input(
                     expected=f"{name} as a number",
                     got=repr(value),

@@ -598,7 +598,9 @@ class _RecalibrationLines:
             return self._warn_and_make_separated_line_rows(b, top, ratios)
         if self.clusters is not None:
             ends = self.clusters.compute_line_intervals(a, b)
-            return self._make_line_rows(float(a), float(b), ends, ratios)
+            return self._make_intercept_slope_and_cox_rows(
+                float(a), float(b), ends, ratios
+            )
         covariance, errors = self._compute_covariance_and_errors(
             self.columns, a + b * self.z
         )
@@ -626,7 +628,7 @@ class _RecalibrationLines:
                 ((b - 1) / errors[1]) ** 2,
                 deviation @ np.linalg.solve(covariance, deviation),
             )
-        return self._make_line_rows(float(a), float(b), ends, ratios)
+        return self._make_intercept_slope_and_cox_rows(float(a), float(b), ends, ratios)
 
     def _warn_and_make_separated_line_rows(self, b, top, ratios):
         """Warn of an infinite slope, and return what exists of the three rows."""
@@ -650,9 +652,11 @@ class _RecalibrationLines:
                 profile, sign * np.inf, top, step, self.likelihood_drop
             )
         intervals = [_MISSING_INTERVAL, ends]
-        return self._make_line_rows(_NAN, sign * np.inf, intervals, ratios)
+        return self._make_intercept_slope_and_cox_rows(
+            _NAN, sign * np.inf, intervals, ratios
+        )
 
-    def _make_line_rows(self, a, b, ends, ratios):
+    def _make_intercept_slope_and_cox_rows(self, a, b, ends, ratios):
         slope_pvalue = float(stats.chi2.sf(ratios[0], 1))
         line_pvalue = float(stats.chi2.sf(ratios[1], 2))
         return [
@@ -723,7 +727,7 @@ def _make_overall_rows(predictions, weight, smoother, draws, groups=None):
         sample = pool_rows_if_worthwhile(predictions)
     else:
         sample = ClusterSample(predictions.problems()[0], groups)
-    evaluate = partial(_measure_cells, smoother=smoother)
+    evaluate = partial(_compute_validation_quantities, smoother=smoother)
     observed, ranked, simulated = compute_observed_ranked_and_null_values(
         predictions, sample, evaluate, **draws
     )
@@ -755,7 +759,7 @@ def _make_overall_rows(predictions, weight, smoother, draws, groups=None):
     return rows
 
 
-def _measure_cells(predictions, smoother):
+def _compute_validation_quantities(predictions, smoother):
     """Return the `_QUANTITY_NAMES` of two classes; NaN if one needs both outcomes."""
     (problem,) = predictions.problems()
     score, mass, hits = problem.cells

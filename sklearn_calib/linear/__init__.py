@@ -6,7 +6,7 @@ Start reading with `approximate_leave_one_out` in `_fit.py`.
 
 from ._angle import (
     AngleEstimate as AngleEstimate,
-    check_angle_assumptions,
+    check_angle_assumptions_and_get_fits,
     estimate_angle,
     estimate_angle_from_fit,
     make_angular_recalibrator,
@@ -15,7 +15,7 @@ from ._angle import (
 from ._fit import (
     LinearFit,
     approximate_leave_one_out,
-    compute_leave_one_out_score_columns,
+    compute_leave_one_out_scores,
     read_linear,
     refine_fits_and_update_own_model,
 )

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from .._argument_checks import is_scalar_equal
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Link
-from .._validation import read_numbers, read_proba
+from .._validation import read_numeric_array, read_proba
 from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, invalid_input
 from ..recalibrators import AngularCalibration
@@ -156,7 +156,7 @@ def estimate_angle(
     >>> bool(abs(angle.cos_theta - truth.cos_theta(model.coef_)) < 0.1)
     True
     """
-    fits = check_angle_assumptions(
+    fits = check_angle_assumptions_and_get_fits(
         read_linear(model, X, y, None), model, assume_centered
     )
     [fit] = refine_fits_and_update_own_model(fits, model)
@@ -186,7 +186,7 @@ def estimate_angle(
     return replace(estimate, cos_theta=likely.cos_theta_)
 
 
-def check_angle_assumptions(
+def check_angle_assumptions_and_get_fits(
     fits: "list[LinearFit]", model: Estimator, assume_centered: bool
 ) -> "list[LinearFit]":
     """Reject what the formulas are not derived for."""
@@ -244,10 +244,12 @@ def estimate_angle_from_fit(
     if not free and _is_centered(fit.X):
         # Centring the features took the place of an intercept.
         psi = psi - psi.mean()
-    seen = compute_angle_observables(
+    seen = make_angle_formula_inputs(
         fit.scores, psi, curvature, m, fit.X.shape[1], free
     )
-    method, norm2, inner, t2 = _estimate_norm_and_inner_product(seen, fit, covariance)
+    method, norm2, inner, t2 = _estimate_method_square_norm_inner_and_t2(
+        seen, fit, covariance
+    )
     norm = np.sqrt(norm2)
     df = n * seen.v * seen.gamma
     cos = None if method == "likelihood" else _compute_cosine_or_warn(inner, t2, norm)
@@ -268,7 +270,7 @@ def estimate_angle_from_fit(
     return AngleEstimate(known_cos, norm, float(middle), method, loo, diagnostics)
 
 
-def _estimate_norm_and_inner_product(seen, fit, covariance):
+def _estimate_method_square_norm_inner_and_t2(seen, fit, covariance):
     """Return (method, squared norm, N, t2) according to what is known of the covariance."""
     n, d = fit.X.shape
     free = fit.intercept_kind == FREE_INTERCEPT
@@ -372,7 +374,7 @@ def _get_covariance_and_inverse_scale(covariance, X):
         return np.mean(np.var(dense, axis=0)) * np.eye(d), 1.0
     if hasattr(covariance, "fit"):
         return np.asarray(clone(covariance).fit(dense).covariance_), 1.0
-    matrix = read_numbers(covariance, "covariance")
+    matrix = read_numeric_array(covariance, "covariance")
     if matrix.ndim != 2 or matrix.shape[1] != d:
         raise invalid_input(
             "covariance",
@@ -401,7 +403,7 @@ def _get_covariance_and_inverse_scale(covariance, X):
 # equation 11; corrected: gamma is df / (n v), not df.
 
 
-class AngleObservables(NamedTuple):
+class AngleFormulaInputs(NamedTuple):
     """What the formulas need of a fit; scores centred if the fit has an intercept.
 
     scores f, residuals psi = -l'(f), curvatures D = l''(f), m = 1 - D_i h_i, d all
@@ -420,28 +422,28 @@ class AngleObservables(NamedTuple):
         return self.f - self.gamma * self.psi
 
 
-def compute_angle_observables(
-    f: FloatArray,
-    psi: FloatArray,
+def make_angle_formula_inputs(
+    scores: FloatArray,
+    residuals: FloatArray,
     curvature: FloatArray,
     m: FloatArray,
     d: int,
     intercept: bool,
-) -> AngleObservables:
+) -> AngleFormulaInputs:
     """Compute the observables of a fit; with an intercept the scores are centred."""
-    n = len(f)
+    n = len(scores)
     # v = Tr(D - D X H X' D) / n of eq. (11), with m = 1 - D h from the leverages.
     v = float(np.mean(curvature * m))
     df = n - m.sum() - intercept
     gamma = float(df / (n * v))
     # The intercept shifts all scores alike; the angle is about the coefficients, so the
     # scores are centred.
-    centre = (f - gamma * psi).mean() if intercept else 0.0
-    return AngleObservables(f - centre, psi, gamma, v, d)
+    centre = (scores - gamma * residuals).mean() if intercept else 0.0
+    return AngleFormulaInputs(scores - centre, residuals, gamma, v, d)
 
 
 def estimate_overlap_numerator_and_square(
-    seen: AngleObservables, quadratic: float, norm2: float | None = None
+    seen: AngleFormulaInputs, quadratic: float, norm2: float | None = None
 ) -> tuple[float, float]:
     """Return (N, t2): a = N / sqrt(t2) estimates <w*, w>_S (equation 11).
 
@@ -463,7 +465,7 @@ def estimate_overlap_numerator_and_square(
 
 
 def estimate_by_least_squares(
-    seen: AngleObservables, X: FloatArray, y: FloatArray, intercept: bool
+    seen: AngleFormulaInputs, X: FloatArray, y: FloatArray, intercept: bool
 ) -> tuple[float, float]:
     """Return (N, t2) without a covariance, for n > d, from the least squares fit of y.
 

@@ -20,7 +20,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from .._kernels._leverage import (
     compute_leverage_blocks,
-    compute_leverages_and_curved_complements,
+    compute_leverages_and_weighted_complements,
 )
 from .._kernels._newton import minimise_by_newton
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
@@ -28,7 +28,7 @@ from .._validation import (
     canonical_weight,
     check_and_get_common_index,
     read_labels,
-    read_numbers,
+    read_numeric_array,
 )
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -39,7 +39,7 @@ NO_INTERCEPT = "absent"
 # The gradient, relative to what it would be without cancellation.
 MAX_RELATIVE_GRADIENT = 1e-10
 # The same if quasi-Newton steps have ended too early.
-MAX_STALLED_GRADIENT = 1e-6
+MAX_STALLED_RELATIVE_GRADIENT = 1e-6
 # Newton's method takes the Hessian of at most this many coefficients.
 MAX_NEWTON_COEFFICIENTS = 1000
 # Scores this close to those of the minimum, in standard deviations, are converged.
@@ -115,7 +115,7 @@ def _compute_huber_loss_and_derivatives(f, y):
     return value, np.where(far, 4 * y, 2 * y * short), 2.0 * ((short > 0) & ~far)
 
 
-def _compute_multinomial_loss_and_derivatives(f, codes):
+def _get_multinomial_loss_descent_and_proba(f, codes):
     p = softmax(f, axis=1)
     labels = np.arange(len(f)), codes
     psi = -p
@@ -128,7 +128,7 @@ LOSS_DERIVATIVES_BY_NAME = {
     "squared": _compute_squared_loss_and_derivatives,
     "squared_hinge": _compute_hinge_square_and_derivatives,
     "modified_huber": _compute_huber_loss_and_derivatives,
-    "multinomial": _compute_multinomial_loss_and_derivatives,
+    "multinomial": _get_multinomial_loss_descent_and_proba,
 }
 
 
@@ -180,7 +180,7 @@ def read_linear(
         model = model[-1]
     reader = _find_reader(model)
     if not sparse.issparse(X):
-        X = read_numbers(X, "X")
+        X = read_numeric_array(X, "X")
     if X.ndim != 2:
         raise invalid_input(
             expected="X of shape (n_samples, n_features)",
@@ -376,7 +376,9 @@ def polish_fit(fit: LinearFit, are_fit_rows: bool = False) -> LinearFit:
         options=options,
     ).x
     # L-BFGS stalls if the Hessian is ill-conditioned; Newton's method does not.
-    stuck = np.abs(objective(parameters)[1]).max() > MAX_STALLED_GRADIENT * scale
+    stuck = (
+        np.abs(objective(parameters)[1]).max() > MAX_STALLED_RELATIVE_GRADIENT * scale
+    )
     if stuck and fit.coef.size <= MAX_NEWTON_COEFFICIENTS and fit.loss != "multinomial":
         parameters = _minimise_newton(fit, objective, parameters)
     coef, intercept = _unpack_parameters(fit, parameters)
@@ -540,7 +542,7 @@ def compute_derivatives_and_leverages(
         X = X[:, np.flatnonzero(fit.coef)]
     _check_hessian_size(min(int((curvature > 0).sum()), X.shape[1]))
     try:
-        h, m = compute_leverages_and_curved_complements(
+        h, m = compute_leverages_and_weighted_complements(
             X,
             curvature,
             fit.l2,
@@ -712,10 +714,10 @@ def approximate_leave_one_out(
     fits = refine_fits_and_update_own_model(
         read_linear(model, X, y, sample_weight), model
     )
-    return compute_leave_one_out_score_columns(fits)
+    return compute_leave_one_out_scores(fits)
 
 
-def compute_leave_one_out_score_columns(fits: list[LinearFit]) -> FloatArray:
+def compute_leave_one_out_scores(fits: list[LinearFit]) -> FloatArray:
     """Return one array of the scores of one fit, or of one fit per class."""
     scores = [compute_leave_one_out(fit) for fit in fits]
     return scores[0] if len(scores) == 1 else np.column_stack(scores)

@@ -7,7 +7,11 @@ from scipy.stats import norm
 from .._argument_checks import check_level
 from .._kernels._logistic import compute_model_covariance, compute_standard_error
 from .._typing import ArrayLike, Estimator, Features, FloatArray
-from .._validation import canonical_weight, check_and_get_common_index, read_numbers
+from .._validation import (
+    canonical_weight,
+    check_and_get_common_index,
+    read_numeric_array,
+)
 from ..exceptions import invalid_input
 from ._fit import get_logistic_penalties
 
@@ -82,8 +86,8 @@ def logistic_intervals(
         )
     check_level(level)
     check_and_get_common_index(X_train, sample_weight)
-    X_train = _read_dense_features(X_train, "X_train")
-    X = _read_dense_features(X, "X")
+    X_train = _read_features_and_make_dense(X_train, "X_train")
+    X = _read_features_and_make_dense(X, "X")
     n_train = np.shape(X_train)[0]
     weight = canonical_weight(sample_weight, n_train, keeps_unit=True)
     z = model.decision_function(X_train)
@@ -104,8 +108,8 @@ def logistic_intervals(
     return expit(np.column_stack([z - half, z + half]))
 
 
-def _read_dense_features(X, name):
-    table = read_numbers(X.toarray() if hasattr(X, "toarray") else X, name)
+def _read_features_and_make_dense(X, name):
+    table = read_numeric_array(X.toarray() if hasattr(X, "toarray") else X, name)
     if table.ndim != 2:
         raise invalid_input(
             expected=f"{name} of shape (n_samples, n_features)",

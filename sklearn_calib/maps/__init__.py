@@ -22,8 +22,8 @@ from ._curves import (
     Steps,
     make_constant,
     make_linear_in_proba,
-    make_log_odds_steps,
     make_steps,
+    make_steps_on_rounded_log_odds,
 )
 from ._elementary import Floor, Identity as Identity, TailCompression, Uniform
 from ._fields import (

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._kernels._level_sets import (
-    compute_simplex_proba_from_levels,
     find_row_cell_indices,
+    project_levels_to_simplex_proba,
 )
 from .._typing import FloatArray, IntArray
 from ._base import CalibrationMap, RowsOfScores
@@ -78,12 +78,12 @@ class Cells(CalibrationMap):
             levels = np.floor(proba * float(self.n_levels) + self.slack).astype(
                 np.int64
             )
-            out = compute_simplex_proba_from_levels(levels, self.n_levels)
+            out = project_levels_to_simplex_proba(levels, self.n_levels)
         if len(self.keys):
             cell = find_row_cell_indices(proba, self.n_levels, self.keys, self.slack)
             is_inside = cell >= 0
             out[is_inside] = self.rows[cell[is_inside]]
-        return rows.normalise(out)
+        return rows.normalise_nonzero_rows(out)
 
     def lower(self, rows: Any) -> Any:
         n_levels = float(self.n_levels)

@@ -131,7 +131,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             proba.read(self.values, f"{at}.values")
 
     @cached_property
-    def _piece_tables(self):
+    def _piece_starts_lengths_and_terms(self):
         """Return the start and the length of each piece, and other terms of its t."""
         low = self.knots[:-1]
         high = self.knots[1:]
@@ -149,7 +149,9 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         if self.domain is not None:
             x = clip_to_interval(x, *self.domain)
         piece = count_reached_edges(self.knots[1:-1], x)
-        low, width, *more = (take_entries(table, piece) for table in self._piece_tables)
+        low, width, *more = (
+            take_entries(table, piece) for table in self._piece_starts_lengths_and_terms
+        )
         if self.scale == "input":
             return piece, (x - low) / width, width
         # (sigmoid(x) - sigmoid(low)) / (sigmoid(high) - sigmoid(low)), written without
@@ -165,7 +167,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         if self.domain is not None:
             x = np.clip(x, *self.domain)
         place = rows.count_reached_targets(
-            self, self.knots[1:-1], self._round_and_clip_to_domain
+            self, self.knots[1:-1], self._round_if_ties_and_clip_to_domain
         )
         low = self.knots[:-1]
         high = self.knots[1:]
@@ -184,15 +186,17 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
 
     def supports_tensors(self) -> bool:
         """Return whether tensors can go through the curve."""
-        return self.scale == "input" and self._is_sigmoid and not self.ties
+        return self.scale == "input" and self._has_sigmoid_link and not self.ties
 
     def apply(self, rows: Any) -> Any:
         if isinstance(rows, TensorRows):
             x = rows.score(self.input)
-            return self.to_rows(rows, self._compute_tensor_values(rows, x))
+            return self.make_rows_from_value(
+                rows, self._compute_values_at_tensor_column(rows, x)
+            )
         return super().apply(rows)
 
-    def _compute_tensor_values(self, rows, x):
+    def _compute_values_at_tensor_column(self, rows, x):
         """Return the values at a column of a tensor: the sum of what each piece adds.
 
         Each row computes all pieces, since tensors of gradients are not looked up.
@@ -221,11 +225,11 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
 
     @property
     def _piece_starts(self):
-        return self._piece_tables[0]
+        return self._piece_starts_lengths_and_terms[0]
 
     @property
     def _piece_lengths(self):
-        return self._piece_tables[1]
+        return self._piece_starts_lengths_and_terms[1]
 
     @property
     def _has_lines_beyond_knots(self):
@@ -238,7 +242,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             or self.domain[1] > self.knots[-1]
         )
 
-    def _round_and_clip_to_domain(self, x):
+    def _round_if_ties_and_clip_to_domain(self, x):
         """Return numbers as the curve reads them: rounded, and moved into the domain."""
         if self.ties:
             x = round_to_36_bits(x, -2000 if self.input == "proba" else 0)
@@ -457,7 +461,7 @@ def make_steps(score: str, edges: FloatArray, values: AnyArray) -> Steps:
     return Steps(input=score, edges=edges[kept], values=values)
 
 
-def make_log_odds_steps(
+def make_steps_on_rounded_log_odds(
     cuts: FloatArray, values: FloatArray, *, right_closed: bool
 ) -> Steps:
     """Return a step function of rounded log-odds, with edges for those that are not rounded."""

@@ -46,16 +46,16 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
         return getattr(self, "ties", False)
 
     @property
-    def _is_sigmoid(self):
+    def _has_sigmoid_link(self):
         return getattr(self, "link", None) == "sigmoid"
 
     def apply(self, rows: Any) -> Any:
         value = self.value(rows.score(self.input, is_rounded=self.rounds_scores))
-        return self.to_rows(rows, value)
+        return self.make_rows_from_value(rows, value)
 
-    def to_rows(self, rows: Any, value: Any) -> Any:
+    def make_rows_from_value(self, rows: Any, value: Any) -> Any:
         """Return rows from values of the function."""
-        if self._is_sigmoid:
+        if self._has_sigmoid_link:
             return rows.from_log_odds(value)
         return rows.with_proba(self.to_pair(value))
 
@@ -63,7 +63,7 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
         """Return whether another function reads the same score and has the same link."""
         if self.input != other.input or self.rounds_scores != other.rounds_scores:
             return False
-        return self._is_sigmoid == other._is_sigmoid
+        return self._has_sigmoid_link == other._has_sigmoid_link
 
     def lower(self, rows: Any) -> Any:
         return rows.make_rows(self.to_pair(self.lower_value_to_operations(rows)))
@@ -78,7 +78,7 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
 
     def to_pair(self, value: Any) -> Any:
         """Return (P_0, P_1) from an array, a tensor or a column of values."""
-        if self._is_sigmoid:
+        if self._has_sigmoid_link:
             return np.column_stack([expit(-value), expit(value)])
         # Rounding may move an interpolated value slightly out of [0, 1].
         value = np.clip(value, 0.0, 1.0)

@@ -47,22 +47,22 @@ class OneVsRest(CalibrationMap):
         blocks = [slice(column * n_rows, (column + 1) * n_rows) for column in range(k)]
         if len(self.parts) == 1:
             second = pairs.apply_map(self.parts[0]).proba[:, 1]
-        elif self._shares_one_score:
+        elif self._parts_use_same_score:
             first: Any = self.parts[0]
             x = pairs.score(first.input, is_rounded=first.rounds_scores)
             values = []
             for part, block in zip(self.parts, blocks, strict=True):
                 values.append(part.value(x[block, ...]))  # type: ignore[attr-defined]
-            second = first.to_rows(pairs, rows.join(values)).proba[:, 1]
+            second = first.make_rows_from_value(pairs, rows.join(values)).proba[:, 1]
         else:
             columns = []
             for part, block in zip(self.parts, blocks, strict=True):
                 columns.append(part.apply(pairs.select(block)).proba[:, 1])
             second = rows.join(columns)
-        return rows.normalise(rows.xp.reshape(second, (k, n_rows)).T)
+        return rows.normalise_nonzero_rows(rows.xp.reshape(second, (k, n_rows)).T)
 
     @cached_property
-    def _shares_one_score(self):
+    def _parts_use_same_score(self):
         """Return whether all parts are functions of one score, which is then computed once."""
         first = self.parts[0]
         # A curve without a finite form has no values to compare.
@@ -86,9 +86,11 @@ class OneVsRest(CalibrationMap):
     ) -> None:
         """Cut at the cuts of both parts; the ratio of their results is searched."""
         for column, part in enumerate(self.parts * (3 - len(self.parts))):
-            part.cut_ranges(ranges, _pair_against_rest(rows, column), every=True)
+            part.cut_ranges(
+                ranges, _compose_with_pair_against_rest(rows, column), every=True
+            )
         ranges.needs_search = True
 
 
-def _pair_against_rest(rows: RowsOfScores, column: int) -> RowsOfScores:
+def _compose_with_pair_against_rest(rows: RowsOfScores, column: int) -> RowsOfScores:
     return lambda x: Rows.from_canonical(pair_with_rest(rows(x).to_canonical(), column))

@@ -13,8 +13,8 @@ import numpy as np
 from .._kernels._float_order import (
     decode_floats,
     encode_floats,
-    find_first_key_beyond,
-    find_level_crossing_keys,
+    find_first_keys_beyond,
+    find_level_crossing_pairs_keys_and_sides,
 )
 from .._typing import AnyArray, FloatArray
 
@@ -68,7 +68,7 @@ class Ranges:
     ) -> None:
         """Cut where a function of the scores passes levels; it turns at cuts alone."""
         if len(levels):
-            keys = find_level_crossing_keys(
+            keys = find_level_crossing_pairs_keys_and_sides(
                 score,
                 self.first_keys,
                 self.last_keys,
@@ -100,7 +100,7 @@ class Ranges:
         jump = np.abs(right - left) > _MIN_JUMP
         level = (left + right)[jump] / 2
         rises = right[jump] >= level
-        self.first_keys[jump_indices[jump]] = find_first_key_beyond(
+        self.first_keys[jump_indices[jump]] = find_first_keys_beyond(
             value,
             low[jump],
             high[jump],
@@ -114,7 +114,7 @@ class Ranges:
         number = max(
             9, min(_MAX_GRID_SCORES, _MAX_SEARCHED_SCORES // len(self.first_keys))
         )
-        x = self._make_key_grid_by_range(number)
+        x = self._make_key_table_by_range(number)
         y = value(decode_floats(x.ravel(), self.dtype)).reshape(x.shape)
         step = np.diff(y, axis=1)
         step[np.abs(step) <= RELATIVE_SLOPE_TOLERANCE] = 0.0
@@ -131,7 +131,7 @@ class Ranges:
                 self._find_extreme_score_keys(value, low, high, sign[:-1][turns])
             )
 
-    def _make_key_grid_by_range(self, n_keys_per_scale):
+    def _make_key_table_by_range(self, n_keys_per_scale):
         """Return keys of each range, in even steps and in even steps of log-odds."""
         starts = self.first_keys[:, None]
         stops = self.last_keys[:, None]

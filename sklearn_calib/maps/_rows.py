@@ -166,7 +166,7 @@ class Rows:
             total += table[:, column : column + 1]
         return total
 
-    def normalise(self, values: FloatArray) -> "Rows":
+    def normalise_nonzero_rows(self, values: FloatArray) -> "Rows":
         """Return rows divided by their sums; a row of zeros keeps its probabilities."""
         total = self.row_sum(values)
         is_empty = total <= 0.0
@@ -342,7 +342,7 @@ class TensorRows:
         top = self.row_max(logits)
         return top + self.xp.log(self.row_sum(self.xp.exp(logits - top)))
 
-    def normalise(self, values: Any) -> "TensorRows":
+    def normalise_nonzero_rows(self, values: Any) -> "TensorRows":
         """Return rows divided by their sums; a row of zeros keeps its probabilities."""
         total = self.row_sum(values)
         is_empty = total <= 0.0

@@ -52,19 +52,19 @@ class TopLabel(CalibrationMap):
         top = rows.proba.argmax(axis=1)
         if len(self.parts) == 1:
             return rows.with_proba(
-                self._compute_proba_by_part(self.parts[0], rows, top)
+                self._apply_part_to_top_class(self.parts[0], rows, top)
             )
         # Rows whose class has no part keep their probabilities.
         out = np.array(rows.proba)
         for column, part in enumerate(self.parts):
             chosen = np.flatnonzero(top == column)
             if part is not None and len(chosen):
-                out[chosen] = self._compute_proba_by_part(
+                out[chosen] = self._apply_part_to_top_class(
                     part, rows.select(chosen), top[chosen]
                 )
         return rows.with_proba(out)
 
-    def _compute_proba_by_part(self, part, rows, top):
+    def _apply_part_to_top_class(self, part, rows, top):
         """Return the rows whose predicted class gets a probability from a part."""
         if part is None:
             return rows.proba

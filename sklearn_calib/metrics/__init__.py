@@ -42,7 +42,7 @@ from ._lp_calibration import (
 )
 from ._measure import (
     BinaryOptions as BinaryOptions,
-    JointOptions,
+    BinaryOrCanonicalOptions,
     Measure as Measure,
     MetricSpec as MetricSpec,
     SharedOptions as SharedOptions,

@@ -125,7 +125,7 @@ def _find_undecided_proba_pair(loss):
     """Return the prediction for which both labels cost the same, as a tuple."""
 
     def compute_loss_gap(z):
-        (losses,) = loss.compute_label_losses(_make_two_class_proba(z))
+        (losses,) = loss.compute_label_losses(_make_two_class_proba_row(z))
         return float(losses[1] - losses[0])
 
     z = brentq(
@@ -135,10 +135,10 @@ def _find_undecided_proba_pair(loss):
         xtol=1e-14,
         rtol=1e-14,
     )
-    return tuple(_make_two_class_proba(z)[0])
+    return tuple(_make_two_class_proba_row(z)[0])
 
 
-def _make_two_class_proba(z):
+def _make_two_class_proba_row(z):
     return np.exp(log_expit([[-z, z]]))
 
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from .._argument_checks import check_choice, validate_bool
+from .._argument_checks import check_choice, read_bool_with_none_as_false
 from .._kernels._binning import (
     assign_values_to_bins,
     assign_values_to_monotonic_bins,
-    find_bin_starts,
+    find_bin_starts_and_end,
     sum_bins,
     sum_runs,
 )
@@ -127,7 +127,7 @@ def _compute_binned_error(
     errors = []
     shares = []
     for problem in predictions.problems(multiclass):
-        gap, variance, mass = _compute_filled_bin_statistics(
+        gap, variance, mass = _compute_filled_bin_gap_variance_and_mass(
             problem, n_bins, strategy, debias
         )
         if norm == "max":
@@ -151,7 +151,7 @@ def _check_and_resolve_n_bins_unless_sweep(
     choices = {"norm": norm, "strategy": strategy, "bin_weight": bin_weight}
     for name, value in choices.items():
         check_choice(name, value, _CHOICES_BY_OPTION[name])
-    debias = validate_bool(debias, "debias")
+    debias = read_bool_with_none_as_false(debias, "debias")
     if debias and norm == "max":
         raise invalid_input(
             "debias",
@@ -166,7 +166,7 @@ def _check_and_resolve_n_bins_unless_sweep(
     return resolve_n_bins_unless_sweep(n_bins, predictions)
 
 
-def _compute_filled_bin_statistics(problem, n_bins, strategy, debias):
+def _compute_filled_bin_gap_variance_and_mass(problem, n_bins, strategy, debias):
     """Compute the mean residual, its variance (NaN for one row) and mass of non-empty bins."""
     bins = None
     if strategy == "uniform" and n_bins != "sweep":
@@ -182,7 +182,7 @@ def _compute_filled_bin_statistics(problem, n_bins, strategy, debias):
             bins = assign_values_to_bins(cells.score, cells.mass, n_bins, strategy)
         residual = cells.hits - cells.mass * cells.score
         if bins is None:
-            starts = find_bin_starts(cells.mass, n_bins)
+            starts = find_bin_starts_and_end(cells.mass, n_bins)
             mass, total = sum_runs(starts, cells.mass, residual)
         else:
             mass, total = sum_bins(bins, n_bins, cells.mass, residual)
@@ -204,9 +204,9 @@ def _sum_mass_and_residuals_by_uniform_bin(problem, n_bins):
     outcome = problem.hit
     weight = problem.weight
     if len(score) >= MIN_COMPILED_ROWS:
-        from .._kernels._score_sums import sum_uniform_bin_residuals
+        from .._kernels._score_sums import sum_uniform_bin_weights_and_residuals
 
-        return sum_uniform_bin_residuals(score, outcome, weight, n_bins)
+        return sum_uniform_bin_weights_and_residuals(score, outcome, weight, n_bins)
     bins = assign_values_to_bins(score, None, n_bins, "uniform")
     return sum_bins(bins, n_bins, weight, weight * (outcome - score))
 

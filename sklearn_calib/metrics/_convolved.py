@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.fft import dct, idct
 
-from .._argument_checks import is_number
+from .._argument_checks import is_real_number
 from ..exceptions import invalid_input
 from ._measure import BinaryOptions, binary_measure
 
@@ -75,7 +75,7 @@ def convolved_calibration_error(
     >>> 0.03 < convolved_calibration_error(y, proba) < 0.2
     True
     """
-    if bandwidth is not None and (not is_number(bandwidth) or not bandwidth > 0):
+    if bandwidth is not None and (not is_real_number(bandwidth) or not bandwidth > 0):
         raise invalid_input(
             expected="a bandwidth above 0, or None",
             got=repr(bandwidth),

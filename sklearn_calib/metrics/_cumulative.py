@@ -9,7 +9,7 @@ from .._argument_checks import check_choice
 from .._typing import ArrayLike, FloatArray, Multiclass
 from ._measure import BinaryOptions, binary_measure
 from ._predictions import validate_predictions
-from ._two_bin import compute_expected_two_bin_error, integrate_two_bin_errors
+from ._two_bin import compute_expected_two_bin_error, integrate_squared_two_bin_errors
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -58,7 +58,7 @@ class CumulativeDifferences:
     @property
     def averaged_two_bin(self) -> float:
         """Return `averaged_two_bin_error`, which averages `sigma` squared if calibrated."""
-        return integrate_two_bin_errors(self.score, self.difference)
+        return integrate_squared_two_bin_errors(self.score, self.difference)
 
 
 def _compute_path_statistic(path, statistic):
@@ -68,7 +68,7 @@ def _compute_path_statistic(path, statistic):
     return float(min(value, 1.0))
 
 
-def _compute_differences(problem):
+def _make_cumulative_differences(problem):
     cells = problem.cells
     return CumulativeDifferences(
         cells.score,
@@ -127,7 +127,8 @@ def cumulative_differences(
         y_true, y_proba, sample_weight, labels, pos_label
     )
     paths = [
-        _compute_differences(problem) for problem in predictions.problems(multiclass)
+        _make_cumulative_differences(problem)
+        for problem in predictions.problems(multiclass)
     ]
     return paths[0] if len(paths) == 1 else paths
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._argument_checks import is_number
+from .._argument_checks import is_real_number
 from ..exceptions import invalid_input
 from ._measure import BinaryOptions, binary_measure
 
@@ -51,7 +51,7 @@ def random_interval_calibration_error(
     >>> round(random_interval_calibration_error([0, 1], [0.45, 0.55], width=0.2), 3)
     0.225
     """
-    if not is_number(width) or not 1e-6 <= width <= 1:
+    if not is_real_number(width) or not 1e-6 <= width <= 1:
         raise invalid_input(
             expected="a width from 1e-6 to 1", got=repr(width), hint="Leave the default"
         )

@@ -13,7 +13,7 @@ from .._kernels._pairwise_kernel import (
     compute_pair_kernel,
 )
 from ..exceptions import invalid_input
-from ._measure import JointOptions, binary_measure
+from ._measure import BinaryOrCanonicalOptions, binary_measure
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -117,7 +117,7 @@ def kernel_calibration_error(
     kernel: Literal["laplace"] = "laplace",
     bandwidth: float | Literal["median"] = 1.0,
     estimator: Literal["auto", "biased", "unbiased", "linear"] = "auto",
-    **shared: "Unpack[JointOptions]",
+    **shared: "Unpack[BinaryOrCanonicalOptions]",
 ) -> float:
     """Kernel calibration error with the Laplace kernel, without bins, computed exactly.
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from .._simplex_array import apply_softmax, log_proba
+from .._simplex_array import apply_softmax_or_sigmoid, log_proba
 from .._typing import FloatArray, IntArray
 from ..exceptions import invalid_input
 from ._measure import Measure, measure
@@ -108,8 +108,12 @@ class ProperLoss:
         log = log_proba(proba)
         # A central difference serves losses whose author gives no derivative; the step
         # balances truncation and rounding.
-        ahead = self.compute_label_losses(apply_softmax(log + _DIFFERENCE_STEP * rate))
-        behind = self.compute_label_losses(apply_softmax(log - _DIFFERENCE_STEP * rate))
+        ahead = self.compute_label_losses(
+            apply_softmax_or_sigmoid(log + _DIFFERENCE_STEP * rate)
+        )
+        behind = self.compute_label_losses(
+            apply_softmax_or_sigmoid(log - _DIFFERENCE_STEP * rate)
+        )
         return (ahead - behind) / (2 * _DIFFERENCE_STEP)
 
     def compute_row_losses(self, proba: FloatArray, codes: IntArray) -> FloatArray:
@@ -121,7 +125,7 @@ class ProperLoss:
 
     def compute_logit_losses(self, logits: FloatArray, codes: IntArray) -> FloatArray:
         """Return the loss of each row of the softmax of these logits."""
-        return self.compute_row_losses(apply_softmax(logits), codes)
+        return self.compute_row_losses(apply_softmax_or_sigmoid(logits), codes)
 
     def mean(self, predictions: "Predictions") -> float:
         """Return the weighted mean over the rows of `Predictions`."""

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_choice, is_number
+from .._argument_checks import check_choice, is_real_number
 from .._typing import ArrayLike, Multiclass
 from ..exceptions import invalid_input
 from ._measure import BinaryOptions, binary_measure
@@ -106,7 +106,8 @@ def lower_distance_to_calibration(
     0.1
     """
     return min(
-        _compute_distance_interval(problem, resolution, method, False).distance, 1.0
+        _compute_distance_and_bound_or_nan(problem, resolution, method, False).distance,
+        1.0,
     )
 
 
@@ -167,18 +168,20 @@ def lower_distance_interval(
     problems = predictions.problems(multiclass)
     intervals = []
     for problem in problems:
-        intervals.append(_compute_distance_interval(problem, resolution, method, True))
+        intervals.append(
+            _compute_distance_and_bound_or_nan(problem, resolution, method, True)
+        )
     shares = np.array([problem.share for problem in problems])
     distance, bound = shares @ np.array(intervals)
     return DistanceInterval(float(min(distance, 1.0)), float(bound))
 
 
-def _compute_distance_interval(problem, resolution, method, needs_bound):
+def _compute_distance_and_bound_or_nan(problem, resolution, method, needs_bound):
     """Return the distance; its bound is NaN unless it is wanted (`needs_bound`)."""
     from .._kernels import _distance as kernel
 
     check_choice("method", method, _DISTANCE_METHODS)
-    is_in_range = is_number(resolution) and 1e-6 <= resolution <= 1
+    is_in_range = is_real_number(resolution) and 1e-6 <= resolution <= 1
     if resolution is not None and not is_in_range:
         raise invalid_input(
             expected="a resolution from 1e-6 to 1",
@@ -203,7 +206,7 @@ def _compute_distance_interval(problem, resolution, method, needs_bound):
         program = kernel.make_distance_program_on_scores(cells.score, hits, misses)
     else:
         program = kernel.make_uniform_program(cells.score, hits, misses, n_cells)
-    solution = kernel.solve_distance_program(program)
+    solution = kernel.find_distance_distribution_and_prices(program)
     bound = np.nan
     if needs_bound:
         bound = program.mean_move + kernel.bound_grid_excess(program, solution)

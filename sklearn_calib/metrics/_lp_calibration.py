@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_choice, is_number, validate_count
+from .._argument_checks import check_choice, is_real_number, validate_count
 from .._kernels._level_sets import MAX_LEVELS, sort_rows_into_level_runs
 from .._random import make_generator
 from .._typing import ArrayLike, RandomStateLike
@@ -234,7 +234,9 @@ def _make_code_error_function_and_count_cells(predictions, p, n_levels, estimato
 
     Rows are grouped only once, for all labels that are drawn.
     """
-    from .._kernels._level_sets_compiled import sum_cell_gap_powers_and_row_squares
+    from .._kernels._level_sets_compiled import (
+        sum_gap_powers_over_cells_and_row_squares,
+    )
 
     p = _check_options_and_convert_p(p, n_levels, estimator)
     if estimator == "unbiased":
@@ -248,7 +250,7 @@ def _make_code_error_function_and_count_cells(predictions, p, n_levels, estimato
     )
 
     def compute_error(codes):
-        total, single_row_total = sum_cell_gap_powers_and_row_squares(
+        total, single_row_total = sum_gap_powers_over_cells_and_row_squares(
             table, codes, weight, order, starts, p
         )
         if estimator == "plugin":
@@ -267,13 +269,13 @@ def _make_code_error_function_and_count_cells(predictions, p, n_levels, estimato
 
 def _check_options_and_convert_p(p, n_levels, estimator):
     """Check the options, and return `p` as a float."""
-    if not is_number(p) or not p >= 1:
+    if not is_real_number(p) or not p >= 1:
         raise invalid_input(
             expected="p from 1 to infinity",
             got=repr(p),
             hint="Take 2, which has an unbiased estimator",
         )
-    is_in_range = is_number(n_levels) and 1 <= n_levels <= MAX_LEVELS
+    is_in_range = is_real_number(n_levels) and 1 <= n_levels <= MAX_LEVELS
     if not is_in_range or int(n_levels) != n_levels:
         raise invalid_input(
             expected=f"a whole number of n_levels from 1 to {MAX_LEVELS}",

@@ -17,7 +17,7 @@ from typing import (
 
 import numpy as np
 
-from .._argument_checks import is_scalar_equal, validate_bool
+from .._argument_checks import is_scalar_equal, read_bool_with_none_as_false
 from .._blas_threads import limit_blas_threads
 from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function, Multiclass
@@ -57,7 +57,7 @@ class BinaryOptions(SharedOptions, total=False):
     multiclass: Multiclass
 
 
-class JointOptions(SharedOptions, total=False):
+class BinaryOrCanonicalOptions(SharedOptions, total=False):
     """The options that `binary_measure` adds if there is a function of whole vectors."""
 
     multiclass: Multiclass | Literal["canonical"]
@@ -197,7 +197,9 @@ class Measure(Generic[P]):
         remaining: dict[str, Any] = dict(options)
         sample_weight = remaining.pop("sample_weight", None)
         labels = remaining.pop("labels", None)
-        soft_labels = validate_bool(remaining.pop("soft_labels", None), "soft_labels")
+        soft_labels = read_bool_with_none_as_false(
+            remaining.pop("soft_labels", None), "soft_labels"
+        )
         multilabel = remaining.pop("multilabel", None)
         if multilabel is not None:
             if soft_labels:

@@ -8,17 +8,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_choice, validate_bool
+from .._argument_checks import check_choice, read_bool_with_none_as_false
 from .._kernels._two_class_problems import make_two_class_problems, name_problem
 from .._simplex_array import stack_proba_rows
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
     BINARY_CLASSES,
-    add_first_class_column,
+    add_first_class_column_if_single,
     check_and_get_common_index,
     check_same_length,
     find_known_rows,
-    find_positive_index,
+    find_positive_index_or_second,
     get_proba_with_single_column_at_class,
     raise_if_single_column_class_unclear,
     read_label_names_proba_and_table,
@@ -26,7 +26,7 @@ from .._validation import (
     read_proba_keeping_single_column,
     read_raw_weight,
     read_weight_and_unit,
-    reorder_columns,
+    reorder_columns_if_names_match,
     validate_soft_labels,
     warn_column_order,
 )
@@ -198,7 +198,9 @@ class BinaryProblem:
         result : object
         """
         results = self._problem_scores.derived
-        return _memoize_result(results, function, self.cells.score, options)
+        return _memoize_by_function_and_options(
+            results, function, self.cells.score, options
+        )
 
     @cached_property
     def cell_indices(self) -> IntArray:
@@ -211,7 +213,7 @@ class BinaryProblem:
         return cell_of_row
 
 
-def _memoize_result(results, function, argument, options):
+def _memoize_by_function_and_options(results, function, argument, options):
     """Compute the result of a function, and keep it in `results`."""
     key = function, options
     if key not in results:
@@ -292,7 +294,7 @@ class Predictions:
 
     @cached_property
     def proba(self) -> FloatArray:
-        return add_first_class_column(self._columns)
+        return add_first_class_column_if_single(self._columns)
 
     @property
     def second(self) -> FloatArray:
@@ -419,7 +421,9 @@ class Predictions:
         """
         if not self.is_resample:
             return function(self.proba, *options)
-        return _memoize_result(self._derived, function, self.proba, options)
+        return _memoize_by_function_and_options(
+            self._derived, function, self.proba, options
+        )
 
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
         """Return the two-class problems of a `multiclass` option.
@@ -594,7 +598,7 @@ def validate_predictions(
     is_ordered = labels is not None
     items = None
     kept = None
-    if validate_bool(soft_labels, "soft_labels"):
+    if read_bool_with_none_as_false(soft_labels, "soft_labels"):
         # Each row is repeated for each of its classes, with the shares as weights.
         soft = validate_soft_labels(
             y_true,
@@ -621,8 +625,8 @@ def validate_predictions(
             got=f"{len(classes)} classes, {classes[:10].tolist()}",
             hint=hint,
         )
-    proba = reorder_columns(proba, y_proba, classes)
-    positive = find_positive_index(classes, pos_label)
+    proba = reorder_columns_if_names_match(proba, y_proba, classes)
+    positive = find_positive_index_or_second(classes, pos_label)
     if pos_label is None and not is_ordered:
         raise_if_single_column_class_unclear(y_proba, classes, "pos_label")
     proba = get_proba_with_single_column_at_class(proba, y_proba, positive)
@@ -731,7 +735,7 @@ def validate_multilabel(
             )
         rows_by_label.append(known_rows)
 
-    def make_label_predictions(label_numbers):
+    def pool_labels_into_one_problem(label_numbers):
         """Validate the known rows of some labels as one two-class problem."""
         hits = []
         proba = []
@@ -750,9 +754,9 @@ def validate_multilabel(
         )
 
     if multilabel == "micro":
-        return [("all labels", make_label_predictions(range(len(pairs))))]
+        return [("all labels", pool_labels_into_one_problem(range(len(pairs))))]
     all_predictions = []
     for i, name in enumerate(names):
         with add_error_context(source=f"label {name}"):
-            all_predictions.append((f"label {name}", make_label_predictions([i])))
+            all_predictions.append((f"label {name}", pool_labels_into_one_problem([i])))
     return all_predictions

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import expit
 
-from .._argument_checks import check_choice, check_level, is_number, validate_count
+from .._argument_checks import check_choice, check_level, is_real_number, validate_count
 from .._kernels._binning import (
     assign_rows_to_bins,
     assign_values_to_monotonic_bins,
@@ -523,6 +523,6 @@ def resolve_n_bins_unless_sweep(
     ):
         return int(n_bins)
     expected = "n_bins >= 1, 'cube_root' or 'sweep'"
-    if is_number(n_bins) and n_bins > MAX_BINS:
+    if is_real_number(n_bins) and n_bins > MAX_BINS:
         expected = f"n_bins <= {MAX_BINS}"
     raise invalid_input(expected=expected, got=repr(n_bins), hint="Pass a whole number")

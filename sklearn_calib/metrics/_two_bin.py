@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._argument_checks import validate_bool
+from .._argument_checks import read_bool_with_none_as_false
 from .._typing import FloatArray
 from ._measure import BinaryOptions, binary_measure
 
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from . import BinaryProblem
 
 
-def integrate_two_bin_errors(score: FloatArray, path: FloatArray) -> float:
+def integrate_squared_two_bin_errors(
+    score: FloatArray, residual_sums: FloatArray
+) -> float:
     """Integrate the squared sums below q and from q on over thresholds q in [0, 1].
 
-    `score` are the distinct scores, increasing, and `path` the sums of the residuals up
-    to each.
+    `score` are the distinct scores, increasing, and `residual_sums` the sums of the
+    residuals up to each.
     """
-    total = path[-1]
-    below = path[:-1]
+    total = residual_sums[-1]
+    below = residual_sums[:-1]
     # The sums change at scores only, so the integral over thresholds is a sum over the
     # gaps.
     steps = np.diff(score) * below
@@ -99,6 +101,6 @@ def averaged_two_bin_error(
     0.0055
     """
     cells = problem.cells
-    error = integrate_two_bin_errors(cells.score, np.cumsum(cells.residual))
-    debias = validate_bool(debias, "debias")
+    error = integrate_squared_two_bin_errors(cells.score, np.cumsum(cells.residual))
+    debias = read_bool_with_none_as_false(debias, "debias")
     return error - compute_expected_two_bin_error(problem) if debias else error

@@ -142,7 +142,7 @@ class Diagnosis(NamedTuple):
         # `PriorShift` does not accept a mean of 0 or 1.
         if not 0 < self.event_rate < 1:
             return ""
-        call = f"fit PriorShift(mean={_format_rates(self.class_rates)}) to these rows"
+        call = f"fit PriorShift(mean={_write_class_rates_as_code(self.class_rates)}) to these rows"
         if self.confidence:
             return f", or {call} if the classes' frequencies changed, TemperatureScaling() if not"
         return f", or {call}"
@@ -170,12 +170,12 @@ def compute_shift_region(counts: cells.LogOddsAtoms, level: float) -> ShiftRegio
     )
 
 
-def diagnose_stream(
-    record: StreamCellCounts, confidence: bool, *, forget: bool
+def diagnose_stream_if_any_rows(
+    record: StreamCellCounts, confidence: bool, *, drop_earlier_blocks: bool
 ) -> Diagnosis | None:
     """Diagnose the rows since the change.
 
-    `forget` drops blocks that certainly precede it.
+    `drop_earlier_blocks` drops blocks that certainly precede it.
     """
     if not record.add_waiting_rows_in_place().blocks:
         return None
@@ -213,7 +213,7 @@ def diagnose_stream(
         _compute_positive_class_rates(record.count_labels_since_block(onset)),
         confidence,
     )
-    if forget:
+    if drop_earlier_blocks:
         record.drop_older_blocks_and_freeze_interval(low, high)
     return diagnosis
 
@@ -226,7 +226,7 @@ def _compute_positive_class_rates(label_counts):
     return tuple((counts / counts.sum()).tolist())
 
 
-def _format_rates(rates):
+def _write_class_rates_as_code(rates):
     """Write class rates as an argument: few digits, with a sum of 1."""
     if len(rates) > _MAX_SHOWN_CLASSES:
         return "diagnosis.class_rates"

@@ -7,7 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_between, check_choice, check_level, validate_bool
+from .._argument_checks import (
+    check_between,
+    check_choice,
+    check_level,
+    read_bool_with_none_as_false,
+)
 from .._atomic import restore_if_raised
 from .._kernels import _logistic_grid as grid
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
@@ -17,7 +22,7 @@ from ._aftermath import (
     Diagnosis,
     ShiftRegion,
     compute_shift_region,
-    diagnose_stream,
+    diagnose_stream_if_any_rows,
     find_stream,
 )
 from ._record import StreamCellCounts
@@ -28,12 +33,12 @@ from ._result import (
     describe_shift,
     e_benjamini_hochberg,
 )
-from ._rows import BatchRows, check_time_order, format_time, read_rows
+from ._rows import BatchRows, check_time_order, format_time, read_rows_in_time_order
 from ._state import convert_labels_to_list, convert_monitor_to_dict, restore_monitor
 
 # Ratios are computed for this many rows at once.
 BLOCK_ROWS = 256
-_MAX_ALARMS_PER_UPDATE = 50
+_MAX_KEPT_ALARMS_PER_UPDATE = 50
 _MAX_KEPT_ALARMS = 100
 # The prior weights of the pairs of shift and slope.
 _PRIOR_WEIGHTS = np.exp(grid.COARSE_LINE_GRID.log_prior)
@@ -206,8 +211,8 @@ class CalibrationMonitor:
         self.multiclass = multiclass
         self.average_run_length = float(average_run_length)
         self.alpha = float(alpha)
-        self._initial_classes = _read_names(classes, "classes", 2)
-        self.groups = _read_names(groups, "groups", 1)
+        self._initial_classes = _read_names_or_none(classes, "classes", 2)
+        self.groups = _read_names_or_none(groups, "groups", 1)
         self.reset()
 
     # -- rows ---------------------------------------------------------------------------------
@@ -302,7 +307,7 @@ class CalibrationMonitor:
         self, y, y_proba, groups, time, only_later, soft_labels, *, is_new=True
     ) -> None:
         """Read and add rows; unless `is_new` they belong to the last batch."""
-        rows, classes = read_rows(
+        rows, classes = read_rows_in_time_order(
             y,
             y_proba,
             groups,
@@ -310,9 +315,9 @@ class CalibrationMonitor:
             classes=self.classes_,
             known_groups=self.groups,
             multiclass=self.multiclass,
-            soft=validate_bool(soft_labels, "soft_labels"),
+            soft=read_bool_with_none_as_false(soft_labels, "soft_labels"),
         )
-        strict = validate_bool(only_later, "only_later")
+        strict = read_bool_with_none_as_false(only_later, "only_later")
         check_time_order(
             self._last_time_and_text[0],
             self._last_time_and_text[1],
@@ -395,7 +400,8 @@ class CalibrationMonitor:
         )
         evidence = np.array([self.log_e_value_])
         is_rejected = (
-            self._update_and_find_rejection_row(evidence, self.n_samples_) is not None
+            self._update_and_find_new_rejection_index(evidence, self.n_samples_)
+            is not None
         )
         if is_rejected and self.alarm == "test":
             self._record_alarm_and_restart_counts(
@@ -420,7 +426,7 @@ class CalibrationMonitor:
 
     @property
     def new_alarms_(self) -> list[Alarm]:
-        n_new = min(self.n_alarms_ - self._n_alarms_before, _MAX_ALARMS_PER_UPDATE)
+        n_new = min(self.n_alarms_ - self._n_alarms_before, _MAX_KEPT_ALARMS_PER_UPDATE)
         return self.alarms_[len(self.alarms_) - n_new :]
 
     @property
@@ -611,7 +617,9 @@ class CalibrationMonitor:
             )
         stream = self.alarms_[-1].stream if stream is None else stream
         record = self._records[find_stream(self._list_stream_names(), stream)]
-        diagnosis = diagnose_stream(record, self._is_confidence(), forget=False)
+        diagnosis = diagnose_stream_if_any_rows(
+            record, self._is_confidence(), drop_earlier_blocks=False
+        )
         if diagnosis is None:
             raise invalid_input(
                 expected="enough rows since the alarm",
@@ -771,7 +779,7 @@ class CalibrationMonitor:
         # The detector stops at the row of an alarm, so the alarm describes the monitor
         # before any later row.
         while start < n:
-            row, statistic = grid.detect_change_and_update_state(
+            row, statistic = grid.update_state_and_find_alarm_or_end(
                 self._detector,
                 gain,
                 is_impossible_row,
@@ -793,7 +801,7 @@ class CalibrationMonitor:
                 )
             start = row + 1
         # The remaining rows after the last alarm of the block.
-        self._record_rows(n)
+        self._add_new_rows_to_records(n)
         self._current_rows = None
         self.n_samples_ += n
         if rows.time is not None:
@@ -801,7 +809,7 @@ class CalibrationMonitor:
         if self._history.is_due(self.n_samples_):
             self._history.add(self._get_history_row_tuple())
 
-    def _record_rows(self, stop):
+    def _add_new_rows_to_records(self, stop):
         """Add the rows of the block before row `stop` to the records."""
         rows = self._current_rows
         start = self._n_recorded
@@ -847,7 +855,7 @@ class CalibrationMonitor:
         path = self._add_ratios_and_get_log_e_values(
             gain[start:stop], impossible[start:stop], rows.group[start:stop]
         )
-        alarm_offset = self._update_and_find_rejection_row(
+        alarm_offset = self._update_and_find_new_rejection_index(
             path, self.n_samples_ + 1 + start
         )
         if not is_waiting or alarm_offset is None:
@@ -896,7 +904,7 @@ class CalibrationMonitor:
             path[group_number] = values[n_seen]
         return np.logaddexp.reduce(path, axis=0) - math.log(self._n_impossible.size)
 
-    def _update_and_find_rejection_row(self, path, first_row):
+    def _update_and_find_new_rejection_index(self, path, first_row):
         """Store the largest evidence; return the first row at which it is enough, or None."""
         # Every row counts for the maximum, not only the end of a batch.
         self._largest_log_e_value = max(self._largest_log_e_value, float(path.max()))
@@ -936,13 +944,13 @@ class CalibrationMonitor:
         `time_and_text` is what `BatchRows.get_time` returns for the row.
         """
         time, time_text = time_and_text
-        self._record_rows(n_samples - self.n_samples_)
+        self._add_new_rows_to_records(n_samples - self.n_samples_)
         largest = int(stream_values.argmax())
         stream = None if stream_values.size == 1 else self._list_stream_names()[largest]
         # An impossible event is a proof by itself; its log-odds cannot be fitted.
         diagnosed = None
         if log_statistic != math.inf:
-            diagnosed = self._update_and_get_diagnosis(self._records[largest])
+            diagnosed = self._get_diagnosis_updated_if_due(self._records[largest])
         alarm = Alarm(
             n_samples,
             None if time is None else format_time(time),
@@ -957,15 +965,15 @@ class CalibrationMonitor:
         # All streams restart at an alarm of one of them, as the detector does.
         for record in self._records:
             record.restart_fresh_counts_after(n_samples)
-        if self.n_alarms_ - self._n_alarms_before < _MAX_ALARMS_PER_UPDATE:
+        if self.n_alarms_ - self._n_alarms_before < _MAX_KEPT_ALARMS_PER_UPDATE:
             self.alarms_ = [*self.alarms_, alarm][-_MAX_KEPT_ALARMS:]
         self.n_alarms_ += 1
 
-    def _update_and_get_diagnosis(self, record):
+    def _get_diagnosis_updated_if_due(self, record):
         """Diagnose a record again if enough rows have come, else return its last diagnosis."""
         if record.is_diagnosis_due() or record.diagnosis is None:
-            record.diagnosis = diagnose_stream(
-                record, self._is_confidence(), forget=True
+            record.diagnosis = diagnose_stream_if_any_rows(
+                record, self._is_confidence(), drop_earlier_blocks=True
             )
         return record.diagnosis
 
@@ -1003,7 +1011,7 @@ def _exp_or_inf(log):
     return math.exp(log) if log < 709.0 else math.inf
 
 
-def _read_names(values, role, min_names):
+def _read_names_or_none(values, role, min_names):
     """Return the names of all classes or groups, validated, or None if none are passed."""
     if values is None:
         return None

@@ -338,14 +338,14 @@ class StreamCellCounts:
                     block.first,
                     block.last,
                     time_to_json(block.start_time),
-                    _list_filled_cell_indices_and_counts(block.counts),
-                    _list_filled_cell_indices_and_counts(block.labels[None]),
+                    _list_index_and_counts_by_filled_cell(block.counts),
+                    _list_index_and_counts_by_filled_cell(block.labels[None]),
                 ]
             )
         numbers = {key: getattr(self, key) for key in _STORED_COUNTS}
         return {
-            "every": _list_filled_cell_indices_and_counts(self.all_counts),
-            "fresh": _list_filled_cell_indices_and_counts(self.fresh_counts),
+            "every": _list_index_and_counts_by_filled_cell(self.all_counts),
+            "fresh": _list_index_and_counts_by_filled_cell(self.fresh_counts),
             "blocks": blocks,
         } | numbers
 
@@ -353,16 +353,20 @@ class StreamCellCounts:
     def from_dict(cls, state: dict[str, Any], n_classes: int) -> "StreamCellCounts":
         """Restore a record from the dict that `to_dict` returned."""
         record = cls(n_classes)
-        record.all_counts = _to_dense(state["every"], FINE_LOG_ODDS_GRID.n_cells)
-        record.fresh_counts = _to_dense(state["fresh"], FINE_LOG_ODDS_GRID.n_cells)
+        record.all_counts = _build_dense_counts_or_raise(
+            state["every"], FINE_LOG_ODDS_GRID.n_cells
+        )
+        record.fresh_counts = _build_dense_counts_or_raise(
+            state["fresh"], FINE_LOG_ODDS_GRID.n_cells
+        )
         for level, first, last, start_time, counts, labels in state["blocks"]:
             block = BlockCounts(
                 int(level),
                 int(first),
                 int(last),
                 time_from_json(start_time),
-                _to_dense(counts, COARSE_LOG_ODDS_GRID.n_cells),
-                _to_dense(labels, n_classes, 1)[0],
+                _build_dense_counts_or_raise(counts, COARSE_LOG_ODDS_GRID.n_cells),
+                _build_dense_counts_or_raise(labels, n_classes, 1)[0],
             )
             record.blocks.append(block)
         for key in _STORED_COUNTS:
@@ -385,13 +389,13 @@ def _join_waiting_buffers(waiting):
     return [PendingBuffer(*columns)]
 
 
-def _list_filled_cell_indices_and_counts(counts):
+def _list_index_and_counts_by_filled_cell(counts):
     """Return the index and the counts of the cells that are not empty."""
     filled = np.flatnonzero(counts[0])
     return np.column_stack([filled, counts[:, filled].T]).tolist()
 
 
-def _to_dense(cells, n, rows=5):
+def _build_dense_counts_or_raise(cells, n, rows=5):
     """Return the counts of filled cells as a validated array of shape (rows, n)."""
     counts = np.zeros((rows, n), dtype=np.int64)
     for cell, *numbers in cells:

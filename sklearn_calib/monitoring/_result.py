@@ -10,7 +10,7 @@ from ._aftermath import Diagnosis
 
 # Slopes above this, or below its inverse, and larger shifts are described in words.
 _MAX_MODERATE_SLOPE = 1.1
-_MAX_MODERATE_SHIFT = 0.1
+_MAX_MODERATE_LOG_ODDS_SHIFT = 0.1
 
 
 class Alarm(NamedTuple):
@@ -91,7 +91,7 @@ def describe_shift(
         phrases.append("too extreme")
     elif slope > _MAX_MODERATE_SLOPE:
         phrases.append("too cautious")
-    if abs(shift) > _MAX_MODERATE_SHIFT:
+    if abs(shift) > _MAX_MODERATE_LOG_ODDS_SHIFT:
         phrases.append("too low" if shift > 0 else "too high")
     verdict = f"{subject} differ little on the whole"
     if phrases:

@@ -15,7 +15,7 @@ from .._validation import (
     read_array,
     read_labels,
     read_proba,
-    reorder_columns,
+    reorder_columns_if_names_match,
     validate_soft_labels,
     warn_column_order,
 )
@@ -58,9 +58,11 @@ class BatchRows(NamedTuple):
 
     def get_time(self, row: int) -> tuple[Any, str | None]:
         """Return the time of a row, or None, and the text that was given for it."""
-        return None if self.time is None else self.time[row], self.get_time_text(row)
+        return None if self.time is None else self.time[
+            row
+        ], self.get_original_time_text_if_any(row)
 
-    def get_time_text(self, row: int) -> str | None:
+    def get_original_time_text_if_any(self, row: int) -> str | None:
         """Return the text of a time as the caller wrote it; None for floats and dates."""
         value = None if self.raw_time is None else self.raw_time[row]
         if isinstance(value, str):
@@ -71,7 +73,7 @@ class BatchRows(NamedTuple):
         )
 
 
-def read_rows(
+def read_rows_in_time_order(
     y: ArrayLike,
     y_proba: ArrayLike,
     groups: ArrayLike | None,
@@ -100,7 +102,7 @@ def read_rows(
             hint="Pass one column per class" + _SECOND_CLASS_HINT,
         )
     check_and_get_common_index(y, y_proba, groups, time)
-    proba = reorder_columns(proba, y_proba, classes)
+    proba = reorder_columns_if_names_match(proba, y_proba, classes)
     if soft:
         label = _read_soft_label_shares(y, proba, classes, y_proba)
     else:
@@ -295,6 +297,6 @@ def check_time_order(
         expected = f"rows after {time_text}" if strict else f"rows from {time_text} on"
         raise invalid_input(
             expected=f"{expected}, the time of the last row",
-            got=f"one of {rows.get_time_text(0) or format_time(rows.time[0])}",
+            got=f"one of {rows.get_original_time_text_if_any(0) or format_time(rows.time[0])}",
             hint=TIME_ORDER_HINT,
         )

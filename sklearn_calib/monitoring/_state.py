@@ -146,14 +146,14 @@ def _build_from_state(cls, state):
     return monitor
 
 
-def _restore_alarm(fields):
+def _restore_alarm(field_values):
     """Build an alarm from its fields as `convert_monitor_to_dict` lists them."""
-    if len(fields) != len(Alarm._fields):
+    if len(field_values) != len(Alarm._fields):
         raise ValueError("an alarm with another number of fields")
-    stored = Alarm(*fields)
+    stored = Alarm(*field_values)
     return stored._replace(
         log_statistic=float(stored.log_statistic),
-        diagnosis=from_json_state(fields[-1]),
+        diagnosis=from_json_state(field_values[-1]),
     )
 
 

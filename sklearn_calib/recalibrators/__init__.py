@@ -48,7 +48,7 @@ from ._group_recalibration import GroupRecalibration
 from ._harm_checks import (
     group_near_duplicates_and_warn,
     warn_if_harmful,
-    warn_if_labels_harmed,
+    warn_if_harmful_for_labels,
     warn_leaky_folds,
     warn_repeated_rows_in_counts,
 )

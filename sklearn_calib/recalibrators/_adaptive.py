@@ -229,7 +229,9 @@ class AdaptiveCalibration(Recalibrator):
                 hint="Leave intervals out",
             )
         check_and_get_common_index(X, intervals)
-        ends = _compute_interval_log_odds(_read_intervals(intervals, len(proba)))
+        ends = _compute_outward_low_and_high_log_odds(
+            _read_intervals(intervals, len(proba))
+        )
         return make_two_columns(
             self._cells.estimate_rate_in_log_odds_window(
                 compute_rounded_rank_log_odds(proba), *ends
@@ -263,9 +265,9 @@ class AdaptiveCalibration(Recalibrator):
             self.intervals_ = np.column_stack(means)
         # Pseudo rows are counted in rows; weights may be in another unit.
         self._invented = self.prior_weight / get_rows_per_weight(weight)
-        self._set_window_estimator()
+        self._set_cells_for_window_means()
 
-    def _set_window_estimator(self):
+    def _set_cells_for_window_means(self):
         from .._kernels._range_sums import WindowEstimator
 
         window_share = self.share if self.neighborhood == "nearest" else None
@@ -282,7 +284,7 @@ class AdaptiveCalibration(Recalibrator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "weights_" in state:
-            self._set_window_estimator()
+            self._set_cells_for_window_means()
 
     def _predict_two_class_proba(self, proba):
         score = compute_rounded_rank_log_odds(proba)
@@ -300,7 +302,7 @@ class AdaptiveCalibration(Recalibrator):
             interpolate_in_probability(score, self.log_odds_, end)
             for end in self.intervals_.T
         )
-        return _compute_interval_log_odds(np.column_stack(list(ends)))
+        return _compute_outward_low_and_high_log_odds(np.column_stack(list(ends)))
 
     def _make_map(self):
         """Make a curve whose points are the scores at which a window gains or loses a cell."""
@@ -323,7 +325,7 @@ class AdaptiveCalibration(Recalibrator):
 
         return self._make_curve(points, find_window)
 
-    def _make_curve(self, points, window):
+    def _make_curve(self, points, find_window):
         """Make a curve from its points, and a function that returns the window of a score."""
 
         def compute_piece_ids(score):
@@ -331,7 +333,7 @@ class AdaptiveCalibration(Recalibrator):
 
             The map is smooth between scores of equal numbers.
             """
-            start, end = window(score)
+            start, end = find_window(score)
             # Scores with the same first and last cell get the same rows, hence the same
             # piece of the map.
             return start * (len(self.log_odds_) + 1) + end
@@ -382,7 +384,7 @@ def _append_constant_column(column):
     return np.column_stack([column, np.ones_like(column)])
 
 
-def _compute_interval_log_odds(intervals):
+def _compute_outward_low_and_high_log_odds(intervals):
     """Compute log-odds of the ends, moved outwards by the rounding of a probability."""
     low, high = intervals.T
     epsilon = _MACHINE_EPSILON

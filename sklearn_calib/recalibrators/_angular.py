@@ -164,7 +164,7 @@ class AngularCalibration(Recalibrator):
                 u = np.full_like(u, self.center_)
         # The standardised score of eq. (3) of Li and Sur (2025): w'x / |w|_S, centred.
         s = (u - self.center_) / self.norm_
-        self._check_link()
+        self._check_link_gives_probabilities()
         parameters = _fit_angle_and_line_class_symmetrically(
             self.link,
             s,
@@ -213,7 +213,7 @@ class AngularCalibration(Recalibrator):
             points=points,
         )
 
-    def _check_link(self):
+    def _check_link_gives_probabilities(self):
         """Raise an error if a link of the user does not return probabilities."""
         if callable(self.link):
             t = np.linspace(-30, 30, 601)

@@ -211,9 +211,9 @@ def make_method_name_hint(
     name: str, names: Collection[str], prefix: str = ""
 ) -> str | None:
     """Return what to write for a name that is not among `names`; None if nothing is near."""
-    normalized = _normalize_name(str(name))
+    normalized = _lower_and_strip_separators(str(name))
     same = {
-        _normalize_name(other): own_name
+        _lower_and_strip_separators(other): own_name
         for other, own_name in RECALIBRATOR_BY_OTHER_NAME.items()
     }.get(normalized)
     if same and same[0] in names:
@@ -221,5 +221,5 @@ def make_method_name_hint(
     return suggest_name(name, names, "", prefix) or None
 
 
-def _normalize_name(name):
+def _lower_and_strip_separators(name):
     return name.lower().replace("-", "").replace("_", "").replace(" ", "")

@@ -22,7 +22,7 @@ from .._simplex_array import (
     attach_log_proba,
     compute_log_losses,
     compute_log_odds,
-    compute_log_proba_with_absent_minus_inf,
+    compute_log_proba_or_minus_inf_if_absent,
     convert_log_odds,
     get_absent_option_mask,
 )
@@ -38,7 +38,7 @@ from ..exceptions import invalid_input
 from ._base import Capabilities
 from ._beta import BetaCalibration
 from ._default import DefaultCalibration
-from ._fitted_maps import CombinedRecalibrator, get_map
+from ._fitted_maps import BaseCombinedRecalibrator, get_map
 from ._group_columns import encode_groups
 from ._harm_checks import GROUPS_HINT, warn_repeated_rows
 from ._identity import Identity
@@ -66,14 +66,14 @@ _MIN_WEIGHTING_ROWS = 20
 # Fewer rows are recalibrated by lines alone, without curves that fall.
 _MIN_CURVE_ROWS = 1000
 # From so many classes on, no candidate fits one spline per class.
-_MIN_CLASSES_WITHOUT_OWN_SPLINES = 50
+_MIN_CLASSES_TO_DROP_OWN_SPLINES = 50
 _MAX_MATRIX_CLASSES = 200
 _MAX_WEIGHTING_ROWS = 200_000
 _MIN_CANDIDATE_WEIGHT = 1e-3
 _MIN_LIKELIHOOD = 1e-12
 
 
-class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
+class StackedCalibration(CallbackSupportMixin, BaseCombinedRecalibrator):
     """A mixture of several methods, weighted by cross-validation (``"auto"``).
 
     A method for users who do not want to choose. Picking the method with the smallest
@@ -409,11 +409,13 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             outside = Parallel(n_jobs=self.n_jobs)(calls)
             with report_task(last, self, None, proba, codes):
                 self._fit_and_store_weights(
-                    self._list_usable_chain_names(chains, outside), outside, per_weight
+                    self._list_names_fitted_in_all_folds_or_raise(chains, outside),
+                    outside,
+                    per_weight,
                 )
                 # Tables of the folds are not held during the last fits.
                 del folds, calls, outside
-                self._refit_chains(chains, proba, codes, weight, n_rows)
+                self._refit_and_store_chains(chains, proba, codes, weight, n_rows)
 
     def _make_candidates_by_name(self, proba, n_rows):
         """Return the candidates by name, each a tuple of steps."""
@@ -439,7 +441,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 )
         return chains
 
-    def _list_usable_chain_names(self, chains, outside):
+    def _list_names_fitted_in_all_folds_or_raise(self, chains, outside):
         """Return the candidates that no fold failed to fit; warn about the others."""
         kept = list(chains)
         error = None
@@ -501,7 +503,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         weights /= weights.sum()
         self.weights_ = dict(zip(names, weights.tolist(), strict=True))
 
-    def _refit_chains(self, chains, proba, codes, weight, n_rows):
+    def _refit_and_store_chains(self, chains, proba, codes, weight, n_rows):
         """Refit the candidates with weight to all rows, and drop those that fail or decrease."""
         kept = {
             name: chains[name] for name, share in self.weights_.items() if share > 0
@@ -533,7 +535,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     # -- predict ------------------------------------------------------------------------------
 
-    def _list_parts(self):
+    def _list_fitted_parts(self):
         return [*itertools.chain(*self._fitted.values())]
 
     def _predict_by_parts(self, proba):
@@ -555,7 +557,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         input_share = self._share_of_input
         # RecalibratorChains may share a step; its map is then computed once.
         map_by_step = {}
-        for step in self._list_parts():
+        for step in self._list_fitted_parts():
             if id(step) not in map_by_step:
                 map_by_step[id(step)] = get_map(step)
         mixed_maps: list[maps.CalibrationMap] = [maps.Identity()]
@@ -593,7 +595,7 @@ def list_candidates(
     # differences between classes if these have few.
     one_for_all = OneVsRest(VennAbers(), shared=True)
     shared = OneVsRest(spline, shared=True)
-    if k < _MIN_CLASSES_WITHOUT_OWN_SPLINES:
+    if k < _MIN_CLASSES_TO_DROP_OWN_SPLINES:
         chains |= {"default": (default,), "default, spline": (default, spline)}
         chains |= {"default, shared spline": (default, shared)} if few else {}
         return chains | {"shared venn_abers": (one_for_all,)}
@@ -655,7 +657,7 @@ def _compute_held_out_likelihoods_and_mass(
         # A fold must not raise small probabilities to a floor of its own, because the
         # final map, whose floor is that of all rows, leaves these rows as they are.
         test_proba = proba[test]
-        log = compute_log_proba_with_absent_minus_inf(test_proba)
+        log = compute_log_proba_or_minus_inf_if_absent(test_proba)
         test_proba = attach_log_proba(
             test_proba, log, get_absent_option_mask(test_proba)
         )

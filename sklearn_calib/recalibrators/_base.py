@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from .._argument_checks import check_param_magnitudes, validate_bool
+from .._argument_checks import check_param_magnitudes, read_bool_with_none_as_false
 from .._atomic import replace_state_after_fitting_copy
 from .._blas_threads import MAX_UNTHREADED_ENTRIES, limit_blas_threads
 from .._kernels._logistic import compute_platt_targets
@@ -38,7 +38,7 @@ from .._validation import (
     raise_if_single_column_class_unclear,
     read_labels,
     read_proba,
-    reorder_columns,
+    reorder_columns_if_names_match,
     validate_soft_labels,
     warn_column_order,
 )
@@ -52,7 +52,7 @@ from ._harm_checks import (
     warn_constant_scores,
     warn_decreasing_scores,
 )
-from ._threshold import ScoreKind, find_thresholds
+from ._threshold import ScoreKind, find_threshold_or_threshold_list
 
 # Entries of the rows that stand for absent classes.
 MAX_ABSENT_CLASS_ENTRIES = 20_000_000
@@ -285,10 +285,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             new._validate_params()
             # A new dict, because a prediction fills it and sets no attribute.
             new._derived = {}
-            soft_labels = validate_bool(soft_labels, "soft_labels")
+            soft_labels = read_bool_with_none_as_false(soft_labels, "soft_labels")
             # Tables that do not fit into memory are summed in passes by methods whose
             # fit is a sum over rows.
-            if not soft_labels and new._try_fit_before_validation(
+            if not soft_labels and new._try_fit_before_validation_and_get_success(
                 X, y, sample_weight, classes
             ):
                 return self
@@ -317,7 +317,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             For a tensor, while scikit-learn dispatches to the array API: a tensor on
             its device, in its float32 or float64, if ``capabilities.array_api``.
         """
-        self = self._make_snapshot()
+        self = self._make_view_unaffected_by_fits()
         if (
             not isinstance(X, np.ndarray)
             and (on_device := make_device_predictor(self, X)) is not None
@@ -339,7 +339,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         The first of equals.
         """
-        self = self._make_snapshot()
+        self = self._make_view_unaffected_by_fits()
         if (on_device := make_device_predictor(self, X)) is not None:
             return on_device.compute_labels(self.classes_)
         class_index = self.predict_proba(X).argmax(axis=1)
@@ -422,7 +422,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                     "and take its threshold"
                 ),
             )
-        return find_thresholds(
+        return find_threshold_or_threshold_list(
             lambda rows: self._predict_from_canonical_proba(rows)[:, 1],
             target,
             input=input or self._get_default_score_kind(),
@@ -451,7 +451,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _validate_params(self):
         validate_params(self)
 
-    def _try_fit_before_validation(self, X, y, sample_weight, classes):
+    def _try_fit_before_validation_and_get_success(self, X, y, sample_weight, classes):
         """Fit to scores that are not to be read as a whole; return whether that was done."""
         return False
 
@@ -512,7 +512,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             if self._is_always_increasing():
                 # An increasing map of scores that fall with the outcome can only be
                 # constant; users mostly have the wrong column.
-                correlation = self._find_decreasing_correlation(
+                correlation = self._find_negative_rank_correlation_if_any(
                     proba, y_encoded, weight
                 )
                 if correlation is not None:
@@ -541,7 +541,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             return self._make_map()
         return OneVsRest(parts=[class_map._make_map() for class_map in fitted_copies])
 
-    def _make_map_with_floor(self):
+    def _make_map_with_floor_or_raise(self):
         """Return the map of rows as they are given, or reject predictions that are not a map."""
         if not self._has_map_matching_predictions():
             Recalibrator._make_map(self)
@@ -569,9 +569,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return a map of two classes that may turn, None if it only rises or only falls."""
         if self.capabilities.monotone and getattr(self, "monotone", True):
             return None
-        return self._make_map_with_floor()
+        return self._make_map_with_floor_or_raise()
 
-    def _make_snapshot(self) -> Self:
+    def _make_view_unaffected_by_fits(self) -> Self:
         """Return this object as it is now, unaffected by fits in other threads."""
         # `replace_state_after_fitting_copy` replaces the attribute dictionary at the
         # end of a fit; a view keeps the dictionary of before.
@@ -606,7 +606,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self._check_class_number(rows.proba, rows.classes)
         self._check_absent_classes_allowed(rows.proba)
 
-    def _fit_step(self, step, proba, codes, weight):
+    def _fit_and_return_same_step(self, step, proba, codes, weight):
         """Fit a step of this map, which then predicts by itself."""
         step._fit(proba, codes, weight)
         shared = ("classes_", "n_features_in_", "feature_names_in_", "floor_")
@@ -645,7 +645,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
         if isinstance(X, np.ndarray):
             return proba
-        return reorder_columns(proba, X, self.classes_, self._get_feature_names_in())
+        return reorder_columns_if_names_match(
+            proba, X, self.classes_, self._get_feature_names_in()
+        )
 
     def _get_feature_names_in(self):
         return getattr(self, "feature_names_in_", None)
@@ -727,7 +729,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             names = f"{', '.join(labels[:5])}{', ...' if len(labels) > 5 else ''}"
             emit_warning(message, f"(One-vs-rest, classes {names}.)")
 
-    def _find_decreasing_correlation(self, proba, y_encoded, weight):
+    def _find_negative_rank_correlation_if_any(self, proba, y_encoded, weight):
         """Return the rank correlation of scores that fall with the outcome, or None."""
         return find_negative_rank_correlation(proba, y_encoded, weight)
 
@@ -800,7 +802,7 @@ def validate_fit_input(
     category_order = get_present_ordered_categories(y, classes)
     check_same_length(y_encoded, proba)
     check_column_labels(classes, proba.shape[1])
-    proba = reorder_columns(proba, X, classes)
+    proba = reorder_columns_if_names_match(proba, X, classes)
     if not is_ordered:
         raise_if_single_column_class_unclear(X, classes, "classes")
     return make_fit_input(

@@ -7,7 +7,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._binning import (
-    BIN_EDGE_TOLERANCE,
+    BIN_EDGE_TOLERANCE_IN_BINS,
     find_scores_index_mass_and_event_rates,
     limit_rows_by_distinct_values,
     sum_log_evidence_over_bins,
@@ -101,9 +101,10 @@ class BBQ(Recalibrator):
         root = np.cbrt(rows)
         # The paper tries n^(1/3) / 10 to 10 n^(1/3) bins; here bins also hold at least
         # five rows on average.
-        min_bins = max(1, int(root / 10 + BIN_EDGE_TOLERANCE))
+        min_bins = max(1, int(root / 10 + BIN_EDGE_TOLERANCE_IN_BINS))
         max_bins = max(
-            min_bins, int(np.ceil(min(rows / 5, 10 * root) - BIN_EDGE_TOLERANCE))
+            min_bins,
+            int(np.ceil(min(rows / 5, 10 * root) - BIN_EDGE_TOLERANCE_IN_BINS)),
         )
         models = [
             data.compute_log_evidence_edges_and_values(n_bins, self.criterion)
@@ -112,7 +113,7 @@ class BBQ(Recalibrator):
         evidence = np.array([model[0] for model in models])
         # Relative to the best model, because the evidences themselves underflow.
         weights = np.exp(evidence - evidence.max())
-        kept = _select_before_elbow(weights)
+        kept = _find_positions_before_elbow(weights)
         weights = weights[kept] / weights[kept].sum()
         self.n_bins_ = np.array([len(models[i][2]) for i in kept])
         self.weights_ = weights
@@ -147,12 +148,12 @@ class _BinningFitter:
         """Log evidence, inner edges and values of a model."""
         size = self.rows / n_bins
         size = (
-            np.floor(size + BIN_EDGE_TOLERANCE)
-            if size >= 1 - BIN_EDGE_TOLERANCE
+            np.floor(size + BIN_EDGE_TOLERANCE_IN_BINS)
+            if size >= 1 - BIN_EDGE_TOLERANCE_IN_BINS
             else size
         )
         starts = np.searchsorted(
-            self._before[:-1], (np.arange(n_bins) - BIN_EDGE_TOLERANCE) * size
+            self._before[:-1], (np.arange(n_bins) - BIN_EDGE_TOLERANCE_IN_BINS) * size
         )
         starts = np.unique(starts[starts < len(self.knots)])
         before = self.knots[starts[1:] - 1]
@@ -178,7 +179,7 @@ class _BinningFitter:
         return evidence, cuts, np.clip(values, 0.0, 1.0)
 
 
-def _select_before_elbow(weights):
+def _find_positions_before_elbow(weights):
     """Return the positions of the heaviest models, before the weights level out."""
     order = np.argsort(-weights, kind="stable")
     falling = weights[order]

@@ -33,7 +33,7 @@ from .._validation import (
     read_device_scores,
     read_labels,
     read_logits_by_class,
-    read_numbers,
+    read_numeric_array,
     read_proba,
     warn_column_order,
 )
@@ -116,7 +116,7 @@ class ScoreBlock:
         shape = getattr(self.scores, "shape", None)
         # Such a table is not an array whose slices are rows.
         if shape is None or hasattr(self.scores, "iloc"):
-            self.scores = read_numbers(self.scores, "scores")
+            self.scores = read_numeric_array(self.scores, "scores")
             shape = self.scores.shape
         if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] == 0):
             raise invalid_input(
@@ -140,7 +140,7 @@ class ScoreBlock:
         check_and_get_common_index(self.y, item[0], self.sample_weight)
         places = find_columns_if_names_match(item[0], self.classes)
         if places is not None:
-            self.scores = read_numbers(self.scores, "scores")[:, places]
+            self.scores = read_numeric_array(self.scores, "scores")[:, places]
 
     @cached_property
     def codes(self) -> IntArray:
@@ -181,7 +181,8 @@ class ScoreBlock:
                 )
                 z = z if kept.all() else z[kept]
                 floor_statistics = collect_floor_statistics(
-                    _find_smallest_proba(z) if len(z) else np.zeros(0), shares=False
+                    _find_smallest_proba_in_widest_row(z) if len(z) else np.zeros(0),
+                    shares=False,
                 )
             else:
                 proba = self._check(scores, input_name="scores", first=row_slice.start)
@@ -196,7 +197,7 @@ class ScoreBlock:
             return (z, codes[kept], weight[kept]), floor_statistics, smallest
 
 
-def _find_smallest_proba(z):
+def _find_smallest_proba_in_widest_row(z):
     """Return the smallest probability in the row with the widest range of logits."""
     # The smallest probability is in a row of wide range; computing the softmax of all
     # rows for it would double the work.
@@ -247,7 +248,7 @@ def _compute_block_sum_and_statistics(numbered_block, function, floor, kind, cla
     if not isinstance(table, DeviceScores):
         if not isinstance(table, np.ndarray):
             # Load the table once.
-            table = block.scores = read_numbers(table, "scores")
+            table = block.scores = read_numeric_array(table, "scores")
         table = table.reshape(block.n_rows, -1)
     slice_results = []
     for row_slice in iter_row_blocks(table, _SLICE_ENTRIES):
@@ -402,7 +403,7 @@ class ScoreBlocks:
         if not isinstance(blocks, list | tuple):
             return self._sample_parts_from_first_blocks(rng)
         if any(map(callable, blocks)):
-            return self._sample_parts_from_some_functions(rng)
+            return self._sample_parts_from_some_loaded_blocks(rng)
         all_blocks = [
             self._make_block(number, item) for number, item in enumerate(blocks)
         ]
@@ -422,7 +423,7 @@ class ScoreBlocks:
         n_sampled = min(_MIN_SAMPLE_ROWS, _compute_max_sample_rows(first_blocks))
         return self._copy_row_sample_parts(first_blocks, n_sampled, rng)
 
-    def _sample_parts_from_some_functions(self, rng):
+    def _sample_parts_from_some_loaded_blocks(self, rng):
         """Sample the blocks of some functions, because loading a block may be slow."""
         blocks = self.blocks
         n_chosen = max(1, len(blocks) // _LOADED_BLOCK_INTERVAL)

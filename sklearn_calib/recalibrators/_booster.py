@@ -19,8 +19,8 @@ from .._typing import CV, AnyArray, FloatArray, IntArray, Self
 from ._group_columns import (
     MAX_COLUMN_BINS,
     ColumnBinner,
-    assign_bins,
     compute_inner_bin_edges,
+    fill_bin_codes_with_zero_if_nan,
 )
 
 # Beyond these log-odds float64 probabilities do not differ.
@@ -143,7 +143,7 @@ class _MarginUpdater:
         # Trees of a round are added to the margin at its start, and the line is
         # refitted after each step.
         self.raised = self.margin
-        assign_bins(self.margin, edges, self.codes[:, -1])
+        fill_bin_codes_with_zero_if_nan(self.margin, edges, self.codes[:, -1])
 
     def update_margins_by_block(self, round_, block):
         from .._kernels._offset_trees import sum_offset_and_tree_values
@@ -208,7 +208,7 @@ class BoostingRounds:
         for other_track in followers:
             other_track.update_margins_by_block(last, block)
 
-    def keep_first_steps(self, n_steps: int) -> Self:
+    def keep_first_steps_in_place(self, n_steps: int) -> Self:
         """Return the same rounds with their first steps only."""
         kept: list[BoosterRound] = []
         self.gains = self.gains[:n_steps]
@@ -320,5 +320,5 @@ def cross_validate_steps(
     return (
         best_step,
         np.array(losses),
-        [rounds.keep_first_steps(best_step) for rounds in fold_rounds],
+        [rounds.keep_first_steps_in_place(best_step) for rounds in fold_rounds],
     )

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._argument_checks import validate_bool
+from .._argument_checks import read_bool_with_none_as_false
 from .._atomic import replace_state_after_fitting_copy
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._sklearn_compat import check_feature_names
@@ -15,7 +15,7 @@ from .._validation import (
     check_and_get_common_index,
     get_rows_per_weight,
     read_proba,
-    reorder_columns,
+    reorder_columns_if_names_match,
 )
 from .._warnings import warn_calibration
 from ._base import (
@@ -82,7 +82,7 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
         """
         with replace_state_after_fitting_copy(self) as new:
             validate_params(new)
-            soft_labels = validate_bool(soft_labels, "soft_labels")
+            soft_labels = read_bool_with_none_as_false(soft_labels, "soft_labels")
             rows = validate_fit_input(
                 X,
                 y,
@@ -95,19 +95,19 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
             check_feature_names(new, X, reset=True)
             is_single = np.ndim(X) == 1 or np.shape(X)[1] == 1
             new.n_features_in_ = 1 if is_single else len(rows.classes)
-            new._fit_with_groups(rows, columns)
+            new._fit_two_classes_or_one_vs_rest(rows, columns)
         return self
 
     def _fit_validated_groups(self, proba, y_encoded, classes, sample_weight, columns):
         """Fit an unfitted copy to canonical scores, encoded labels and the columns of groups."""
         validate_params(self)
         self.n_features_in_ = len(classes)
-        self._fit_with_groups(
+        self._fit_two_classes_or_one_vs_rest(
             make_fit_input(proba, y_encoded, sample_weight, classes), columns
         )
         return self
 
-    def _fit_with_groups(self, rows, columns):
+    def _fit_two_classes_or_one_vs_rest(self, rows, columns):
         """Fit to validated rows and the columns of groups, one class against the rest if needed."""
         self.classes_ = rows.classes
         self.group_names_ = list(columns)
@@ -165,7 +165,7 @@ class BaseGroupRecalibrator(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         check_and_get_common_index(X, groups)
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
-        proba = reorder_columns(
+        proba = reorder_columns_if_names_match(
             proba,
             X,
             self.classes_,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
-from .._argument_checks import is_number
+from .._argument_checks import is_real_number
 from .._group_folds import FastStratifiedGroupKFold
 from .._random import check_seed, make_random_state
 from .._typing import (
@@ -24,7 +24,7 @@ from .._validation import (
     raise_if_single_column_class_unclear,
     read_labels,
     read_proba,
-    reorder_columns,
+    reorder_columns_if_names_match,
     warn_column_order,
 )
 from ..exceptions import invalid_input
@@ -107,7 +107,7 @@ def cross_fitted_proba(
     table = proba
     check_and_get_common_index(y, table, sample_weight, groups)
     proba = read_proba(table, n_classes=len(names), input_name="proba")
-    proba = reorder_columns(proba, table, names)
+    proba = reorder_columns_if_names_match(proba, table, names)
     check_same_length(codes, proba)
     if sample_weight is not None:
         sample_weight = canonical_weight(sample_weight, len(codes))
@@ -206,7 +206,7 @@ def make_folds(
 def check_folds_fit_largest_class(cv: int, codes: IntArray) -> None:
     """Reject numbers of stratified folds that some class cannot be split into."""
     max_folds = int(np.bincount(codes).max())
-    if not is_number(cv) or not 2 <= cv <= max_folds:
+    if not is_real_number(cv) or not 2 <= cv <= max_folds:
         raise invalid_input(
             expected=f"2 to {max_folds} folds as cv, for the {max_folds} rows of the largest class",
             got=repr(cv)[:60],

@@ -34,7 +34,7 @@ _SCORE_LIKE_PSEUDO_ROWS_PER_CLASS = 2
 _MIN_OFFSET_GAIN_NATS_PER_CLASS = 2.0
 _BINARY_LINE_PENALTY = 2.0
 #: Nats that a map must save on the calibration rows, compared with unchanged scores.
-_BINARY_PRICE_NATS_BY_SCALE = {
+_MIN_TWO_CLASS_GAIN_NATS_BY_SCALE = {
     "logit": 2.0,
     "compressed": 4.0,
     "rank": 2.5,
@@ -196,7 +196,7 @@ class DefaultCalibration(Recalibrator):
     def _iter_two_class_fits_prices_and_proba(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
         scores = _compute_log_proba_or_log_odds(proba)
-        for scale, price in _BINARY_PRICE_NATS_BY_SCALE.items():
+        for scale, price in _MIN_TWO_CLASS_GAIN_NATS_BY_SCALE.items():
             steps = _TwoStepScaling(scale)
             if scale == "rank" and not steps._try_set_rank_knots(scores, weight):
                 continue
@@ -259,7 +259,7 @@ class _MapWithSharedSpline(Recalibrator):
         is_class = [codes == column for column in range(n_classes)]
         log_odds = [compute_log_odds(pair) for pair in iter_one_vs_rest(proba)]
         self.spline_ = SplineCalibration()
-        self.spline_._fit_log_odds(
+        self.spline_._fit_log_odds_and_set_attributes(
             np.concatenate(log_odds),
             np.concatenate(is_class),
             np.tile(weight, n_classes),

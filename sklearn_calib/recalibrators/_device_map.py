@@ -96,4 +96,4 @@ def make_device_predictor(model: Any, X: Any) -> DevicePredictor | None:
             got=f"{scores.shape[1]}",
             hint="Pass the columns in the order of classes_",
         )
-    return DevicePredictor(model._make_map_with_floor(), scores, n_classes)
+    return DevicePredictor(model._make_map_with_floor_or_raise(), scores, n_classes)

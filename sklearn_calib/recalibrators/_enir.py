@@ -14,7 +14,7 @@ from ._penalty_paths import (
     compute_deviance_rows_and_positives,
     compute_model_weights,
     find_run_starts_and_values,
-    pool_equal_log_odds,
+    pool_log_odds_mass_and_event_rates,
     select_evenly_by_rank,
 )
 
@@ -90,7 +90,9 @@ class ENIR(BaseScoreInterpolator):
         from .._kernels._range_sums import RangeSums
 
         rows = get_rows_per_weight(weight)
-        self.log_odds_, mass, share = pool_equal_log_odds(proba, codes, weight)
+        self.log_odds_, mass, share = pool_log_odds_mass_and_event_rates(
+            proba, codes, weight
+        )
         mass = mass * rows
         path = PenaltyPath(share, mass)
         scores = RangeSums(mass * self.knots_)

@@ -64,7 +64,7 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         """Fit the temperature first, then the weights of the three parts."""
-        self.temperature_scaling_ = self._fit_step(
+        self.temperature_scaling_ = self._fit_and_return_same_step(
             TemperatureScaling(),
             proba,
             codes,

@@ -28,7 +28,7 @@ def get_map(fitted: Estimator) -> CalibrationMap:
         described.
     """
     if isinstance(fitted, Pipeline):
-        steps = list_steps(fitted)
+        steps = list_active_steps(fitted)
         return make_chain(*(get_map(step) for step in steps)) if steps else Identity()
     if not isinstance(fitted, Recalibrator):
         hint = "Other estimators cannot be written as a map"
@@ -50,10 +50,10 @@ def get_map(fitted: Estimator) -> CalibrationMap:
             got=type(fitted).__name__,
             hint=reason,
         )
-    return fitted._make_map_with_floor()
+    return fitted._make_map_with_floor_or_raise()
 
 
-def list_steps(pipeline: Pipeline) -> list[Estimator]:
+def list_active_steps(pipeline: Pipeline) -> list[Estimator]:
     """Return the steps of a pipeline that do something."""
     return [step for _, step in pipeline.steps if step not in (None, "passthrough")]
 
@@ -61,18 +61,18 @@ def list_steps(pipeline: Pipeline) -> list[Estimator]:
 def predicts_by_map(fitted: Estimator) -> bool:
     """Return whether predictions are those of a map, also of all parts inside."""
     if isinstance(fitted, Pipeline):
-        return all(map(predicts_by_map, list_steps(fitted)))
+        return all(map(predicts_by_map, list_active_steps(fitted)))
     return isinstance(fitted, Recalibrator) and fitted._predicts_by_map()
 
 
-class CombinedRecalibrator(Recalibrator):
+class BaseCombinedRecalibrator(Recalibrator):
     """Base of methods that are made of other recalibrators, including those of other packages.
 
     Predictions are those of the map if all parts have one. Otherwise each part predicts
     by itself.
     """
 
-    def _list_parts(self) -> Sequence[Estimator]:
+    def _list_fitted_parts(self) -> Sequence[Estimator]:
         """Return the fitted parts."""
         raise NotImplementedError
 
@@ -95,11 +95,11 @@ class CombinedRecalibrator(Recalibrator):
     def _parts_predict_by_map(self):
         return self._derive_once(
             "parts predict by map",
-            lambda: all(map(predicts_by_map, self._list_parts())),
+            lambda: all(map(predicts_by_map, self._list_fitted_parts())),
         )
 
     def _predicts_by_map(self) -> bool:
         inherits_prediction = (
-            type(self)._predict_proba is CombinedRecalibrator._predict_proba
+            type(self)._predict_proba is BaseCombinedRecalibrator._predict_proba
         )
         return inherits_prediction and self._parts_predict_by_map()

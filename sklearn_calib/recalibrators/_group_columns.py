@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoint_fractions
+from .._kernels._binning import BIN_EDGE_TOLERANCE_IN_BINS, find_mass_midpoint_fractions
 from .._show import quote_text
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import (
@@ -191,7 +191,7 @@ def encode_groups(groups: ArrayLike, n_rows: int) -> IntArray:
     return np.unique(values, return_inverse=True)[1].ravel()
 
 
-class ColumnSchema(NamedTuple):
+class ColumnNamesAndCategories(NamedTuple):
     """The columns that a fit has seen.
 
     `categories` has for each column the places of its categories, or None for numbers.
@@ -201,7 +201,9 @@ class ColumnSchema(NamedTuple):
     categories: list[dict[Any, int] | None]
 
     @classmethod
-    def learn_categories(cls, columns: dict[Any, AnyArray]) -> "ColumnSchema":
+    def learn_categories(
+        cls, columns: dict[Any, AnyArray]
+    ) -> "ColumnNamesAndCategories":
         """Learn the categories, in the order in which they come."""
         categories: list[dict[Any, int] | None] = []
         for column in columns.values():
@@ -309,7 +311,7 @@ class ColumnBinner:
         """Write the bins of the rows into the first columns of a uint8 array."""
         for j, (values, learned) in enumerate(zip(columns, self.maps, strict=True)):
             if values.dtype.kind == "f":
-                assign_bins(values, learned, out[:, j])
+                fill_bin_codes_with_zero_if_nan(values, learned, out[:, j])
             else:
                 out[:, j] = learned[np.where(values < len(learned) - 1, values, -1)]
 
@@ -327,13 +329,15 @@ def compute_inner_bin_edges(
     cumulative_weight = np.cumsum(mass)
     last_indices = np.arange(n_distinct - 1)
     if n_distinct > n_bins:
-        shares = (np.arange(1, n_bins) - BIN_EDGE_TOLERANCE) / n_bins
+        shares = (np.arange(1, n_bins) - BIN_EDGE_TOLERANCE_IN_BINS) / n_bins
         indices = np.searchsorted(cumulative_weight, cumulative_weight[-1] * shares)
         last_indices = np.unique(np.minimum(indices, n_distinct - 2))
     return 0.5 * (distinct[last_indices] + distinct[last_indices + 1])
 
 
-def assign_bins(values: FloatArray, edges: FloatArray, out: AnyArray) -> None:
+def fill_bin_codes_with_zero_if_nan(
+    values: FloatArray, edges: FloatArray, out: AnyArray
+) -> None:
     """Write 1 + the number of edges below each value; 0 for NaN."""
     out[:] = np.searchsorted(edges, values) + 1
     out[np.isnan(values)] = 0
@@ -359,7 +363,7 @@ def _assign_bins_to_categories_and_unknown(places: IntArray, residual, weight):
         # bin.
         middle = (
             find_mass_midpoint_fractions(mass[seen]) * MAX_COLUMN_BINS
-            + BIN_EDGE_TOLERANCE
+            + BIN_EDGE_TOLERANCE_IN_BINS
         )
         bins[seen] = 1 + np.minimum(middle, MAX_COLUMN_BINS - 1)
     return bins

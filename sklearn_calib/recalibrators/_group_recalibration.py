@@ -18,7 +18,7 @@ from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import FitInput
 from ._booster import compute_weighted_deviation_or_one
 from ._by_group import BaseGroupRecalibrator
-from ._group_columns import ColumnSchema, is_missing_value, select_columns
+from ._group_columns import ColumnNamesAndCategories, is_missing_value, select_columns
 from ._platt import PlattScaling
 
 MAX_GROUPS_WITHOUT_WARNING = 1000
@@ -169,7 +169,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
             else (0.0, 1.0)
         )
         self.pooled_line_ = line
-        self._schema = ColumnSchema.learn_categories(data.group_columns)
+        self._schema = ColumnNamesAndCategories.learn_categories(data.group_columns)
         keys = _make_group_keys(list(data.group_columns.values()))
         self.groups_ = sorted(set(keys), key=_make_sort_key)
         self._index_by_group = {key: index for index, key in enumerate(self.groups_)}
@@ -185,7 +185,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
             )
         # If the pooled map is a line on the log-odds, group lines replace it; otherwise
         # they correct its result.
-        base = self._compute_base_proba(data.proba)
+        base = self._compute_line_input_proba(data.proba)
         self.floor_ = estimate_floor(base)
         z = self._compute_base_log_odds(base)
         group = self._find_group_positions_or_minus_one(keys)
@@ -220,7 +220,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
         t = intercept + slope * self._compute_base_log_odds(
-            self._compute_base_proba(proba)
+            self._compute_line_input_proba(proba)
         )
         return compute_sigmoid_columns(t)
 
@@ -228,7 +228,7 @@ class GroupRecalibration(BaseGroupRecalibrator):
         """Return whether the pooled map is itself a line on the log-odds."""
         return isinstance(self.pooled_, PlattScaling) and self.pooled_.scale == "logit"
 
-    def _compute_base_proba(self, proba):
+    def _compute_line_input_proba(self, proba):
         """Return the probabilities that the lines start from."""
         return (
             proba

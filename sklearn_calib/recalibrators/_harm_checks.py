@@ -179,12 +179,12 @@ def has_dependent_tied_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
         value[tie] = digits[:, column]
         # Scores with the same value of this column are sorted by their event rates.
         order = np.lexsort((hits / count, value[large]))
-        if _has_improbable_label_changes(count[order], hits[order], len(columns)):
+        if _has_too_many_pure_label_changes(count[order], hits[order], len(columns)):
             return True
     return False
 
 
-def _has_improbable_label_changes(count, events, n_tests):
+def _has_too_many_pure_label_changes(count, events, n_tests):
     """Return whether too many neighbouring scores have rows of opposite labels only."""
     all_events = events == count
     no_events = events == 0
@@ -225,7 +225,7 @@ def warn_repeated_rows_in_counts(class_counts_by_score: IntArray) -> None:
     large = count >= _MIN_ROWS_PER_TIED_SCORE
     if large.sum() < _MIN_TIED_SCORES or 2 * count[large].sum() < count.sum():
         return
-    if _has_improbable_label_changes(count[large], hits[large], 1):
+    if _has_too_many_pure_label_changes(count[large], hits[large], 1):
         warn_leaky_folds(_REPEATED_SCORES_MESSAGE)
 
 
@@ -391,7 +391,7 @@ def _warn_base_rate_gap(name, classes, column, mean, rate, errors):
     )
 
 
-def warn_if_labels_harmed(
+def warn_if_harmful_for_labels(
     recalibrator: Estimator,
     refit: Callable[[IntArray], Estimator],
     pairs: Sequence[FloatArray],
@@ -406,7 +406,9 @@ def warn_if_labels_harmed(
     label that is farthest off. `refit(rows)` fits all labels on some of the rows.
     """
     n_labels = table.shape[1]
-    losses = _list_labels_with_base_rate_gap(recalibrator, pairs, table, weight)
+    losses = _list_significant_base_rate_gaps_by_label(
+        recalibrator, pairs, table, weight
+    )
     if losses:
         label, mean, rate, errors = max(losses, key=lambda difference: difference[-1])
         warn_calibration(
@@ -429,11 +431,9 @@ def warn_if_labels_harmed(
 
     def compute_losses(fitted, half):
         predicted = fitted.predict_proba([pair[rows[half]] for pair in pairs])
-        return _compute_row_losses_over_labels(predicted, table[rows[half]])
+        return _sum_row_losses_over_labels(predicted, table[rows[half]])
 
-    before = _compute_row_losses_over_labels(
-        [pair[rows] for pair in pairs], table[rows]
-    )
+    before = _sum_row_losses_over_labels([pair[rows] for pair in pairs], table[rows])
     is_second_half = np.arange(len(rows)) % 2 == 1
     after = _compute_other_half_losses(
         is_second_half, lambda fit_half: refit(rows[fit_half]), compute_losses
@@ -441,7 +441,7 @@ def warn_if_labels_harmed(
     _warn_larger_loss(after, before, weight[rows], ", summed over the labels")
 
 
-def _list_labels_with_base_rate_gap(recalibrator, pairs, table, weight):
+def _list_significant_base_rate_gaps_by_label(recalibrator, pairs, table, weight):
     """Return (label, mean, frequency, standard errors) of labels with a lost base rate."""
     losses = []
     for label, y in enumerate(table.T):
@@ -466,7 +466,7 @@ def _list_labels_with_base_rate_gap(recalibrator, pairs, table, weight):
     return losses
 
 
-def _compute_row_losses_over_labels(pairs, table):
+def _sum_row_losses_over_labels(pairs, table):
     """Return the sum over the known labels of each row."""
     total = np.zeros(len(table))
     for pair, y in zip(pairs, table.T, strict=True):

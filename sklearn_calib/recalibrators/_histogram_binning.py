@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._binning import (
-    BIN_EDGE_TOLERANCE,
+    BIN_EDGE_TOLERANCE_IN_BINS,
     blend_with_base_rate,
     find_distinct_scores_and_index,
     find_mass_midpoint_fractions,
@@ -165,7 +165,9 @@ class HistogramBinning(Recalibrator):
             return maps.make_steps(
                 "proba", np.nextafter(self._cuts, np.inf), self.bin_values_
             )
-        return maps.make_log_odds_steps(self._cuts, self.bin_values_, right_closed=True)
+        return maps.make_steps_on_rounded_log_odds(
+            self._cuts, self.bin_values_, right_closed=True
+        )
 
     def _compute_proba_or_rank_score(self, proba):
         """Return the values to cut: probabilities for equal widths, ranks for equal masses."""
@@ -201,8 +203,12 @@ def _find_inner_bin_starts(values, mass_midpoints, n_bins):
     edge = np.arange(1, n_bins)
     # A middle on an edge is put into the outer bin on both sides of 1/2, so that
     # exchanged classes give mirrored bins.
-    above = np.searchsorted(mass_midpoints, (edge - BIN_EDGE_TOLERANCE) / n_bins)
-    below = np.searchsorted(mass_midpoints, (edge + BIN_EDGE_TOLERANCE) / n_bins)
+    above = np.searchsorted(
+        mass_midpoints, (edge - BIN_EDGE_TOLERANCE_IN_BINS) / n_bins
+    )
+    below = np.searchsorted(
+        mass_midpoints, (edge + BIN_EDGE_TOLERANCE_IN_BINS) / n_bins
+    )
     upwards = values[np.minimum(above, len(values) - 1)] >= 0
     upwards = np.where(2 * edge == n_bins, upwards, 2 * edge < n_bins)
     return np.where(upwards, above, below)
@@ -220,7 +226,7 @@ def _choose_bin_count(score, codes, weight, strategy):
     rows = limit_rows_by_distinct_values(mass.sum(), len(knots))
     evidence = []
     # At most 10 n^(1/3) bins are tried, as in the averages of binnings (BBQ).
-    most = int(np.ceil(min(rows, 10 * np.cbrt(rows)) - BIN_EDGE_TOLERANCE))
+    most = int(np.ceil(min(rows, 10 * np.cbrt(rows)) - BIN_EDGE_TOLERANCE_IN_BINS))
     for n_bins in range(1, 1 + most):
         if uniform:
             cuts = np.searchsorted(

@@ -10,7 +10,7 @@ from .. import maps
 from .._sklearn_compat import fit_isotonic_shares
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
-from ._penalty_paths import pool_equal_log_odds
+from ._penalty_paths import pool_log_odds_mass_and_event_rates
 
 
 class IsotonicCalibration(Recalibrator):
@@ -93,7 +93,7 @@ class IsotonicCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         """Fit increasing values to the pooled rows, and keep the knots that matter."""
-        knots, mass, share = pool_equal_log_odds(proba, codes, weight)
+        knots, mass, share = pool_log_odds_mass_and_event_rates(proba, codes, weight)
         # The least squares problem of eq. (9) in Wang, Li, Dang (2019), solved by
         # pooling adjacent violators.
         values = fit_isotonic_shares(share, mass)
@@ -110,7 +110,7 @@ class IsotonicCalibration(Recalibrator):
 
     def _make_map(self):
         if self.prediction == "step" and not self.centred:
-            return maps.make_log_odds_steps(
+            return maps.make_steps_on_rounded_log_odds(
                 self.knots_[1:], self.values_, right_closed=False
             )
         return maps.make_linear_in_proba(self.knots_, self.values_)

@@ -20,7 +20,7 @@ from ._booster import (
 )
 from ._by_group import BaseGroupRecalibrator
 from ._cross_fitting import check_cv_pairs, make_folds
-from ._group_columns import ColumnSchema
+from ._group_columns import ColumnNamesAndCategories
 from ._harm_checks import warn_repeated_rows
 
 MAX_GROUP_COLUMNS = 1000
@@ -175,10 +175,10 @@ class MulticalibratedScores(BoosterOptionsMixin, BaseGroupRecalibrator):
             proba=self._swap_columns_if_second_more_frequent(data.proba),
             y_encoded=data.y_encoded ^ self._turned,
         )
-        self._schema = ColumnSchema.learn_categories(data.group_columns)
+        self._schema = ColumnNamesAndCategories.learn_categories(data.group_columns)
         self.floor_ = estimate_floor(data.proba)
         rows = BoosterRows(
-            self._compute_margin(data.proba),
+            self._compute_clipped_log_odds(data.proba),
             self._schema.encode_columns(data.group_columns),
             data.y_encoded.astype(float),
             data.weight,
@@ -215,7 +215,9 @@ class MulticalibratedScores(BoosterOptionsMixin, BaseGroupRecalibrator):
             return np.array(proba)
         nothing = np.empty(0)
         rows = BoosterRows(
-            self._compute_margin(self._swap_columns_if_second_more_frequent(proba)),
+            self._compute_clipped_log_odds(
+                self._swap_columns_if_second_more_frequent(proba)
+            ),
             columns_read,
             nothing,
             nothing,
@@ -239,7 +241,7 @@ class MulticalibratedScores(BoosterOptionsMixin, BaseGroupRecalibrator):
             else attach_log_proba(turned, np.ascontiguousarray(log[:, ::-1]))
         )
 
-    def _compute_margin(self, proba):
+    def _compute_clipped_log_odds(self, proba):
         return _clip_log_odds(clip_to_floor(proba, self.floor_))
 
     def _list_fold_pairs(self, data):
@@ -268,8 +270,8 @@ class MulticalibratedScores(BoosterOptionsMixin, BaseGroupRecalibrator):
             check_cv_pairs(cv)
             return [
                 (
-                    _find_kept_positions(train, data.items),
-                    _find_kept_positions(test, data.items),
+                    _find_positions_in_known_rows(train, data.items),
+                    _find_positions_in_known_rows(test, data.items),
                 )
                 for train, test in cv
             ]
@@ -278,7 +280,7 @@ class MulticalibratedScores(BoosterOptionsMixin, BaseGroupRecalibrator):
         return list(make_folds(data.y_encoded, cv, groups=data.items if soft else None))
 
 
-def _find_kept_positions(rows, known_rows):
+def _find_positions_in_known_rows(rows, known_rows):
     """Return the positions of rows among known ones; unknown rows were left out."""
     rows = np.asarray(rows)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._level_merging import (
-    CorrectionRule,
+    GroupCorrectionRule,
     SplitSampleLabelEstimates,
     WholeSampleLabelEstimates,
     correct_and_merge_cells,
@@ -18,10 +18,10 @@ from .._kernels._level_sets import (
     MAX_LEVELS,
     choose_n_levels,
     compute_levels,
-    compute_simplex_proba_from_levels,
     find_row_cell_indices,
     get_integer_snap_width,
     get_max_cell_error,
+    project_levels_to_simplex_proba,
     sort_rows_into_level_runs,
 )
 from .._random import make_random_state
@@ -250,12 +250,12 @@ class MulticlassBinning(Recalibrator):
     def _fit(self, proba, codes, weight):
         """Choose heavy cells, correct their predictions, and merge those that become equal."""
         proba = np.asarray(proba)
-        self._set_tolerance_and_levels()
+        self._set_tolerance_and_level_count()
         rng = make_random_state(self.random_state)
         choice_rows, estimate_rows = self._separate_choice_and_estimate_rows(
             len(proba), rng
         )
-        heavy, self.mass_in_bins_ = self._find_heavy_cells_and_total_mass(
+        heavy, self.mass_in_bins_ = self._find_heavy_cells_and_mass_share(
             proba[choice_rows], weight[choice_rows]
         )
         self.bins_ = heavy
@@ -279,7 +279,7 @@ class MulticlassBinning(Recalibrator):
         # the cell. Keeping the mean of the model's own predictions loses nothing to
         # rounding.
         if not self.keep:
-            first = compute_simplex_proba_from_levels(heavy, self.n_levels_)
+            first = project_levels_to_simplex_proba(heavy, self.n_levels_)
         beta = max(self.beta_, 1e-12)
         # The number of iterations is O(1 / beta^2) by lemma 14; this is its bound with
         # the constants of the proof.
@@ -287,7 +287,7 @@ class MulticlassBinning(Recalibrator):
         max_iter = int(
             min(proved_bound, 100_000) if self.max_iter is None else self.max_iter
         )
-        rule = CorrectionRule(
+        rule = GroupCorrectionRule(
             self.n_levels_,
             self.tol_,
             size,
@@ -301,13 +301,13 @@ class MulticlassBinning(Recalibrator):
             labels,
             first,
             rule,
-            self._make_label_frequency_estimates(sums, k, rng),
+            self._make_label_frequency_estimator(sums, k, rng),
         )
         self.n_iter_ = merged.n_iter
         self.n_merges_ = merged.n_merges
         self._store_merged_cells(merged)
         self._warn_unusable_or_unconverged(merged, len(proba))
-        self.error_bound_ = self._bound_error(
+        self.error_bound_ = self._bound_error_or_nan(
             merged,
             size,
             weight[choice_rows].sum(),
@@ -319,7 +319,7 @@ class MulticlassBinning(Recalibrator):
         recalibrated = self._make_map()(proba)
         self.brier_after_ = float(share @ ((recalibrated - target) ** 2).sum(axis=1))
 
-    def _set_tolerance_and_levels(self):
+    def _set_tolerance_and_level_count(self):
         """Set beta, the tolerance of errors, and the number of levels."""
         self.beta_ = get_max_cell_error(float(self.p), self.epsilon)
         self.tol_ = self.beta_ / 2
@@ -355,7 +355,7 @@ class MulticlassBinning(Recalibrator):
         shuffled = rng.permutation(n)
         return shuffled[: n // 2], shuffled[n // 2 :]
 
-    def _find_heavy_cells_and_total_mass(self, proba, weight):
+    def _find_heavy_cells_and_mass_share(self, proba, weight):
         """Return the levels of cells with enough mass, (b, k), and their share of the mass."""
         order, starts = sort_rows_into_level_runs(proba, self.n_levels_)
         counts = np.add.reduceat(weight[order], starts)
@@ -388,12 +388,12 @@ class MulticlassBinning(Recalibrator):
             )
         with np.errstate(invalid="ignore"):
             first /= size * mass[:, None]
-        first[mass == 0] = compute_simplex_proba_from_levels(
+        first[mass == 0] = project_levels_to_simplex_proba(
             self.bins_[mass == 0], self.n_levels_
         )
         return labels, first, size
 
-    def _make_label_frequency_estimates(self, sums, k, rng):
+    def _make_label_frequency_estimator(self, sums, k, rng):
         """Return the estimates of label frequencies: from one pool, or from noisy ones."""
         if self.pools is None:
             return WholeSampleLabelEstimates(sums[0][0])
@@ -452,7 +452,7 @@ class MulticlassBinning(Recalibrator):
                 estimator=self,
             )
 
-    def _bound_error(self, merged, size, choice_weight, k):
+    def _bound_error_or_nan(self, merged, size, choice_weight, k):
         """Convert the largest error of a cell on new rows to a bound of the l_p error."""
         if not self.split or self.pools is not None:
             return float("nan")
@@ -470,7 +470,9 @@ class MulticlassBinning(Recalibrator):
         )
         gaps = labels.sum(axis=1, keepdims=True) * prediction - labels
         min_mass_fraction = max(self.min_count / choice_weight, self.beta_ / 6)
-        mass_bound = _find_mass_bound(min_mass_fraction, choice_weight, self.delta)
+        mass_bound = _find_outside_cell_mass_bound(
+            min_mass_fraction, choice_weight, self.delta
+        )
         cell_bound = float(np.abs(gaps).max(initial=0)) + alpha + mass_bound
         p = float(self.p)
         # If no cell has an error above e, the p-th powers sum to at most e^(p - 1)
@@ -490,7 +492,7 @@ class MulticlassBinning(Recalibrator):
         )
 
 
-def _find_mass_bound(threshold, size, delta):
+def _find_outside_cell_mass_bound(threshold, size, delta):
     """Compute the mass below which cells outside lie, with 1 - delta / 2 (Chernoff)."""
     low = threshold
     high = 1.0

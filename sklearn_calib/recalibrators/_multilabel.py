@@ -185,7 +185,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
                 input_name="X",
             )
             weight = canonical_weight(sample_weight, len(table))
-            new._fit_labels_by_pooling_option(
+            new._fit_labels_and_set_attributes(
                 _MultilabelInput(pairs, table, weight, names), method
             )
             check_feature_names(new, X, reset=True)
@@ -196,12 +196,12 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         validate_params(self)
         weight = canonical_weight(sample_weight, len(table))
         names = list(range(len(pairs)))
-        self._fit_labels_by_pooling_option(
+        self._fit_labels_and_set_attributes(
             _MultilabelInput(pairs, table, weight, names), self._resolve_recalibrator()
         )
         return self
 
-    def _fit_labels_by_pooling_option(self, data, method):
+    def _fit_labels_and_set_attributes(self, data, method):
         if self.pooling == "none":
             self._fit_labels_separately(data, method)
         elif self.pooling == "all":
@@ -270,7 +270,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         if lost:
             warn_calibration(
                 expected="rows with the label and rows without it, for each label",
-                got=f"one kind or none for {_join_names_with_label_prefix(lost)}",
+                got=f"one kind or none for {_format_first_label_names(lost)}",
                 hint=(
                     "The probabilities of these labels stay as they are; pooling='shrink' "
                     "learns from the other labels"
@@ -297,7 +297,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         if unknown:
             warn_calibration(
                 expected="a row whose label is known, for each label",
-                got=f"none for {_join_names_with_label_prefix(unknown)}",
+                got=f"none for {_format_first_label_names(unknown)}",
                 hint="The map of all labels together is used for these",
                 estimator=self,
             )
@@ -436,8 +436,8 @@ class _MultilabelInput(NamedTuple):
 
 def fit_validated_labels(
     recalibrator: MultilabelCalibration,
-    pairs: list[FloatArray],
-    table: FloatArray,
+    score_pairs: list[FloatArray],
+    label_table: FloatArray,
     **params: Any,
 ) -> MultilabelCalibration:
     """Fit an unfitted copy in place to canonical scores and a table of 0, 1 and NaN.
@@ -448,10 +448,10 @@ def fit_validated_labels(
     if type(recalibrator).fit is MultilabelCalibration.fit and set(params) <= {
         "sample_weight"
     }:
-        return recalibrator._fit_validated_labels(pairs, table, **params)
-    return recalibrator.fit(pairs, table, **params)
+        return recalibrator._fit_validated_labels(score_pairs, label_table, **params)
+    return recalibrator.fit(score_pairs, label_table, **params)
 
 
-def _join_names_with_label_prefix(names):
+def _format_first_label_names(names):
     shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
     return f"labels {shown}" if len(names) > 1 else f"label {shown}"

@@ -17,7 +17,7 @@ from ._penalty_paths import (
     compute_bic_penalty_per_df,
     compute_deviance_rows_and_positives,
     find_run_starts_and_values,
-    pool_equal_log_odds,
+    pool_log_odds_mass_and_event_rates,
     select_evenly_by_rank,
 )
 
@@ -122,7 +122,9 @@ class NearIsotonicCalibration(BaseScoreInterpolator):
         from .._kernels._near_isotonic import PenaltyPath, find_breakpoints
 
         rows = get_rows_per_weight(weight)
-        self.log_odds_, mass, share = pool_equal_log_odds(proba, codes, weight)
+        self.log_odds_, mass, share = pool_log_odds_mass_and_event_rates(
+            proba, codes, weight
+        )
         path = PenaltyPath(share, mass * rows)
         breakpoints = find_breakpoints(path.merges)
         if isinstance(self.penalty, str):

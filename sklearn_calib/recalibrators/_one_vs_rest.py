@@ -10,10 +10,10 @@ from .._simplex_array import stack_proba_rows
 from .._typing import RecalibratorLike
 from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import Capabilities, combine_one_vs_rest
-from ._fitted_maps import CombinedRecalibrator, get_map
+from ._fitted_maps import BaseCombinedRecalibrator, get_map
 
 
-class OneVsRest(CombinedRecalibrator):
+class OneVsRest(BaseCombinedRecalibrator):
     """Recalibrate each class against all others, and divide each row by its sum.
 
     Methods for two classes do this by themselves; the combinator makes it explicit, and
@@ -101,7 +101,7 @@ class OneVsRest(CombinedRecalibrator):
             for pair, label in zip(pairs, labels, strict=True)
         ]
 
-    def _list_parts(self):
+    def _list_fitted_parts(self):
         return self.recalibrators_
 
     def _predict_by_parts(self, proba):

@@ -5,8 +5,11 @@ from typing import ClassVar
 import numpy as np
 
 from .. import maps
-from .._kernels._ordinal import compute_cumulative_log_odds, fit_ordinal
-from .._simplex_array import log_proba, take_columns
+from .._kernels._ordinal import (
+    compute_cumulative_log_odds,
+    fit_ordinal_slope_shifts_and_loss,
+)
+from .._simplex_array import log_proba, take_columns_or_zeros
 from .._sklearn_compat import POSITIVE_REAL
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import (
@@ -136,13 +139,13 @@ class OrdinalCalibration(Recalibrator):
         self.prior_weight = prior_weight
         self.order = order
 
-    def _find_decreasing_correlation(self, proba, codes, weight):
+    def _find_negative_rank_correlation_if_any(self, proba, codes, weight):
         if self._has_columns_likely_in_scale_order(proba, codes):
             # `_fit` checks the scale and reports its details.
             return None
         rank = np.argsort(self._find_column_order())
         return find_negative_rank_correlation(
-            take_columns(proba, np.argsort(rank)), rank[codes], weight
+            take_columns_or_zeros(proba, np.argsort(rank)), rank[codes], weight
         )
 
     def _check_and_take_fit_rows(self, rows):
@@ -177,7 +180,7 @@ class OrdinalCalibration(Recalibrator):
         self.order_ = self.classes_[columns]
         self._columns = columns
         self._warn_if_columns_in_scale_order(proba, codes)
-        proba = take_columns(proba, columns)
+        proba = take_columns_or_zeros(proba, columns)
         codes = np.argsort(columns)[codes]
         share = weight / weight.sum()
         target = (
@@ -186,7 +189,9 @@ class OrdinalCalibration(Recalibrator):
             np.asarray(proba) * (share * (self.prior_weight / weight.sum()))[:, None]
         )
         target[np.arange(len(codes)), codes] += share
-        fit = fit_ordinal(compute_cumulative_log_odds(log_proba(proba)), target)
+        fit = fit_ordinal_slope_shifts_and_loss(
+            compute_cumulative_log_odds(log_proba(proba)), target
+        )
         warn_if_not_converged("OrdinalCalibration", fit)
         self.slope_ = fit.slope
         self.shifts_ = fit.shifts
@@ -201,7 +206,7 @@ class OrdinalCalibration(Recalibrator):
 
     def _predict_proba(self, proba):
         columns = self._get_fitted_column_order()
-        mapped = self._make_ordered_map()(take_columns(proba, columns))
+        mapped = self._make_ordered_map()(take_columns_or_zeros(proba, columns))
         return mapped[:, np.argsort(columns)]
 
     def _make_map(self):

@@ -12,7 +12,7 @@ from .._typing import AnyArray, FloatArray, IntArray
 MAX_PENALTIES = 100
 
 
-def pool_equal_log_odds(
+def pool_log_odds_mass_and_event_rates(
     proba: FloatArray, codes: IntArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pool distinct log-odds, increasing, with their weights and frequencies."""

@@ -14,11 +14,11 @@ from .. import maps
 from .._argument_checks import check_level, is_scalar_equal
 from .._kernels._label_shift import (
     MIN_EXPORTED_LOG,
-    compute_scaled_log_ratio,
     estimate_confusion,
     estimate_prior_with_se_and_interval,
     estimate_regularised_prior,
     make_hard_or_soft_predictions,
+    multiply_log_ratio_by_strength,
     shift_posterior,
 )
 from .._kernels._mean_offset import find_mean_ranges_under_offsets, fit_mean_offset
@@ -34,7 +34,7 @@ from .._validation import (
     check_and_get_common_index,
     read_labels,
     read_proba,
-    reorder_columns,
+    reorder_columns_if_names_match,
 )
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -554,7 +554,7 @@ class PriorShift(Recalibrator):
         weight = weight[weight > 0] / weight.max()
         adapted = copy.copy(self)
         if to_mean:
-            adapted._fit_mean_offset(proba, weight)
+            adapted._set_offset_to_mean(proba, weight)
             return adapted
         if "offset_" in vars(self):
             raise invalid_input(
@@ -568,9 +568,9 @@ class PriorShift(Recalibrator):
         for name in ("prior_se_", "prior_interval_"):
             adapted.__dict__.pop(name, None)
         estimate = (
-            adapted._set_prior_by_likelihood
+            adapted._set_prior_attributes_by_likelihood
             if self.prior == "em"
-            else adapted._set_prior_by_confusion
+            else adapted._set_prior_attributes_by_confusion
         )
         estimate(proba, weight, level)
         if (adapted.prior_ == 0).any():
@@ -586,7 +586,7 @@ class PriorShift(Recalibrator):
             )
         return adapted
 
-    def _set_prior_by_likelihood(self, proba, weight, level):
+    def _set_prior_attributes_by_likelihood(self, proba, weight, level):
         """Set `prior_` to the frequencies with the highest likelihood of unlabelled rows."""
         source = self.training_prior_
         # By Bayes' theorem p_c / a_c is proportional to the density of the scores in
@@ -606,7 +606,7 @@ class PriorShift(Recalibrator):
             ratio, weight, fit.prior, source, self._source_rows, level
         )
 
-    def _set_prior_by_confusion(self, proba, weight, level):
+    def _set_prior_attributes_by_confusion(self, proba, weight, level):
         """Set `prior_` to the frequencies that explain the mean prediction of unlabelled rows."""
         confusion = self._confusion
         if confusion is None:
@@ -646,7 +646,7 @@ class PriorShift(Recalibrator):
         # The largest weight is 1, so that squares stay finite.
         weight = weight / weight.max()
         if self.mean is not None:
-            self._fit_mean_offset(proba, weight)
+            self._set_offset_to_mean(proba, weight)
             return
         counts = np.bincount(codes, weights=weight, minlength=k)
         observed = counts / counts.sum()
@@ -687,7 +687,7 @@ class PriorShift(Recalibrator):
         # A copy, so that changing one array does not change the other.
         self.prior_ = self.prior_.copy()
 
-    def _try_fit_before_validation(self, X, y, sample_weight, classes):
+    def _try_fit_before_validation_and_get_success(self, X, y, sample_weight, classes):
         """Fit the offset to a mean, which needs no labels; return whether this applies."""
         if y is not None or self.mean is None:
             return False
@@ -703,14 +703,14 @@ class PriorShift(Recalibrator):
         labels = named if classes is None else classes
         self.classes_, _ = read_labels(labels, classes=classes)
         self._check_class_number(proba, self.classes_)
-        proba = reorder_columns(proba, X, self.classes_)
+        proba = reorder_columns_if_names_match(proba, X, self.classes_)
         self._set_input_features(X, proba, reset=True)
         proba = proba[weight > 0]
         weight = weight[weight > 0] / weight.max()
-        self._fit_mean_offset(proba, weight)
+        self._set_offset_to_mean(proba, weight)
         return True
 
-    def _fit_mean_offset(self, proba, weight):
+    def _set_offset_to_mean(self, proba, weight):
         """Set `offset_`."""
         for name, default in (
             ("prior", "em"),
@@ -754,7 +754,7 @@ class PriorShift(Recalibrator):
     def _compute_offsets(self):
         if "offset_" in vars(self):
             return self.offset_
-        return compute_scaled_log_ratio(
+        return multiply_log_ratio_by_strength(
             self.prior_, self.training_prior_, self.strength
         )
 

@@ -207,7 +207,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _fit(self, proba, codes, weight):
         """Choose degree and bound, and fit the polynomial under its constraints."""
         from .._kernels._monotone_program import (
-            compute_chebyshev_moments_and_mean_square,
+            compute_chebyshev_t_yt_and_y2_means,
         )
 
         score = self._round_score(proba)
@@ -231,7 +231,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         moved_constraints = (
             None
             if constraints is None
-            else self._move_constraints_to_domain(constraints)
+            else self._make_domain_value_and_slope_bounds(constraints)
         )
         self.degree_ = degrees[0]
         bound = bounds[0]
@@ -244,7 +244,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         self.degree_ = int(min(self.degree_, len(points) - 1))
         # For labels of 0 and 1, y^2 is y: the moment of the labels keeps the spread
         # within ties.
-        mean_t, mean_y, _ = compute_chebyshev_moments_and_mean_square(
+        mean_t, mean_y, _ = compute_chebyshev_t_yt_and_y2_means(
             x, share, mass, self.degree_
         )
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
@@ -375,7 +375,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     ):
         """Choose the degree and the bound with the smallest held-out error."""
         from .._kernels._monotone_program import (
-            compute_chebyshev_moments_and_mean_square,
+            compute_chebyshev_t_yt_and_y2_means,
         )
 
         # The points are sorted, so every fold covers the whole range of scores.
@@ -394,7 +394,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         sums = []
         for f in range(self.cv):
             rows = fold == f
-            mean_t, mean_y, _ = compute_chebyshev_moments_and_mean_square(
+            mean_t, mean_y, _ = compute_chebyshev_t_yt_and_y2_means(
                 x[rows],
                 share[rows],
                 mass[rows],
@@ -427,7 +427,7 @@ class RestrictedPolynomialRegression(Recalibrator):
                             fit.chebyshev_coef, sums[f]
                         )
                     else:
-                        losses[i, j] += _compute_largest_bin_gap(
+                        losses[i, j] += _compute_max_gap_over_bins(
                             fit.chebyshev_coef, *held
                         )
         i, j = np.unravel_index(losses.argmin(), losses.shape)
@@ -439,13 +439,13 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _find_smallest_degree(self, x, share, mass, bound, moved_constraints):
         """Return the smallest degree that satisfies the constraints; 1 without any."""
         from .._kernels._monotone_program import (
-            compute_chebyshev_moments_and_mean_square,
+            compute_chebyshev_t_yt_and_y2_means,
         )
 
         for degree in range(
             1, 1 if moved_constraints is None else len(x) + len(moved_constraints.x)
         ):
-            data = [compute_chebyshev_moments_and_mean_square(x, share, mass, degree)]
+            data = [compute_chebyshev_t_yt_and_y2_means(x, share, mass, degree)]
             if (
                 self._fit_polynomials_by_part_and_bound(
                     data, degree, [bound], moved_constraints
@@ -493,7 +493,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _compute_score_at(self, p):
         return self._round_score(np.column_stack([1 - p, p]))
 
-    def _compute_domain_slope(self, p):
+    def _compute_domain_coordinate_slope(self, p):
         """Compute how fast the domain moved to [-1, 1] passes at probabilities."""
         # d x / d p, for x linear in the score, which is p or its log-odds.
         slope = 2 / (self.domain_[1] - self.domain_[0])
@@ -501,13 +501,13 @@ class RestrictedPolynomialRegression(Recalibrator):
             slope / (p * (1 - p)) if self.scale == "logit" else np.full(len(p), slope)
         )
 
-    def _move_constraints_to_domain(self, constraints):
+    def _make_domain_value_and_slope_bounds(self, constraints):
         """Return the constraints on the domain moved to [-1, 1]."""
         from .._kernels._monotone_program import ValueAndSlopeBounds
 
         pace = np.where(
             constraints.is_slope,
-            self._compute_domain_slope(constraints.probability),
+            self._compute_domain_coordinate_slope(constraints.probability),
             1.0,
         )
         x = self._to_polynomial_domain(self._compute_score_at(constraints.probability))
@@ -522,7 +522,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         """Compute by how much the map misses its constraints, in their own units."""
         pace = np.where(
             constraints.is_slope,
-            self._compute_domain_slope(constraints.probability),
+            self._compute_domain_coordinate_slope(constraints.probability),
             1.0,
         )
         values = moved_constraints.make_matrix(self.degree_) @ self.coef_ * pace
@@ -616,7 +616,7 @@ def _compute_loss_up_to_constant(coef, held):
     )
 
 
-def _compute_largest_bin_gap(coef, x, share, mass):
+def _compute_max_gap_over_bins(coef, x, share, mass):
     """Compute the largest gap of 10 bins of equal mass."""
     bins = assign_values_to_bins(x, mass, 10, "quantile")
     gap = mass * (chebyshev.chebval(x, coef) - share)

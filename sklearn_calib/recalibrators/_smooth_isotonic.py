@@ -9,7 +9,7 @@ from .._sklearn_compat import fit_isotonic_shares
 from .._typing import FloatArray
 from ._base import Recalibrator
 from ._isotonic import IsotonicCalibration
-from ._penalty_paths import number_runs, pool_equal_log_odds
+from ._penalty_paths import number_runs, pool_log_odds_mass_and_event_rates
 
 _MIN_BLOCK_DISTANCE = 1e-12
 MIN_POSITIVE_FLOAT = 5e-324
@@ -64,7 +64,7 @@ class SmoothIsotonicCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         """Fit isotonic blocks, and keep the mean score and the value of each."""
-        knots, mass, share = pool_equal_log_odds(proba, codes, weight)
+        knots, mass, share = pool_log_odds_mass_and_event_rates(proba, codes, weight)
         fit = fit_isotonic_shares(share, mass)
         block = number_runs(fit)
         first, second = _compute_block_mean_proba_pair(knots, mass, block)

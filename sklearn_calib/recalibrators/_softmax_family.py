@@ -67,7 +67,9 @@ class BaseSoftmaxScaling(FittedSoftmax):
 
     def _fit(self, proba, codes, weight):
         step = TemperatureScaling(laplace=self._laplace)
-        self.temperature_scaling_ = self._fit_step(step, proba, codes, weight)
+        self.temperature_scaling_ = self._fit_and_return_same_step(
+            step, proba, codes, weight
+        )
         ridge_a, ridge_b = self._compute_coef_and_intercept_ridges(
             float(weight.sum()), proba.shape[1]
         )

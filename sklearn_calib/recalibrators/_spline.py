@@ -141,9 +141,9 @@ class SplineCalibration(Recalibrator):
         self.monotone = monotone
 
     def _fit(self, proba, codes, weight):
-        self._fit_log_odds(compute_log_odds(proba), codes, weight)
+        self._fit_log_odds_and_set_attributes(compute_log_odds(proba), codes, weight)
 
-    def _fit_log_odds(self, score, codes, weight):
+    def _fit_log_odds_and_set_attributes(self, score, codes, weight):
         """Fit a smoothing spline to cells of log-odds; leave-one-out chooses the penalty."""
         from .._kernels import _spline as kernel
 

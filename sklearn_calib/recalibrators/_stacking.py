@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._count_weights import are_counts
-from .._kernels._binning import BIN_EDGE_TOLERANCE
+from .._kernels._binning import BIN_EDGE_TOLERANCE_IN_BINS
 from .._random import GOLDEN_RATIO_INCREMENT, mix_bits
 from .._typing import CV, AnyArray, Estimator, FloatArray, IntArray
 from .._validation import read_proba
@@ -177,7 +177,7 @@ def _compute_copy_counts_and_copy_weights(weight, is_count, max_total_copies):
     if n > max_total_copies or count.sum() > max_total_copies:
         # A systematic sample: rows at equal distances along the cumulated weight.
         cumulative_weight = np.cumsum(weight)
-        points = (np.arange(max_total_copies) + 0.5 - BIN_EDGE_TOLERANCE) * (
+        points = (np.arange(max_total_copies) + 0.5 - BIN_EDGE_TOLERANCE_IN_BINS) * (
             cumulative_weight[-1] / max_total_copies
         )
         drawn = np.minimum(np.searchsorted(cumulative_weight, points), n - 1)

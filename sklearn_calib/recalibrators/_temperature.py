@@ -16,11 +16,11 @@ from .._kernels._block_passes import (
 )
 from .._kernels._temperature import (
     fit_temperature,
+    fit_temperature_if_rows_lack_options,
     fit_temperature_to_accuracy,
-    fit_temperature_with_absent_classes,
 )
 from .._simplex_array import (
-    compute_log_proba_with_absent_minus_inf,
+    compute_log_proba_or_minus_inf_if_absent,
     get_absent_option_mask,
 )
 from .._typing import ArrayLike, Self
@@ -159,7 +159,7 @@ class TemperatureScaling(Recalibrator):
         self.warm_start = warm_start
         self.criterion = criterion
 
-    def _try_fit_before_validation(self, X, y, sample_weight, classes):
+    def _try_fit_before_validation_and_get_success(self, X, y, sample_weight, classes):
         """Fit large memory maps and tensors block by block; return whether this applies."""
         if self.criterion != "log_loss":
             return False
@@ -320,7 +320,7 @@ class TemperatureScaling(Recalibrator):
         start = getattr(self, "_last", None) if self.warm_start else None
         total = float(weight.sum())
         options = get_absent_option_mask(proba) is not None
-        z = compute_log_proba_with_absent_minus_inf(proba)
+        z = compute_log_proba_or_minus_inf_if_absent(proba)
         if options and self.criterion != "log_loss":
             raise invalid_input(
                 expected="criterion='log_loss' for rows of different options",
@@ -328,9 +328,9 @@ class TemperatureScaling(Recalibrator):
                 hint="Take the log loss",
             )
 
-        def fit_smoothed_and_get_total_weight(smoothing):
+        def get_smoothed_fit_and_total_weight(smoothing):
             if options:
-                return fit_temperature_with_absent_classes(
+                return fit_temperature_if_rows_lack_options(
                     z, codes, weight, smoothing
                 ), total
             if self.criterion != "log_loss":
@@ -339,7 +339,7 @@ class TemperatureScaling(Recalibrator):
             near = None if smoothing else start
             return fit_temperature(z, codes, weight, smoothing, near), total
 
-        self._solve_and_store_temperature(fit_smoothed_and_get_total_weight)
+        self._solve_and_store_temperature(get_smoothed_fit_and_total_weight)
 
     def _solve_and_store_temperature(self, solve):
         """Solve for labels as they are, and again, smoothed, if the temperature would be 0.

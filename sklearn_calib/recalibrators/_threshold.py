@@ -6,8 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_choice, is_number
-from .._kernels._float_order import decode_floats, find_level_crossing_keys
+from .._argument_checks import check_choice, is_real_number
+from .._kernels._float_order import (
+    decode_floats,
+    find_level_crossing_pairs_keys_and_sides,
+)
 from .._kernels._probability_floor import clip_to_floor
 from .._show import RenderableMixin, Section, Table
 from .._typing import AnyArray, FloatArray
@@ -118,7 +121,7 @@ def make_thresholds_section(thresholds: Sequence[Threshold]) -> Section:
     )
 
 
-def find_thresholds(
+def find_threshold_or_threshold_list(
     compute_second_proba: Callable[[Any], FloatArray],
     target: Any,
     *,
@@ -179,7 +182,7 @@ def _read_target_probabilities(target):
     """Return targets as an array of float64, and raise an error if one is not in [0, 1]."""
     targets = np.atleast_1d(np.asarray(target, dtype=object))
     for number in targets.ravel():
-        if not is_number(number) or not 0 <= number <= 1:
+        if not is_real_number(number) or not 0 <= number <= 1:
             raise invalid_input(
                 "targets",
                 expected="targets from 0 to 1",
@@ -203,8 +206,10 @@ def _make_thresholds(compute_second_proba, ranges, targets, input):
     starts = ranges.first_keys
     stops = ranges.last_keys
     dtype = ranges.dtype
-    of_range, target_indices, keys, first, last = find_level_crossing_keys(
-        compute_second_proba, starts, stops, targets, dtype
+    of_range, target_indices, keys, first, last = (
+        find_level_crossing_pairs_keys_and_sides(
+            compute_second_proba, starts, stops, targets, dtype
+        )
     )
     ends = compute_second_proba(decode_floats(np.concatenate([starts, stops]), dtype))
     lowest = float(ends.min())
@@ -240,9 +245,11 @@ def _make_thresholds(compute_second_proba, ranges, targets, input):
     return thresholds
 
 
-def _join_intervals(low: AnyArray, high: AnyArray) -> tuple[AnyArray, AnyArray]:
+def _join_intervals(
+    low_keys: AnyArray, high_keys: AnyArray
+) -> tuple[AnyArray, AnyArray]:
     """Join intervals of keys whose borders have no number between them."""
     # Keys count the floats, so neighbouring keys have no number between them.
-    apart = low[1:] > high[:-1] + np.uint64(1)
-    some = np.ones(len(low[:1]), dtype=bool)
-    return low[np.append(some, apart)], high[np.append(apart, some)]
+    apart = low_keys[1:] > high_keys[:-1] + np.uint64(1)
+    some = np.ones(len(low_keys[:1]), dtype=bool)
+    return low_keys[np.append(some, apart)], high_keys[np.append(apart, some)]

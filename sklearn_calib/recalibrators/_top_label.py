@@ -11,10 +11,10 @@ from .._kernels._two_class_problems import pair_top_with_rest
 from .._typing import RecalibratorLike
 from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import Capabilities
-from ._fitted_maps import CombinedRecalibrator, get_map
+from ._fitted_maps import BaseCombinedRecalibrator, get_map
 
 
-class TopLabel(CombinedRecalibrator):
+class TopLabel(BaseCombinedRecalibrator):
     """Recalibrate the probability of the predicted class, and share out the rest.
 
     With many classes this is one two-class problem with all the rows: "is the
@@ -130,7 +130,7 @@ class TopLabel(CombinedRecalibrator):
             )
             self.rest_inverse_temperature_ = fit.beta
 
-    def _list_parts(self):
+    def _list_fitted_parts(self):
         return [*self.recalibrators_.values()]
 
     def _predict_by_parts(self, proba):

@@ -8,7 +8,7 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
-from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoint_fractions
+from .._kernels._binning import BIN_EDGE_TOLERANCE_IN_BINS, find_mass_midpoint_fractions
 from .._kernels._log_odds import get_rounded_second_class_column
 from .._sklearn_compat import NONNEGATIVE_REAL
 from .._typing import FloatArray, IntArray
@@ -155,12 +155,14 @@ class TrendFiltering(Recalibrator):
         """Fit all penalties and keep the best line, or fit the given penalty."""
         if isinstance(self.penalty, str):
             best = min(
-                iter_trend_lines(proba, codes, weight, self.penalty),
+                iter_trend_lines_by_penalty(proba, codes, weight, self.penalty),
                 key=lambda line: line.criterion,
             )
         else:
             best = next(
-                iter_trend_lines(proba, codes, weight, "aicc", lam=self.penalty)
+                iter_trend_lines_by_penalty(
+                    proba, codes, weight, "aicc", lam=self.penalty
+                )
             )
         self.line_ = best
         self.penalty_ = best.lam
@@ -172,7 +174,7 @@ class TrendFiltering(Recalibrator):
         return self.line_.make_map()
 
 
-def iter_trend_lines(
+def iter_trend_lines_by_penalty(
     proba: FloatArray,
     codes: IntArray,
     weight: FloatArray,
@@ -245,7 +247,7 @@ def _find_cell_starts(x, mass):
     """
     cell = np.floor(
         (find_mass_midpoint_fractions(mass) + x) * (MAX_POINTS_AFTER_JOINING / 2)
-        + BIN_EDGE_TOLERANCE
+        + BIN_EDGE_TOLERANCE_IN_BINS
     )
     return np.flatnonzero(np.append(True, np.diff(cell) > 0))
 

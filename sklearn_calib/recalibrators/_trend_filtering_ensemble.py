@@ -9,7 +9,7 @@ from .. import maps
 from .._typing import FloatArray
 from ._base import Recalibrator
 from ._penalty_paths import compute_model_weights
-from ._trend_filtering import TrendFiltering, TrendLine, iter_trend_lines
+from ._trend_filtering import TrendFiltering, TrendLine, iter_trend_lines_by_penalty
 
 _MIN_MEMBER_WEIGHT = 1e-10
 
@@ -76,7 +76,7 @@ class TrendFilteringEnsemble(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         """Fit lines of all penalties, and weigh them by their criterion."""
-        models = list(iter_trend_lines(proba, codes, weight, self.criterion))
+        models = list(iter_trend_lines_by_penalty(proba, codes, weight, self.criterion))
         price = np.array([model.criterion for model in models])
         # No criterion is finite if there are fewer rows than a line has degrees of
         # freedom.

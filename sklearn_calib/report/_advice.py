@@ -35,7 +35,7 @@ _N_FOLDS = 5
 # A cell of the summary moves no score by more than 1/512 of it.
 _N_SUMMARY_CELLS = 4096
 _MAX_SAMPLE_ENTRIES = 50_000
-_MIN_CLASS_ROWS = 5
+_MIN_CLASS_ROWS_FOR_ADVICE = 5
 
 
 class AdviceRow(NamedTuple):
@@ -269,7 +269,7 @@ class _CellSource(_AdviceSource):
     def store_folds_if_enough_rows(self, rng):
         """Draw the folds, the same for all methods; return whether the rows suffice."""
         # With fewer rows some folds would lack a class.
-        if self._sample.counts.sum(axis=0).min() < _MIN_CLASS_ROWS:
+        if self._sample.counts.sum(axis=0).min() < _MIN_CLASS_ROWS_FOR_ADVICE:
             return False
         self._folds = self._sample.split_into_folds(_N_FOLDS, rng)
         self._counts = np.concatenate(
@@ -400,4 +400,4 @@ class _ClusterSource(_AdviceSource):
 def _has_enough_rows(counts):
     """Return whether there are two classes, and enough rows of each that is there."""
     class_counts = counts[counts > 0]
-    return len(class_counts) > 1 and class_counts.min() >= _MIN_CLASS_ROWS
+    return len(class_counts) > 1 and class_counts.min() >= _MIN_CLASS_ROWS_FOR_ADVICE

@@ -6,7 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_level, check_progress_callback, validate_bool
+from .._argument_checks import (
+    check_level,
+    check_progress_callback,
+    read_bool_with_none_as_false,
+)
 from .._random import make_generator
 from .._show import make_printable, redact_secrets
 from .._typing import ArrayLike, Progress, RandomStateLike
@@ -187,7 +191,7 @@ def calibration_report(
     >>> error.value > error.null_mean
     True
     """
-    soft_labels = validate_bool(soft_labels, "soft_labels")
+    soft_labels = read_bool_with_none_as_false(soft_labels, "soft_labels")
     if y_proba is not None and not soft_labels:
         _check_one_label(y_true)
     # Measures without intervals for clusters are not in the table then.
@@ -239,7 +243,7 @@ def calibration_report(
         parts = model.decompose_log_loss()
         if parts:
             decompositions[key] = parts
-    codes, group_codes = _write_model_and_group_codes(
+    codes, group_codes = _write_codes_and_group_codes_by_model(
         models,
         columns,
         y_true,
@@ -348,7 +352,9 @@ def _make_row_models_by_name(named, build_predictions, groups, check_columns):
     }
 
 
-def _write_model_and_group_codes(models, columns, y_true, named, source, fit_arguments):
+def _write_codes_and_group_codes_by_model(
+    models, columns, y_true, named, source, fit_arguments
+):
     """Return the code to paste for each model: for all rows, and for rows of groups."""
     codes = {}
     group_codes = {}

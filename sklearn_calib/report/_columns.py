@@ -161,7 +161,7 @@ _MIN_MOVED_COLUMN_AUC = 0.65
 # A label that gets another column gains at least this area.
 _MIN_MOVED_COLUMN_AUC_GAIN = 0.1
 # The gain in standard errors of one area; these are six of a difference of two areas.
-_MIN_AUC_STANDARD_ERRORS = 8.5
+_MIN_AUC_GAIN_STANDARD_ERRORS = 8.5
 _MAX_NAMED_LABELS = 5
 
 
@@ -254,7 +254,7 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     is_clear = (
         (new_area >= _MIN_MOVED_COLUMN_AUC)
         & (gain >= _MIN_MOVED_COLUMN_AUC_GAIN)
-        & (gain >= _MIN_AUC_STANDARD_ERRORS * error)
+        & (gain >= _MIN_AUC_GAIN_STANDARD_ERRORS * error)
     )
     # Columns change places in cycles; each cycle is judged by itself, and only if all
     # its labels gain clearly.

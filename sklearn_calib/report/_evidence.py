@@ -39,9 +39,9 @@ _MIN_RARER_ROWS_PER_BIN = 20
 _MIN_SLOPE_ROWS_PER_OUTCOME = 10
 # The wrong groups have at most this fraction of the rows.
 _MAX_WRONG_GROUP_ROW_SHARE = 0.5
-# The evidence, as a logarithm of a likelihood ratio, that single groups are wrong rather
-# than all rows.
-_MIN_LOG_LIKELIHOOD_GAIN = 3.0
+# The evidence, as a logarithm of a likelihood ratio, that single groups are wrong
+# rather than all rows.
+_MIN_WRONG_GROUPS_LOG_LIKELIHOOD_GAIN = 3.0
 
 
 class Bin(NamedTuple):
@@ -379,7 +379,7 @@ def find_minimum_detectable_error_and_blindness(
     errors = DetectableErrors(
         score, rows / rows.sum(), compute_log_odds(sample.proba), bandwidth
     )
-    return errors.find_smallest_error_and_whether_blind(
+    return errors.find_min_error_or_none_and_is_blind(
         inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical
     )
 
@@ -469,18 +469,18 @@ def find_wrong_groups(
             wrong_model = PredictionsModel(predictions.take(np.flatnonzero(is_wrong)))
             # A small rest passes any test; the likelihood must prefer wrong groups to
             # an error of all rows.
-            gain = _compute_separate_line_likelihood_gain(
+            gain = _compute_separate_line_log_likelihood_gain(
                 wrong_model.pool_cells(), other_model.pool_cells(), line
             )
             # The logarithm of the number of groups is the price of having searched
             # among them.
-            if gain < _MIN_LOG_LIKELIHOOD_GAIN + np.log(len(audit.rows)):
+            if gain < _MIN_WRONG_GROUPS_LOG_LIKELIHOOD_GAIN + np.log(len(audit.rows)):
                 return None
             return WrongGroups(wrong_rows, other_model.n_samples, p_others)
     return None
 
 
-def _compute_separate_line_likelihood_gain(wrong, others, line):
+def _compute_separate_line_log_likelihood_gain(wrong, others, line):
     """Return the log-likelihood of a line for the wrong cells less that of one for all."""
     wrong_line = fit_event_line(wrong)
     if wrong_line is None:

@@ -211,7 +211,7 @@ def compute_chernoff_p_value(predictions: "Predictions") -> float:
             continue
         # Four one-sided bounds: too high, too low, too extreme, not extreme enough.
         for sign in (1, -1):
-            bound = _compute_log_bound(
+            bound = _compute_log_chernoff_bound(
                 sign * factor / largest, log_proba(predictions.proba), p, has_label
             )
             log_bound = min(log_bound, bound)
@@ -219,7 +219,7 @@ def compute_chernoff_p_value(predictions: "Predictions") -> float:
     return min(4 * float(np.exp(log_bound)), 1.0)
 
 
-def _compute_log_bound(factor, logs, p, has_label):
+def _compute_log_chernoff_bound(factor, logs, p, has_label):
     """Return the log of the bound for the sum of `factor` times the residuals.
 
     `logs` are the logarithms of both probabilities, of shape (n_samples, 2).
@@ -228,14 +228,14 @@ def _compute_log_bound(factor, logs, p, has_label):
     if excess <= 0:
         return 0.0
 
-    def compute_exponent(t):
+    def compute_log_chernoff_bound(t):
         # The cumulant generating function of the sum of residuals: Chernoff's bound is
         # its smallest value less t times the excess.
         cumulants = np.logaddexp(logs[:, 0], logs[:, 1] + t * factor) - t * factor * p
         return float(cumulants.sum() - t * excess)
 
     minimum = minimize_scalar(
-        compute_exponent, bounds=(0.0, _MAX_CHERNOFF_TILT), method="bounded"
+        compute_log_chernoff_bound, bounds=(0.0, _MAX_CHERNOFF_TILT), method="bounded"
     )
     return min(float(minimum.fun), 0.0)
 
@@ -291,7 +291,7 @@ class _KnownLabelMask(NamedTuple):
         return np.array(ends)
 
 
-def _average_measures(functions, rows, models, pooled, table, level):
+def _make_macro_and_micro_averages(functions, rows, models, pooled, table, level):
     """Return the macro and micro mean of each measure."""
     totals = table.weight @ table.is_known
     all_predictions = [model.predictions for model in models.values()]
@@ -620,7 +620,7 @@ def multilabel_report(
     return LabelReport(
         label_rows,
         min(row.adjusted_p_value for row in label_rows),
-        _average_measures(functions, rows, models, pooled, table, level),
+        _make_macro_and_micro_averages(functions, rows, models, pooled, table, level),
         rows,
         float(np.mean([model.compute_accuracy() for model in models.values()])),
         int(np.count_nonzero(weight > 0)),

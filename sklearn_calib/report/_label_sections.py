@@ -13,9 +13,9 @@ from .._show import (
     make_printable,
     quote_text,
 )
-from ._pictures import draw_labels
+from ._pictures import draw_reliability_by_label
 from ._sections import make_meanings_section, make_measures_table, make_origin_section
-from ._table import format_interval
+from ._table import format_interval_or_blank
 
 if TYPE_CHECKING:
     from ..groups import GroupRow
@@ -138,10 +138,10 @@ def _make_macro_micro_section(report):
             [
                 average.measure,
                 f"{average.macro:.4f}",
-                format_interval(average.macro_low, average.macro_high),
+                format_interval_or_blank(average.macro_low, average.macro_high),
                 null_mean,
                 f"{average.micro:.4f}",
-                format_interval(average.micro_low, average.micro_high),
+                format_interval_or_blank(average.micro_low, average.micro_high),
             ]
         )
     table = Table(header, rows, css_class="names", hidden_if_narrow=(3, 5))
@@ -180,8 +180,10 @@ def _make_labels_section(report):
             describe_finding(row),
             f"{row.n_rows}",
             _format_count(row.events),
-            _format_estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
-            _format_estimate(row.slope, row.slope_low, row.slope_high),
+            _format_estimate_or_dash(
+                row.observed_over_expected, row.ratio_low, row.ratio_high
+            ),
+            _format_estimate_or_dash(row.slope, row.slope_low, row.slope_high),
             *(f"{values[row.group, name].value:.4f}" for name in measured),
             MarkedCell(p) if row.adjusted_p_value <= SIGNIFICANCE_LEVEL else p,
         ]
@@ -211,7 +213,7 @@ def _format_count(events):
     return f"{events:.0f}" if events >= _MIN_INFORMATIVE_EVENTS else f"{events:.3g}"
 
 
-def _format_estimate(value, low, high):
+def _format_estimate_or_dash(value, low, high):
     """Format a number with its interval; as a dash if it is not determined."""
     if not np.isfinite(value):
         return "-"
@@ -223,7 +225,7 @@ def _make_worst_labels_section(report):
     models = {
         row.group: report._models[row.group] for row in report.worst(_MAX_DRAWN_LABELS)
     }
-    picture = draw_labels(models, report.level)
+    picture = draw_reliability_by_label(models, report.level)
     return Section(
         "The worst labels", picture=picture, css_class="whole", formats="html"
     )

@@ -147,7 +147,9 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
     return arrange_figures(pairs, legend, "pair" if few else "panels")
 
 
-def draw_labels(models: "Mapping[str, ReportedModel]", level: float) -> str:
+def draw_reliability_by_label(
+    models: "Mapping[str, ReportedModel]", level: float
+) -> str:
     """Draw a large diagram of each of a few two-class problems."""
     figures = []
     for name, model in models.items():
@@ -160,7 +162,7 @@ def draw_labels(models: "Mapping[str, ReportedModel]", level: float) -> str:
 
 
 def _make_small_series(summary, level, tone, _):
-    (curve,) = coarsen_for_diagram(summary).reliability_curve(
+    (curve,) = coarsen_two_class_cells_for_diagram(summary).reliability_curve(
         level=level, n_bins=_N_SMALL_DIAGRAM_BINS, n_resamples=0
     )
     return DiagramSeries(curve, None, tone)
@@ -240,7 +242,7 @@ def _make_class_curves(predictions, level):
 
 def _make_large_series(summary, level, tone, model):
     """Return bins with intervals, and the isotonic fit; `tone` 1 is after recalibration."""
-    cells = coarsen_for_diagram(summary)
+    cells = coarsen_two_class_cells_for_diagram(summary)
     options = {"level": level, "n_bins": MAX_BINS}
     (steps,) = cells.reliability_curve(strategy="isotonic", n_resamples=0)
     if model.n_clusters is None:
@@ -266,7 +268,9 @@ def _make_large_series(summary, level, tone, model):
     return DiagramSeries(curve, steps, tone)
 
 
-def coarsen_for_diagram(summary: "CalibrationSummary") -> "CalibrationSummary":
+def coarsen_two_class_cells_for_diagram(
+    summary: "CalibrationSummary",
+) -> "CalibrationSummary":
     """Return a summary of cells that are few enough to draw bands from."""
     if summary.exact or (summary.classes is not None and len(summary.classes) > 2):
         return summary
@@ -349,10 +353,10 @@ _PLOT_RIGHT = 356
 _PLOT_BOTTOM = 250
 _DIGIT_WIDTH = 7.2
 # A difference by paired rows takes some 0.3 s for a million.
-_MAX_PAIRED_ROWS = 2_000_000
+_MAX_PAIRED_DIFFERENCE_ROWS = 2_000_000
 
 
-def draw_comparison(report: Any) -> str:
+def draw_model_comparison_if_several(report: Any) -> str:
     """Draw pictures of models beside each other as HTML that is safe.
 
     The text is empty if the losses of fewer than two models are known.
@@ -360,7 +364,7 @@ def draw_comparison(report: Any) -> str:
     if len(report.decomposition) < 2:
         return ""
     parts = _draw_loss_plane(report)
-    pair = _find_paired_problems(report)
+    pair = _get_two_models_problems_or_none(report)
     if pair is not None:
         parts += _make_murphy_difference_figure_html(
             report, *_compute_murphy_difference_and_axis(report, *pair)
@@ -433,7 +437,7 @@ def _draw_loss_plane(report):
     )
 
 
-def _find_paired_problems(report):
+def _get_two_models_problems_or_none(report):
     """Return the problems of two models of two classes, if their rows are independent."""
     models = report._models
     # A difference is of two models, and its band assumes independent rows.
@@ -442,7 +446,11 @@ def _find_paired_problems(report):
     all_predictions = [model.predictions for model in models.values()]
     for model in models.values():
         rows = model.predictions
-        if rows is None or len(rows.codes) > _MAX_PAIRED_ROWS or not model.two_classes:
+        if (
+            rows is None
+            or len(rows.codes) > _MAX_PAIRED_DIFFERENCE_ROWS
+            or not model.two_classes
+        ):
             return None
     return [predictions.problems()[0] for predictions in all_predictions]
 
@@ -561,7 +569,7 @@ def _make_plot_axis_elements(x_limits, y_limits, across, up, x_ticks=None):
     if x_ticks is None:
         x_ticks = [
             ((value - x_low) / (x_high - x_low), text)
-            for value, text in _make_ticks_and_texts(x_low, x_high)
+            for value, text in _make_tick_value_and_text_pairs(x_low, x_high)
         ]
     parts = []
     grid = ""
@@ -571,7 +579,7 @@ def _make_plot_axis_elements(x_limits, y_limits, across, up, x_ticks=None):
         parts.append(
             f'<text x="{x:.1f}" y="{_PLOT_BOTTOM + 16}" class="middle">{text}</text>'
         )
-    for value, text in _make_ticks_and_texts(y_low, y_high):
+    for value, text in _make_tick_value_and_text_pairs(y_low, y_high):
         _, y = _locate_in_picture(0, (value - y_low) / (y_high - y_low))
         grid += f"M{_PLOT_LEFT} {y:.1f}H{_PLOT_RIGHT}"
         parts.append(
@@ -587,7 +595,7 @@ def _make_plot_axis_elements(x_limits, y_limits, across, up, x_ticks=None):
     ]
 
 
-def _make_ticks_and_texts(low, high):
+def _make_tick_value_and_text_pairs(low, high):
     """Return round numbers between two ends, with their texts (a minus, not a hyphen)."""
     return [
         (value, f"{value:g}".replace("-", "\u2212"))

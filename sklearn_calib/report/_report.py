@@ -20,7 +20,7 @@ from ..groups import GradeCalibration, GroupCalibration, audit_predictions, to_g
 from ._advice import Advice, make_advice
 from ._evidence import MAX_BINS, Bin, Line, fit_event_line, make_bins
 from ._models import ReportedModel
-from ._pictures import coarsen_for_diagram, make_diagram_series_by_model
+from ._pictures import coarsen_two_class_cells_for_diagram, make_diagram_series_by_model
 from ._sections import (
     make_measures_section,
     make_reliability_section,
@@ -142,7 +142,10 @@ class CalibrationReport(WrittenReport):
             return next(iter(self._models))
         if name not in self._models:
             raise unknown_name_error(
-                "a model", name, map(make_printable, self._models), "Name one of them"
+                "a model",
+                name,
+                map(make_printable, self._models),
+                "Name one of them",
             )
         return name
 
@@ -491,7 +494,7 @@ class CalibrationReport(WrittenReport):
         if not all_predictions:
             curves = {}
             for name, model in self._models.items():
-                cells = coarsen_for_diagram(model.summary)
+                cells = coarsen_two_class_cells_for_diagram(model.summary)
                 curves[name] = cells.reliability_curve(**options)
             return ReliabilityDisplay(curves).plot()
         if len(all_predictions) == 1:

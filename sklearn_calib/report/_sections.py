@@ -4,16 +4,22 @@ import html
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._show import MarkedCell, Section, Table, format_best_rows, make_printable
+from .._show import (
+    MarkedCell,
+    Section,
+    Table,
+    format_best_rows,
+    make_printable,
+)
 from ..metrics import all_metrics
 from ._pictures import (
     MAX_LARGE_DIAGRAM_MODELS,
     MAX_SHOWN_CLASSES,
     draw_class_diagrams_if_multiclass,
-    draw_comparison,
+    draw_model_comparison_if_several,
     draw_reliability,
 )
-from ._table import format_interval, format_row
+from ._table import format_interval_or_blank, format_row
 
 if TYPE_CHECKING:
     from ._svg import DiagramSeries
@@ -45,8 +51,8 @@ def make_sections(
         make_verdicts_section(report),
         Section() if curves is None else make_reliability_section(report, curves),
         make_measures_section(report),
-        _make_comparison_section(report) if drawn else Section(),
-        _make_recalibration_gains_section(report),
+        _make_comparison_or_empty_section(report) if drawn else Section(),
+        _make_recalibration_gains_or_empty_section(report),
         _make_recalibrate_or_retrain_section(report),
         _make_bins_section(report),
         _make_groups_section(report),
@@ -170,9 +176,9 @@ def make_measures_section(report: Any) -> Section:
     return Section("Measures", tables=[wide], parts=[intervals, note])
 
 
-def _make_comparison_section(report):
+def _make_comparison_or_empty_section(report):
     """Show models beside each other, as pictures."""
-    pictures = draw_comparison(report)
+    pictures = draw_model_comparison_if_several(report)
     if not pictures:
         return Section()
     return Section(
@@ -253,7 +259,7 @@ def _mark_value(row, value, rejected_names):
     )
 
 
-def _make_recalibration_gains_section(report):
+def _make_recalibration_gains_or_empty_section(report):
     """Show what a temperature removes of the log loss, and what the methods gain."""
     lines = report.decomposition_lines()
     level = f"{100 * report.level:.0f} %"
@@ -313,7 +319,10 @@ def _make_recalibrate_or_retrain_section(report):
         )
         shares = list(parts.feature_gains.items())[:MAX_SHOWN_FEATURES]
         named = [
-            (make_printable(name, _MAX_TABLE_NAME_CHARACTERS), f"{100 * share:.0f} %")
+            (
+                make_printable(name, _MAX_TABLE_NAME_CHARACTERS),
+                f"{100 * share:.0f} %",
+            )
             for name, share in shares
         ]
         columns = Table(("feature", "share of the gains"), named, css_class="names")
@@ -338,7 +347,7 @@ def _make_decomposition_table_row(parts, term, description, level):
     """Format a term of a decomposition."""
     ends = parts.interval(term, level)
     numbers = getattr(parts, term), parts.standard_errors[term]
-    return description, *(f"{x:.4f}" for x in numbers), format_interval(*ends)
+    return description, *(f"{x:.4f}" for x in numbers), format_interval_or_blank(*ends)
 
 
 def _make_bins_section(report):
@@ -377,16 +386,16 @@ def _make_bins_section(report):
 def _format_bin(row):
     """Format a bin: scores, rows, prediction, frequency, its interval, their ratio."""
     return (
-        format_interval(row.low, row.high),
+        format_interval_or_blank(row.low, row.high),
         f"{row.rows}",
         f"{row.predicted:.4f}",
         f"{row.observed:.4f}",
-        format_interval(row.observed_low, row.observed_high),
-        _format_ratio(row.observed_over_expected),
+        format_interval_or_blank(row.observed_low, row.observed_high),
+        _format_ratio_or_empty(row.observed_over_expected),
     )
 
 
-def _format_ratio(ratio):
+def _format_ratio_or_empty(ratio):
     if ratio is None:
         return ""
     # Large ratios would have more digits than the rows support.

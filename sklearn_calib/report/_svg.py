@@ -131,12 +131,12 @@ def draw_diagram(
     parts = _make_reliability_axis_elements(
         frame, series[0].curve.title == "confidence"
     )
-    parts += [_draw_margin_borders(frame)]
+    parts += [_format_margin_borders_svg_if_any(frame)]
     left = frame.left
     bottom = frame.top + frame.side
     # Bands of two series would hide each other.
     if len(series) == 1:
-        parts.append(_draw_consistency_band(frame, series[0].curve))
+        parts.append(_format_consistency_band_svg_if_any(frame, series[0].curve))
     parts.append(
         f'<path class="diagonal" d="M{_format_xy(left, bottom)}'
         f'L{_format_xy(left + frame.side, frame.top)}">'
@@ -144,9 +144,11 @@ def draw_diagram(
     )
     for model_series in series:
         parts.append(
-            _draw_series(frame, model_series, number_bins and model_series.tone == 0)
+            _format_series_svg(
+                frame, model_series, number_bins and model_series.tone == 0
+            )
         )
-    parts.append(_draw_histogram(frame, series))
+    parts.append(_format_histogram_svg(frame, series))
     size = "small" if frame.side < LARGE_FRAME.side else "large"
     return (
         f'<svg class="diagram {size}" viewBox="0 0 {frame.width} {frame.height}" role="img" '
@@ -199,10 +201,10 @@ def _make_reliability_axis_elements(frame, confidence):
         f"{across}</text>"
     )
     numbers.append(
-        _draw_rotated_text(up, 10 if small else 14, frame.top + frame.side / 2)
+        _format_rotated_text_svg(up, 10 if small else 14, frame.top + frame.side / 2)
     )
     if not small:
-        numbers.append(_draw_rotated_text("rows, %", 14, (low + high) / 2))
+        numbers.append(_format_rotated_text_svg("rows, %", 14, (low + high) / 2))
     return [
         f'<path class="grid" d="{grid}"/>',
         f'<path class="frame" d="M{_format_xy(left, low)}H{_format_px(right)}"/>',
@@ -210,7 +212,7 @@ def _make_reliability_axis_elements(frame, confidence):
     ]
 
 
-def _draw_margin_borders(frame):
+def _format_margin_borders_svg_if_any(frame):
     """Draw dotted lines behind which exact zeros and ones lie."""
     if frame.axis is None or not frame.axis.margin_border_proba:
         return ""
@@ -232,14 +234,14 @@ def _choose_axis_names(confidence):
     return "predicted probability (0 to 1)", "observed frequency (0 to 1)"
 
 
-def _draw_rotated_text(text, x, y):
+def _format_rotated_text_svg(text, x, y):
     return (
         f'<text transform="translate({x} {_format_px(y)}) rotate(-90)" class="middle name">'
         f"{text}</text>"
     )
 
 
-def _draw_consistency_band(frame, curve):
+def _format_consistency_band_svg_if_any(frame, curve):
     """Draw where the points of calibrated predictions lie."""
     if curve.consistency_low is None or curve.consistency_high is None:
         return ""
@@ -254,7 +256,7 @@ def _draw_consistency_band(frame, curve):
     )
 
 
-def _draw_series(frame, series, number_bins):
+def _format_series_svg(frame, series, number_bins):
     """Draw the line or steps of a series, its intervals, and its dots with their texts."""
     curve = series.curve
     x = frame.locate_x(curve.predicted)
@@ -340,9 +342,9 @@ def _make_dot_hover_texts(curve):
         lines = [
             f"predicted {format_with_min_two_digits(curve.predicted[index], 4)}",
             f"observed {format_with_min_two_digits(curve.observed[index], 4)}"
-            + _describe_interval(curve, "confidence", index),
+            + _describe_interval_if_any(curve, "confidence", index),
         ]
-        if expected := _describe_interval(curve, "consistency", index):
+        if expected := _describe_interval_if_any(curve, "consistency", index):
             lines.append(f"if calibrated{expected}")
         lines.append(
             f"bin {index + 1} of {len(share)}: {100 * share[index]:.1f} % of the rows"
@@ -351,7 +353,7 @@ def _make_dot_hover_texts(curve):
     return texts
 
 
-def _describe_interval(curve, kind, index):
+def _describe_interval_if_any(curve, kind, index):
     low = getattr(curve, f"{kind}_low")
     high = getattr(curve, f"{kind}_high")
     if low is None or high is None:
@@ -383,7 +385,7 @@ def _get_histogram(frame, curve):
     return np.array(inside)[shown], edges, (zeros, ones)
 
 
-def _draw_histogram(frame, series):
+def _format_histogram_svg(frame, series):
     """Draw the shares of the scores: filled for one model, outlines for several."""
     top, bottom = frame.bars
     histograms = [_get_histogram(frame, model_series.curve) for model_series in series]

@@ -385,7 +385,7 @@ def _compute_analytic_loss_interval(loss, model, level) -> tuple[float, float] |
     return low, high
 
 
-def format_interval(low: float, high: float) -> str:
+def format_interval_or_blank(low: float, high: float) -> str:
     """Format an interval; empty if there is none."""
     return "" if np.isnan(low) else f"{low:.4f} to {high:.4f}"
 
@@ -396,4 +396,4 @@ def format_row(row: ReportRow) -> tuple[str, ...]:
     # Without resamples a row has neither an interval nor a limit.
     if np.isnan(row.low):
         return *names, "", ""
-    return *names, format_interval(row.low, row.high), f"{row.null_mean:.4f}"
+    return *names, format_interval_or_blank(row.low, row.high), f"{row.null_mean:.4f}"

@@ -155,7 +155,7 @@ class _Findings:
         if model.n_clusters is not None:
             self.rows += f" in {model.n_clusters} clusters"
         self.level = report.level
-        self.error_row = _find_error_row(report, name)
+        self.error_row = _find_or_compute_error_row(report, name)
         # All cells of the model for its evidence, fewer for the test and for its power.
         cells = model.pool_cells()
         tested = model.pool_cells(N_TEST_CELLS)
@@ -200,13 +200,13 @@ def make_verdict(report: Any, name: str) -> Verdict:
     findings = _Findings(report, name)
     parts = (
         _describe_calibration,
-        _describe_error_size,
+        _describe_error_size_or_none,
         _describe_direction,
         _describe_wrong_ranges,
-        _describe_certain_predictions,
+        _describe_wrong_certain_predictions,
         _describe_miscalibrated_groups,
         _describe_power,
-        _describe_gain,
+        _describe_gain_if_advised,
         _describe_auto_mixture,
         _make_action_sentence_if_features,
     )
@@ -218,7 +218,7 @@ def make_verdict(report: Any, name: str) -> Verdict:
     )
 
 
-def _find_error_row(report, name):
+def _find_or_compute_error_row(report, name):
     """Return the mean error of a model with its interval, from the table if it has one."""
     for row in report.rows:
         is_error = row.model == name and row.measure == _ERROR_MEASURE
@@ -301,7 +301,7 @@ def _describe_calibration(findings):
     return Sentence("calibrated", text, numbers)
 
 
-def _describe_error_size(findings):
+def _describe_error_size_or_none(findings):
     """Return the sentence on the mean error, with the bin of the largest one."""
     row = findings.error_row
     low, high = findings.error_interval
@@ -421,7 +421,7 @@ def _describe_wrong_ranges(findings):
     )
 
 
-def _describe_certain_predictions(findings):
+def _describe_wrong_certain_predictions(findings):
     """Describe certain predictions that are wrong, and ties."""
     rows, wrong, values = findings.certain
     if not wrong:
@@ -516,7 +516,7 @@ def _describe_power(findings):
     return Sentence("power", text, numbers)
 
 
-def _describe_gain(findings):
+def _describe_gain_if_advised(findings):
     """Describe what "auto" gains, which was chosen beforehand.
 
     The best of several methods would look better than it is on the rows that chose it.
@@ -566,7 +566,7 @@ def _make_action_sentence_if_features(findings):
 
 def _describe_auto_mixture(findings):
     """Describe what "auto" is made of, if it gains anything."""
-    gain = _describe_gain(findings)
+    gain = _describe_gain_if_advised(findings)
     if gain is None or not gain.numbers["low"] > 0 or findings.wrong_groups is not None:
         return None
     weights = findings.advice.weights

@@ -34,7 +34,7 @@ class LightGBMStaging(Staging):
 
     def staged_scores(self, fitted: Estimator, X: Features) -> StagedScores:
         """Iterate over (kind, scores) after each round, adding the trees of one round at a time."""
-        factor, averaged = _get_logit_factor_and_averaging(fitted)
+        factor, averaged = _get_logit_factor_or_none_and_averaging(fitted)
         total = 0.0
         for stage in range(1, self.n_stages(fitted) + 1):
             if factor is None:
@@ -68,14 +68,14 @@ class LightGBMStaging(Staging):
         return clone(estimator).set_params(n_estimators=int(stage))
 
     def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
-        factor, averaged = _get_logit_factor_and_averaging(fitted)
+        factor, averaged = _get_logit_factor_or_none_and_averaging(fitted)
         if factor is None:
             return None
         rounds = (fitted.best_iteration_ or self.n_stages(fitted)) if averaged else 1
         return factor / rounds * fitted.predict_proba(X, raw_score=True)
 
 
-def _get_logit_factor_and_averaging(fitted):
+def _get_logit_factor_or_none_and_averaging(fitted):
     """Return (factor from raw scores to logits or None, whether rounds are averaged)."""
     model = fitted.booster_.dump_model(num_iteration=1)
     name, *options = model.get("objective", "custom").split()

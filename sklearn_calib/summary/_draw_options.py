@@ -99,7 +99,7 @@ def add_block_to_summary_and_draw(
         batch = ()
         if draw.max_rows != 0:
             batch = _iter_largest_share_blocks(labels, proba, weight, counts)
-        extras = _add_share_columns(labels, extras)
+        extras = _join_share_and_extra_columns(labels, extras)
     # Numbers in text are numbers, as if the column had been read at once.
     digest = [] if extras is None else [_hash_column(extras[name]) for name in extras]
     if draw.grouped_columns:
@@ -156,7 +156,7 @@ def _iter_largest_share_blocks(shares, proba, weight, counts):
         )
 
 
-def _add_share_columns(shares, extras):
+def _join_share_and_extra_columns(shares, extras):
     """Return the shares as columns before the others, as a DataFrame."""
     import pandas as pd
 

@@ -15,12 +15,12 @@ from .._validation import (
     check_weights,
     collect_lazy_frame,
     describe_doubtful_order,
-    find_positive_index,
+    find_positive_index_or_second,
     get_sum_tolerance,
     has_unsorted_classes,
     read_array,
     read_labels,
-    read_numbers,
+    read_numeric_array,
     read_proba_keeping_single_column,
     suggest_single_column_class,
     validate_soft_labels,
@@ -80,7 +80,7 @@ class StreamLabelEncoder:
                 got=f"{n_classes} classes",
                 hint="Leave pos_label out",
             )
-        self.positive = find_positive_index(self.classes, self.pos_label)
+        self.positive = find_positive_index_or_second(self.classes, self.pos_label)
 
     @property
     def n_classes(self) -> int:
@@ -184,10 +184,10 @@ class StreamLabelEncoder:
         if self.doubt is not None and not self.silent:
             warn_calibration(*self.doubt)
 
-    def learn_classes(self, classes: AnyArray | None) -> None:
+    def set_classes_and_positive_index(self, classes: AnyArray | None) -> None:
         """Keep the classes that a batch has shown."""
         if classes is not None:
-            self.positive = find_positive_index(classes, self.pos_label)
+            self.positive = find_positive_index_or_second(classes, self.pos_label)
         self.classes = classes
 
     def _find_both_classes_if_shown(self, labels, is_single):
@@ -323,7 +323,7 @@ def check_scores_and_get_proba_converter(
     What `canonical_proba` rejects is rejected.
     """
     with add_error_context("y_proba"):
-        raw = np.asarray(read_numbers(y_proba, "scores"))
+        raw = np.asarray(read_numeric_array(y_proba, "scores"))
     if raw.ndim == 2 and raw.shape[1] == 1:
         raw = raw[:, 0]
     if raw.ndim not in (1, 2) or (raw.ndim == 2 and raw.shape[1] == 0):
@@ -417,7 +417,7 @@ def check_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
 
 
 def _read_one_number_per_row(values, n, name):
-    numbers = read_numbers(values, name)
+    numbers = read_numeric_array(values, name)
     if numbers.ndim == 0:
         numbers = np.full(n, numbers)
     if numbers.shape != (n,):

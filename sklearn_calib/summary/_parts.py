@@ -68,7 +68,9 @@ class FilePart(NamedTuple):
             return self.filesystem.open_input_file(self.path)
         return open_decompressed(self.path)
 
-    def split_row_groups(self, numeric_columns: Sequence[str]) -> "list[FilePart]":
+    def split_row_groups_if_possible(
+        self, numeric_columns: Sequence[str]
+    ) -> "list[FilePart]":
         """Return one part per row group; numbers that are text are written as in those above."""
         from pyarrow import types
 
@@ -124,7 +126,7 @@ class FilePart(NamedTuple):
             yield block._replace(columns=columns, file=self.name)
 
 
-class SummaryFilePart(NamedTuple):
+class SavedSummaryPart(NamedTuple):
     """A file that `CalibrationSummary.to_parquet` wrote."""
 
     name: str
@@ -177,7 +179,7 @@ def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any
             is_parquet = detect_format(stream, path) == "parquet"
         # Files of rows and saved summaries may stand in one folder.
         if is_parquet and filesystem is None and is_summary_file(path):
-            parts.append(SummaryFilePart(name, path))
+            parts.append(SavedSummaryPart(name, path))
         elif is_parquet or filesystem is None:
             parts.append(part)
         else:
@@ -199,7 +201,7 @@ def make_path_absolute(part: Any) -> Any:
     return part._replace(path=os.path.abspath(part.path))
 
 
-def get_part_progress_weight(part: Any) -> int:
+def get_part_bytes_or_default(part: Any) -> int:
     """Return what a part weighs in a progress bar: the bytes of the file, if that is known."""
     try:
         return os.path.getsize(part.path)

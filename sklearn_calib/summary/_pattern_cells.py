@@ -9,7 +9,7 @@ from .._kernels._two_class_problems import iter_two_class_pairs
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import invalid_input
 from ._problems import split_two_classes
-from ._state import CellTable
+from ._state import CellHashTable
 
 _MIN_TABLE_SLOTS = 2**12
 # More pairs of a cell and a combination are made coarser.
@@ -39,7 +39,7 @@ class ScoreGroupSums(NamedTuple):
     squares: FloatArray
 
 
-class ScoreGroupTable(CellTable):
+class ScoreGroupTable(CellHashTable):
     """Sums over pairs of a cell of scores and a combination of groups.
 
     Up to 262,144 pairs each score is kept in all its digits; then cells are made as
@@ -50,12 +50,14 @@ class ScoreGroupTable(CellTable):
         super().__init__(cells.N_UNWEIGHTED_COLUMNS + 1)
 
     @property
-    def sums_by_group_and_score(self) -> AnyArray:
+    def group_score_pair_sums(self) -> AnyArray:
         """The sums in the order of the combinations, then of the scores."""
-        from .._kernels._cells_compiled import get_occupied_cells
+        from .._kernels._cells_compiled import select_occupied_slot_rows
 
         if self._table is None:
-            self._table = _add_equal_pairs(get_occupied_cells(self._slots))
+            self._table = _sort_and_merge_cell_group_pairs(
+                select_occupied_slot_rows(self._slots)
+            )
         return self._table
 
     def add_rows(
@@ -69,8 +71,8 @@ class ScoreGroupTable(CellTable):
         """Add rows, which were checked; see `CellState.add`."""
         # Columns for weights are only added when a weight comes.
         weights = [] if weight is None else [weight, np.ones(len(p), dtype=np.int64)]
-        if weights and self.sums_by_group_and_score.shape[1] < cells.N_WEIGHTED_COLUMNS:
-            self._table = _add_pair_weight_columns(self.sums_by_group_and_score)
+        if weights and self.group_score_pair_sums.shape[1] < cells.N_WEIGHTED_COLUMNS:
+            self._table = _add_pair_weight_columns(self.group_score_pair_sums)
             self._slots = None
         if self._slots is None:
             self._rebuild_hash_table()
@@ -104,14 +106,14 @@ class ScoreGroupTable(CellTable):
 
     def merge(self, other: "ScoreGroupTable") -> None:
         """Add the rows of another."""
-        own_pairs = self.sums_by_group_and_score
-        other_pairs = other.sums_by_group_and_score
+        own_pairs = self.group_score_pair_sums
+        other_pairs = other.group_score_pair_sums
         if own_pairs.shape[1] != other_pairs.shape[1]:
             own_pairs = _add_pair_weight_columns(own_pairs)
             other_pairs = _add_pair_weight_columns(other_pairs)
         # The coarser resolution of both.
         self._shift = max(self._shift, other._shift)
-        self._table = _add_equal_pairs(
+        self._table = _sort_and_merge_cell_group_pairs(
             _coarsen_pair_identities(
                 np.concatenate([own_pairs, other_pairs]), self._shift
             )
@@ -122,7 +124,7 @@ class ScoreGroupTable(CellTable):
     def compute_sums(self) -> ScoreGroupSums:
         """Return the pairs with their mean scores."""
         table = np.ascontiguousarray(
-            self.sums_by_group_and_score[:, : cells.GROUP_PATTERN_COLUMN]
+            self.group_score_pair_sums[:, : cells.GROUP_PATTERN_COLUMN]
         )
         start, high = cells.decode_cell_start_and_side(table[:, cells.IDENTITY_COLUMN])
         last = cells.find_last_cell_keys(
@@ -133,7 +135,7 @@ class ScoreGroupTable(CellTable):
             ),
         )
         return ScoreGroupSums(
-            self.sums_by_group_and_score[:, cells.GROUP_PATTERN_COLUMN],
+            self.group_score_pair_sums[:, cells.GROUP_PATTERN_COLUMN],
             cells.compute_mean_label_proba_by_cell(table, last),
             table[:, [cells.COUNT_COLUMN_0, cells.COUNT_COLUMN_1]],
             *cells.get_label_weight_sums_and_squares(table),
@@ -146,16 +148,16 @@ class ScoreGroupTable(CellTable):
     def _limit_pairs(self):
         """Make pairs coarser, as far as that makes them few enough."""
         if (
-            len(self.sums_by_group_and_score) > _MAX_FINE_PAIRS
+            len(self.group_score_pair_sums) > _MAX_FINE_PAIRS
             and self._shift < cells.MAX_BIT_SHIFT
         ):
             self._shift = _find_smallest_shift(
-                self.sums_by_group_and_score, self._shift, _MAX_FINE_PAIRS
+                self.group_score_pair_sums, self._shift, _MAX_FINE_PAIRS
             )
-            self._table = _add_equal_pairs(
-                _coarsen_pair_identities(self.sums_by_group_and_score, self._shift)
+            self._table = _sort_and_merge_cell_group_pairs(
+                _coarsen_pair_identities(self.group_score_pair_sums, self._shift)
             )
-        if len(self.sums_by_group_and_score) > _MAX_SCORE_GROUP_PAIRS:
+        if len(self.group_score_pair_sums) > _MAX_SCORE_GROUP_PAIRS:
             raise invalid_input(
                 expected=f"at most {_MAX_SCORE_GROUP_PAIRS} combinations of groups and scores",
                 got="more",
@@ -163,23 +165,23 @@ class ScoreGroupTable(CellTable):
             )
 
     def _rebuild_hash_table(self):
-        n = len(self.sums_by_group_and_score)
+        n = len(self.group_score_pair_sums)
         room = (
             2 * n
             if n > _MAX_FINE_PAIRS
             else min(max(_MIN_TABLE_SLOTS, 4 * n), _MAX_FINE_PAIRS + 1)
         )
-        self._start_hash_table(self.sums_by_group_and_score, room)
+        self._start_hash_table(self.group_score_pair_sums, room)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"_shift": self._shift, "_table": self.sums_by_group_and_score}
+        return {"_shift": self._shift, "_table": self.group_score_pair_sums}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__init__()  # type: ignore[misc]
         self.__dict__.update(state)
 
 
-def _add_equal_pairs(pairs):
+def _sort_and_merge_cell_group_pairs(pairs):
     """Return pairs in order, equal ones added."""
     if not len(pairs):
         return pairs
@@ -210,10 +212,12 @@ def _find_smallest_shift(pairs, shift, max_pairs):
     )
 
     def fits_limit(shift):
-        ids = cells.encode_cells(cells.find_cell_start_keys(start, high, shift), high)
+        ids = cells.compute_ordered_cell_ids(
+            cells.find_cell_start_keys(start, high, shift), high
+        )
         return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other) <= max_pairs
 
-    return cells.find_smallest_bit_shift(fits_limit, shift)
+    return cells.find_smallest_bit_shift_or_max(fits_limit, shift)
 
 
 def _coarsen_pair_identities(pairs, shift):
@@ -221,10 +225,11 @@ def _coarsen_pair_identities(pairs, shift):
     pairs = pairs.copy()
     start, high = cells.decode_cell_start_and_side(pairs[:, cells.IDENTITY_COLUMN])
     first = cells.find_cell_start_keys(start, high, shift)
-    pairs[:, cells.IDENTITY_COLUMN] = cells.encode_cells(first, high)
+    pairs[:, cells.IDENTITY_COLUMN] = cells.compute_ordered_cell_ids(first, high)
     # Offsets are sums of distances from the start of a cell, which moves.
     moved = (
-        cells.convert_keys_to_steps(start) - cells.convert_keys_to_steps(first)
+        cells.round_keys_to_36_bit_steps(start)
+        - cells.round_keys_to_36_bit_steps(first)
     ).astype(np.float64)
     weight = cells.get_label_weight_sums_and_squares(
         np.ascontiguousarray(pairs[:, : cells.GROUP_PATTERN_COLUMN])
@@ -238,7 +243,7 @@ def _add_pair_weight_columns(pairs):
         return pairs
     return np.column_stack(
         [
-            cells.add_weight_columns(pairs[:, : cells.GROUP_PATTERN_COLUMN]),
+            cells.add_weight_columns_if_absent(pairs[:, : cells.GROUP_PATTERN_COLUMN]),
             pairs[:, cells.GROUP_PATTERN_COLUMN],
         ]
     )

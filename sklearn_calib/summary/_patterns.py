@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import AnyArray, IntArray, Progress
 from ..exceptions import invalid_input
 from ._draw_options import EMPTY_DRAW, DrawAndScoreOptions
-from ._parts import SummaryFilePart, make_parts, validate_csv_options
+from ._parts import SavedSummaryPart, make_parts, validate_csv_options
 from ._pattern_cells import ScoreGroupSums, ScoreGroupTable
 from ._sources import invalid_grouping, summarize, tally_parts
 from ._summary import CalibrationSummary
@@ -31,7 +31,7 @@ class _ValuesTally:
         for column in self.columns.values():
             column.add(block)
 
-    def add_stored_summary(self, part: SummaryFilePart):
+    def add_stored_summary(self, part: SavedSummaryPart):
         raise invalid_grouping(part)
 
     def merge(self, other):
@@ -61,23 +61,23 @@ def count_values(
     values : dict of str to ColumnValues
     """
 
-    def count_values_with_text_columns(texts):
-        parts = make_parts(data, texts, validate_csv_options(csv))
+    def tally_column_values(text_columns):
+        parts = make_parts(data, text_columns, validate_csv_options(csv))
         return tally_parts(
             parts, partial(_ValuesTally, [*names]), n_jobs, progress
         ).columns
 
-    columns = count_values_with_text_columns([])
+    columns = tally_column_values([])
     texts = [name for name, column in columns.items() if column.has_mixed_kinds]
     if texts:  # blocks of a csv file: read again as they are written
-        again = count_values_with_text_columns(texts)
+        again = tally_column_values(texts)
         for name in texts:
             columns[name] = again[name]
             columns[name].as_text = True
     return columns
 
 
-class GroupedSummary(NamedTuple):
+class SummaryByGroupCombination(NamedTuple):
     """All rows, and their cells by combinations of groups.
 
     Parameters
@@ -103,7 +103,7 @@ def summarize_groups(
     *,
     draw: DrawAndScoreOptions = EMPTY_DRAW,
     **options: Any,
-) -> GroupedSummary:
+) -> SummaryByGroupCombination:
     """Summarise rows, and count them by score and combination of groups.
 
     Parameters
@@ -132,4 +132,6 @@ def summarize_groups(
     numbers, place = np.unique(pairs.pattern, return_inverse=True)
     counts = np.bincount(place, pairs.counts.sum(axis=1), len(numbers)).astype(np.int64)
     groups = decode_groups(columns, numbers)
-    return GroupedSummary(summary, groups, counts, pairs._replace(pattern=place))
+    return SummaryByGroupCombination(
+        summary, groups, counts, pairs._replace(pattern=place)
+    )

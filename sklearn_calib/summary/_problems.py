@@ -188,7 +188,7 @@ class CellProblems:
 
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
         """Return `Predictions.problems` of the one option that the cells were made for."""
-        check_multiclass_mode(multiclass, self.kind)
+        check_multiclass_matches_summary(multiclass, self.kind)
         masses = [
             get_label_weight_sums_and_squares(state.table)[0].sum()
             for state in self.states
@@ -208,7 +208,7 @@ class CellProblems:
         return problems
 
 
-def check_multiclass_mode(multiclass: Multiclass, kind: Multiclass) -> None:
+def check_multiclass_matches_summary(multiclass: Multiclass, kind: Multiclass) -> None:
     """Raise ValueError if a summary of several classes was made for another option."""
     kind = "confidence" if kind == "auto" else kind
     if multiclass not in ("auto", kind):

@@ -219,7 +219,7 @@ class CellSample(PredictionsByScore):
             # Independent Poisson numbers are a multinomial draw but for their total, on
             # which normalised measures do not depend.
             counts = rng.poisson(self.counts)
-        mean, variance, equal = self._weight_moments_and_equality_by_label
+        mean, variance, equal = self._cell_label_weight_moments_and_equality
         weight = counts * mean
         if not equal:
             varied = variance > 0
@@ -371,7 +371,7 @@ class CellSample(PredictionsByScore):
         return HeldOutPredictions(predictions, place, squares[kept])
 
     @cached_property
-    def _weight_moments_and_equality_by_label(self):
+    def _cell_label_weight_moments_and_equality(self):
         """Mean and variance of the weights of each cell and label; whether all variances are 0."""
         return compute_weight_moments_and_equality(
             self.counts, self.weight, self.squares

@@ -30,7 +30,7 @@ _MAX_STRATA_PER_CLASS = 32
 _MIN_ROWS_PER_CLASS = 1000
 _MIN_ROWS_PER_STRATUM = 4
 # A class keeps one in so many of the rows that would be its share.
-_GUARANTEED_SHARE_DIVISOR = 2
+_GUARANTEED_CLASS_SHARE_DIVISOR = 2
 _MAX_KEY = np.iinfo(np.uint64).max
 _LABEL_HASH_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 _HALF_WORD_BITS = np.uint64(32)
@@ -200,10 +200,10 @@ class DrawnSample:
 
 
 def _select_rows(columns, rows):
-    return {name: _take_rows(column, rows) for name, column in columns.items()}
+    return {name: _take_rows_or_none(column, rows) for name, column in columns.items()}
 
 
-def _take_rows(column, rows):
+def _take_rows_or_none(column, rows):
     if column is None:
         return None
     return column.iloc[rows] if hasattr(column, "iloc") else column[rows]
@@ -258,7 +258,8 @@ class RowReservoir:
         self.max_rows = max_rows
         # Rare classes keep rows that a draw of all rows would leave out.
         self._of_class = min(
-            _MIN_ROWS_PER_CLASS, -(-max_rows // (_GUARANTEED_SHARE_DIVISOR * n_classes))
+            _MIN_ROWS_PER_CLASS,
+            -(-max_rows // (_GUARANTEED_CLASS_SHARE_DIVISOR * n_classes)),
         )
         self._steps = int(np.clip(_MAX_STRATA // n_classes, 1, _MAX_STRATA_PER_CLASS))
         n_strata = n_classes * self._steps

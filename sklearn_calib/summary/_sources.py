@@ -13,7 +13,7 @@ from .._argument_checks import (
     check_jobs,
     check_progress_callback,
     import_optional,
-    validate_bool,
+    read_bool_with_none_as_false,
 )
 from .._files.columns import (
     TableBlock,
@@ -25,7 +25,7 @@ from .._files.columns import (
     read_label_values,
     read_number_values,
 )
-from .._files.rows import GroupedRowCountQuery, iter_query_pieces
+from .._files.rows import GroupedRowCountColumns, iter_query_pieces
 from .._show import quote_text
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
@@ -45,8 +45,8 @@ from ._draw_options import (
 from ._parts import (
     DataObjectPart,
     FilePart,
-    SummaryFilePart,
-    get_part_progress_weight,
+    SavedSummaryPart,
+    get_part_bytes_or_default,
     make_parts,
     make_path_absolute,
     parse_folder_values,
@@ -255,9 +255,9 @@ def summarize(
     True
     """
     csv = validate_csv_options(csv)
-    validate_bool(drop_missing, "drop_missing")
-    validate_bool(soft_labels, "soft_labels")
-    validate_bool(in_database, "in_database")
+    read_bool_with_none_as_false(drop_missing, "drop_missing")
+    read_bool_with_none_as_false(soft_labels, "soft_labels")
+    read_bool_with_none_as_false(in_database, "in_database")
     if in_database and (query is None or drop_missing):
         got = "no query" if query is None else "drop_missing=True"
         raise invalid_input(
@@ -319,7 +319,7 @@ def summarize(
     if query is not None:
         counting = None
         if in_database:
-            counting, plan = _make_row_counting_and_answer_plan(plan)
+            counting, plan = _make_count_query_and_answer_plan(plan)
             make = partial(GroupSummaryTally, plan)
         data = iter_query_pieces(data, query, counting)
     if _is_dask(data):
@@ -329,7 +329,7 @@ def summarize(
     else:
         parts = make_parts(data, plan.text_columns, csv)
         if not (labels and probs) and any(
-            not isinstance(one, SummaryFilePart) for one in parts
+            not isinstance(one, SavedSummaryPart) for one in parts
         ):
             raise invalid_input(
                 expected="label= and prob=",
@@ -338,17 +338,17 @@ def summarize(
                 hint="Name the columns of the labels and of the probabilities",
             )
         total = tally_parts(parts, make, n_jobs, progress)
-    total.check_votes_and_warn_of_rows_and_order()
+    total.check_votes_and_warn_dropped_and_order()
     return total.get_summary_or_groups()
 
 
-def _make_row_counting_and_answer_plan(plan):
+def _make_count_query_and_answer_plan(plan):
     """Return what the database counts, and the plan for its answer."""
     names = [name for name in plan.all_columns if name != plan.counts]
     into = "n_rows"
     while into in names:
         into += "_"
-    return GroupedRowCountQuery(names, into, plan.counts), plan._replace(counts=into)
+    return GroupedRowCountColumns(names, into, plan.counts), plan._replace(counts=into)
 
 
 def _is_dask(data):
@@ -366,9 +366,13 @@ def tally_parts(
         pieces: list[Any] = []
         for part in parts:
             is_file = isinstance(part, FilePart)
-            pieces += part.split_row_groups(total.number_columns) if is_file else [part]
+            pieces += (
+                part.split_row_groups_if_possible(total.number_columns)
+                if is_file
+                else [part]
+            )
         parts = pieces
-    ends = np.cumsum([0, *(get_part_progress_weight(part) for part in parts)]).tolist()
+    ends = np.cumsum([0, *(get_part_bytes_or_default(part) for part in parts)]).tolist()
 
     def report_progress(number, share):
         if progress is not None:
@@ -395,7 +399,7 @@ def tally_parts(
 def _tally_part(part, make, report=None):
     """Return the tally of a part; `report` is called with the share that is done."""
     tally = make()
-    if isinstance(part, SummaryFilePart):
+    if isinstance(part, SavedSummaryPart):
         tally.add_stored_summary(part)
         return tally
     with add_error_context():
@@ -406,7 +410,7 @@ def _tally_part(part, make, report=None):
     return tally
 
 
-def invalid_grouping(part: SummaryFilePart) -> InvalidInputError:
+def invalid_grouping(part: SavedSummaryPart) -> InvalidInputError:
     """Return the error to raise about rows that are to be grouped and were added up."""
     return invalid_input(
         expected="rows to group",
@@ -453,7 +457,7 @@ class GroupSummaryTally:
         empty._labels.silent = True
         return empty
 
-    def add_stored_summary(self, part: SummaryFilePart) -> None:
+    def add_stored_summary(self, part: SavedSummaryPart) -> None:
         """Add the summary of a part."""
         folders = parse_folder_values(part.path)
         key = tuple(folders.get(name) for name in self.plan.by)
@@ -471,7 +475,7 @@ class GroupSummaryTally:
                 block = block.select_rows(keep)
             if not block.n_rows:
                 return
-        labels, votes = self._read_labels_and_votes(block)
+        labels, votes = self._read_labels_and_votes_and_add_kinds(block)
         names = [
             column
             for name in plan.prob
@@ -505,7 +509,7 @@ class GroupSummaryTally:
                     summary, plan.draw, block, arrays, plan.soft
                 )
 
-    def _read_labels_and_votes(self, block):
+    def _read_labels_and_votes_and_add_kinds(self, block):
         """Return the labels of a block, or its shares with the votes of each row."""
         names = self.plan.labels
         if not self.plan.soft:
@@ -573,7 +577,7 @@ class GroupSummaryTally:
                 own_summary.merge(other_summary)
         return self
 
-    def check_votes_and_warn_of_rows_and_order(self) -> None:
+    def check_votes_and_warn_dropped_and_order(self) -> None:
         """Warn of rows that were left out, and of classes that the columns do not fit.
 
         Raises ValueError if some rows are shares and others votes.
@@ -792,7 +796,7 @@ def find_distinct_labels(
     decimal = None
     with add_error_context():
         for part in make_parts(data, (label,), csv):
-            if isinstance(part, SummaryFilePart):
+            if isinstance(part, SavedSummaryPart):
                 summary_classes = CalibrationSummary.from_parquet(part.path).classes
                 distinct_labels |= dict.fromkeys(
                     [] if summary_classes is None else summary_classes.tolist()

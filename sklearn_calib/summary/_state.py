@@ -13,13 +13,13 @@ from .._kernels._cells import (
     N_WEIGHTED_COLUMNS,
     OFFSET_COLUMN,
     TOTAL_NAMES,
-    add_weight_columns,
-    convert_keys_to_steps,
+    add_weight_columns_if_absent,
     count_dropped_bits_by_cell,
     decode_cell_start_and_side,
     decode_float_keys,
     find_last_cell_keys,
     get_label_weight_sums_and_squares,
+    round_keys_to_36_bit_steps,
     view_as_float,
 )
 from .._kernels._exact_sums import add_sum_lists, convert_sums_to_floats
@@ -33,7 +33,7 @@ _MAX_CELLS_FACTOR = (
 )
 
 
-class CellTable:
+class CellHashTable:
     """A hash table of cells, which is made larger or coarser while rows come in."""
 
     def __init__(self, n_columns: int) -> None:
@@ -93,7 +93,7 @@ class CellTable:
         raise NotImplementedError
 
 
-class CellState(CellTable):
+class CellState(CellHashTable):
     """Sums over the cells of scores, and totals over the rows.
 
     Rows go into a hash table, which grows up to 1.5 times `max_cells` cells; then, and
@@ -108,10 +108,13 @@ class CellState(CellTable):
     @property
     def table(self) -> AnyArray:
         """The cells in the order of their scores; see `_kernels._cells` for the columns."""
-        from .._kernels._cells_compiled import get_occupied_cells, merge_cells_to_limit
+        from .._kernels._cells_compiled import (
+            merge_cells_to_limit,
+            select_occupied_slot_rows,
+        )
 
         if self._table is None:
-            cells = get_occupied_cells(self._slots)
+            cells = select_occupied_slot_rows(self._slots)
             shift = self._shift
             self._table, self._shift = merge_cells_to_limit(
                 cells, shift, self.max_cells
@@ -167,7 +170,7 @@ class CellState(CellTable):
         else:
             more.append(np.ones(len(p)) if weight is None else weight)
             more.append(np.ones(len(p), dtype=np.int64) if count is None else count)
-            sums = kernels.sum_weighted_row_totals_exactly(p, q, y, *more)
+            sums = kernels.sum_weighted_totals_as_integers(p, q, y, *more)
         self._fill_slots(p, q, y, None, *more)
         self.sums = add_sum_lists(self.sums, sums)
 
@@ -181,8 +184,8 @@ class CellState(CellTable):
         # Cells of both must have the same borders before they can be added.
         shift = max(self.shift, other.shift)
         if N_WEIGHTED_COLUMNS in (own_cells.shape[1], other_cells.shape[1]):
-            own_cells = add_weight_columns(own_cells)
-            other_cells = add_weight_columns(other_cells)
+            own_cells = add_weight_columns_if_absent(own_cells)
+            other_cells = add_weight_columns_if_absent(other_cells)
         all_cells = np.concatenate([own_cells, other_cells])
         self._table, self._shift = merge_cells_to_limit(
             all_cells, shift, self.max_cells
@@ -195,8 +198,8 @@ class CellState(CellTable):
         own_cells = self.table
         other_cells = other.table
         if own_cells.shape[1] != other_cells.shape[1]:
-            own_cells = add_weight_columns(own_cells)
-            other_cells = add_weight_columns(other_cells)
+            own_cells = add_weight_columns_if_absent(own_cells)
+            other_cells = add_weight_columns_if_absent(other_cells)
         if own_cells.shape != other_cells.shape or self.shift != other.shift:
             return False
         numbers = slice(OFFSET_COLUMN, None)
@@ -212,11 +215,13 @@ class CellState(CellTable):
         )
 
     def _make_room(self):
-        from .._kernels._cells_compiled import get_occupied_cells
+        from .._kernels._cells_compiled import select_occupied_slot_rows
 
         max_slots = int(_MAX_CELLS_FACTOR * self.max_cells)
         self._rebuild_table(
-            get_occupied_cells(self._slots) if self._room < max_slots else self.table
+            select_occupied_slot_rows(self._slots)
+            if self._room < max_slots
+            else self.table
         )
 
     def _rebuild_table(self, cells, more=_FIRST_TABLE_CELLS):
@@ -229,7 +234,7 @@ class CellState(CellTable):
 
     def _ensure_weight_columns(self):
         if self.table.shape[1] == N_UNWEIGHTED_COLUMNS:
-            self._table = add_weight_columns(self._table)
+            self._table = add_weight_columns_if_absent(self._table)
             self._slots = None
 
     def __deepcopy__(self, memo: Any) -> "CellState":
@@ -294,7 +299,7 @@ def _find_cell_key_ranges(table, shift):
         offset == 0
     )
     middle = (
-        convert_keys_to_steps(start) + np.rint(offset / weight).astype(np.int64)
+        round_keys_to_36_bit_steps(start) + np.rint(offset / weight).astype(np.int64)
     ) << DISTANCE_STEP_BITS
     half = 1 << (DISTANCE_STEP_BITS - 1)
     first = np.where(is_one_step, np.maximum(start, middle - half), start)

@@ -28,7 +28,7 @@ from .._kernels._cells import (
     N_UNWEIGHTED_COLUMNS,
     N_WEIGHTED_COLUMNS,
     OFFSET_COLUMN,
-    add_weight_columns,
+    add_weight_columns_if_absent,
     count_dropped_bits_by_cell,
     decode_cell_start_and_side,
     view_as_float,
@@ -238,7 +238,7 @@ def _make_arrow_table_from_summary(summary):
     tables = [state.table for state in summary._states]
     wide = any(table.shape[1] == N_WEIGHTED_COLUMNS for table in tables)
     cells = np.concatenate(
-        [table if not wide else add_weight_columns(table) for table in tables]
+        [table if not wide else add_weight_columns_if_absent(table) for table in tables]
     )
     columns = {
         name: cells[:, column]
@@ -287,7 +287,7 @@ def _build_metadata(summary):
             {
                 "cells": len(state.table),
                 "shift": state.shift,
-                "zeros": _count_common_trailing_zeros(state.table, state.shift),
+                "zeros": _count_droppable_start_zero_bits(state.table, state.shift),
                 "max_cells": state.max_cells,
                 "totals": _format_sums(state.sums),
             }
@@ -306,7 +306,7 @@ def _format_sums(sums) -> list[str]:
     ]
 
 
-def _parse_sums(texts):
+def _parse_hex_integer_sums(texts):
     pairs = [text.split(" << ") for text in texts]
     return [int(odd, 16) << int(power) for odd, power in pairs]
 
@@ -380,12 +380,12 @@ def _assemble_summary(cls, table, metadata):
     for state, problem, problem_cells in zip(
         summary._states, metadata["problems"], np.split(cells, ends[:-1]), strict=True
     ):
-        totals = _parse_sums(problem["totals"])
+        totals = _parse_hex_integer_sums(problem["totals"])
         state.restore_cells(
             problem_cells.copy(), problem["shift"], problem["max_cells"], totals
         )
     if summary._joint is not None:
-        summary._joint = _parse_sums(metadata["joint"])
+        summary._joint = _parse_hex_integer_sums(metadata["joint"])
     return summary
 
 
@@ -449,7 +449,7 @@ def _replace_column(table, old, new, values):
 # before and their place.
 
 
-def _count_common_trailing_zeros(table, shift):
+def _count_droppable_start_zero_bits(table, shift):
     if shift:
         return DISTANCE_STEP_BITS - 1
     used = int(

@@ -9,9 +9,9 @@ from sklearn.utils import Bunch
 
 from .._argument_checks import (
     check_choice,
-    is_number,
+    is_real_number,
+    read_bool_with_none_as_false,
     unknown_name_error,
-    validate_bool,
     validate_count,
 )
 from .._atomic import restore_if_raised
@@ -35,7 +35,11 @@ from .._typing import (
     RecalibratorLike,
     Self,
 )
-from .._validation import check_and_get_common_index, read_array, reorder_columns
+from .._validation import (
+    check_and_get_common_index,
+    read_array,
+    reorder_columns_if_names_match,
+)
 from ..exceptions import invalid_input
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import (
@@ -277,23 +281,23 @@ class CalibrationSummary(Storable):
         columns = 1 if scores.ndim == 1 else scores.shape[1]
         sure = weight
         more = 0
-        if validate_bool(soft_labels, "soft_labels"):
+        if read_bool_with_none_as_false(soft_labels, "soft_labels"):
             arrays = y_true, scores, weight, count, y_proba
             y_true, scores, weight, count, sure, more = (
                 make_soft_label_rows_with_majority_weight(self._labels, *arrays)
             )
         classes, codes = self._labels.read_labels(y_true, columns, not self.n_samples)
         if classes is not None:
-            scores = reorder_columns(scores, y_proba, classes)
+            scores = reorder_columns_if_names_match(scores, y_proba, classes)
         if max(columns, 2) != self._labels.n_classes:
             self._set_classes_and_states(classes)
-        self._labels.learn_classes(classes)
+        self._labels.set_classes_and_positive_index(classes)
         self.soft = self.soft or bool(soft_labels)
         n_before = self.n_samples
         # Totals of several classes are sums over the rows, apart from the two-class
         # problems.
         # Items are counted, not the rows of each.
-        self._exact_totals[0] -= more << SUM_FRACTION_BITS
+        self._exact_sum_integers[0] -= more << SUM_FRACTION_BITS
         for rows, block in iter_score_blocks(scores, repair):
             if rows.start == 0:
                 self._labels.warn_once_about_column_order(
@@ -432,7 +436,7 @@ class CalibrationSummary(Storable):
         >>> fine.coarsen(4096) == CalibrationSummary(4096).update(y, proba)
         True
         """
-        if not is_number(max_cells) or not max_cells <= self.max_cells:
+        if not is_real_number(max_cells) or not max_cells <= self.max_cells:
             raise invalid_input(
                 expected=f"max_cells of at most {self.max_cells}, the summary's own",
                 got=repr(max_cells),
@@ -467,18 +471,18 @@ class CalibrationSummary(Storable):
     def totals(self) -> Totals | MulticlassTotals:
         """Sums over all rows that need no cells; `Totals` for two classes."""
         kind = Totals if self._joint is None else MulticlassTotals
-        sums = convert_sums_to_floats(self._exact_totals).tolist()
+        sums = convert_sums_to_floats(self._exact_sum_integers).tolist()
         named = dict(zip(kind._fields, sums, strict=True))
         return kind(**named | {name: int(named[name]) for name in _INTEGER_TOTALS})
 
     @property
-    def _exact_totals(self):
+    def _exact_sum_integers(self):
         """The exact sums over all rows, the first of which is their number."""
         return self._states[0].sums if self._joint is None else self._joint
 
     @property
     def n_samples(self) -> int:
-        return self._exact_totals[0] >> SUM_FRACTION_BITS
+        return self._exact_sum_integers[0] >> SUM_FRACTION_BITS
 
     @property
     def weight(self) -> float:
@@ -520,7 +524,7 @@ class CalibrationSummary(Storable):
         """
         self._check_filled()
         self._check_two_classes("whole vectors of probabilities")
-        proba, codes, weight = self._make_rows()
+        proba, codes, weight = self._make_proba_codes_and_weight()
         if self.classes is None:
             y = np.full(len(codes), self._labels.pos_label)
         else:
@@ -540,7 +544,7 @@ class CalibrationSummary(Storable):
         classes = np.arange(2) if self.classes is None else self.classes
         if self._joint is not None:
             return CellProblems(self.multiclass, self._states, classes)
-        proba, codes, weight = self._make_rows()
+        proba, codes, weight = self._make_proba_codes_and_weight()
         return Predictions(proba, codes, weight, classes, self._labels.positive)
 
     def samples(self, max_cells: int | None = None) -> list[CellSample]:
@@ -575,7 +579,7 @@ class CalibrationSummary(Storable):
             if len(state.table)
         ]
 
-    def _make_rows(self):
+    def _make_proba_codes_and_weight(self):
         """Return (probabilities in the order of the classes, codes, weights) of `rows`."""
         codes, proba, weight = expand_cells_to_label_rows(self._states[0])
         if self._labels.positive == 0:
@@ -664,7 +668,7 @@ class CalibrationSummary(Storable):
         >>> round(summary.measure("smooth_calibration_error"), 4)
         0.0457
         """
-        measure = self._get_measure(name, cells_are_exact=self.exact)
+        measure = self._get_measure_object_for_cells(name, cells_are_exact=self.exact)
         measure.check_options(options)
         predictions = self.predictions()
         totals = self.totals
@@ -823,7 +827,7 @@ class CalibrationSummary(Storable):
                 got=repr(cv),
                 hint="Leave the default",
             )
-        functions = [self._get_measure(name) for name in measures]
+        functions = [self._get_measure_object_for_cells(name) for name in measures]
         models = {
             name
             if isinstance(name, str)
@@ -845,7 +849,7 @@ class CalibrationSummary(Storable):
             }
         return values
 
-    def _get_measure(self, name, cells_are_exact=False):
+    def _get_measure_object_for_cells(self, name, cells_are_exact=False):
         """Return a measure.
 
         `cells_are_exact` is whether cells are as good as rows: they are for one value,

@@ -132,7 +132,7 @@ def _find_module_and_class_counts(thing):
 PROBA_TOLERANCE = 1e-6
 
 
-def fit_quietly(recalibrator: Any, *rows: Any, **options: Any) -> Any:
+def fit_clone_quietly(recalibrator: Any, *rows: Any, **options: Any) -> Any:
     """Fit a clone without calibration warnings."""
     with ignore_calibration_warnings():
         return clone(recalibrator).fit(*rows, **options)

@@ -51,7 +51,7 @@ def _plot_display(display, axes):
     return display.plot(ax=axes[0] if len(axes) == 1 else axes)
 
 
-def _plot_on_unmanaged_axes(display):
+def _plot_and_get_unmanaged_axes(display):
     """Plot a display on axes that pyplot does not manage."""
     axes = _make_axes_without_pyplot(_count_panels(display))
     _plot_display(display, axes)
@@ -145,12 +145,14 @@ def _get_display_inputs(display):
 
 def _check_inputs_untouched(display):
     before = digest(_get_display_inputs(display))
-    _plot_on_unmanaged_axes(display)
+    _plot_and_get_unmanaged_axes(display)
     changes = "plot changes what the constructor was given"
     assert digest(_get_display_inputs(display)) == before, changes
     try:
         # an array that was sorted earlier is seen, too
-        _plot_on_unmanaged_axes(_copy_with_changed_inputs(display, _copy_read_only))
+        _plot_and_get_unmanaged_axes(
+            _copy_with_changed_inputs(display, _copy_read_only_if_array)
+        )
     except ValueError as error:
         raise AssertionError(changes) from error
 
@@ -200,7 +202,7 @@ def _check_attributes(display):
 
 
 def _check_shows_plotted_data(display):
-    axes = _plot_on_unmanaged_axes(display)
+    axes = _plot_and_get_unmanaged_axes(display)
     _assert_axes_show_panel_points(axes, display.get_plotted_data())
 
 
@@ -233,7 +235,7 @@ def _check_own_figure(display):
         _assert_axes_show_panel_points(_get_axes(display), display.get_plotted_data())
 
 
-def _check_draws_again(display):
+def _check_second_draw_on_other_axes(display):
     first, second = (
         _make_axes_without_pyplot(_count_panels(display)) for _ in range(2)
     )
@@ -277,13 +279,13 @@ def _check_settings_untouched(display):
 
 def _check_names(display):
     """Check every text in the picture that is a name in the inputs, with a hostile name."""
-    figure = _plot_on_unmanaged_axes(display)[0].figure
+    figure = _plot_and_get_unmanaged_axes(display)[0].figure
     visible = set(_list_visible_texts(figure))
     for name in sorted(_collect_input_texts(display) & visible):
         renamed = _copy_with_changed_inputs(
-            display, partial(_replace_by_hostile_name, name=name)
+            display, partial(_replace_by_hostile_name_if_equal, name=name)
         )
-        figure = _plot_on_unmanaged_axes(renamed)[0].figure
+        figure = _plot_and_get_unmanaged_axes(renamed)[0].figure
         figure.canvas.draw()
         seen = _list_visible_texts(figure)
         # a word of the display itself that is an input by chance
@@ -323,11 +325,11 @@ def _collect_input_texts(display):
     return {leaf for leaf in leaves if isinstance(leaf, str) and leaf}
 
 
-def _replace_by_hostile_name(leaf, name):
+def _replace_by_hostile_name_if_equal(leaf, name):
     return _HOSTILE_NAME if isinstance(leaf, str) and leaf == name else leaf
 
 
-def _copy_read_only(leaf):
+def _copy_read_only_if_array(leaf):
     if not isinstance(leaf, np.ndarray):
         return leaf
     leaf = leaf.copy()

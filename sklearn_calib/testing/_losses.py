@@ -5,7 +5,7 @@ from copy import deepcopy
 
 import numpy as np
 
-from .._simplex_array import apply_softmax, log_proba
+from .._simplex_array import apply_softmax_or_sigmoid, log_proba
 from .._typing import FloatArray
 from .._validation import canonical_proba
 from ..datasets import make_overconfident
@@ -45,7 +45,7 @@ def _check_label_losses(loss, k, proba, truths):
     alone = np.vstack([loss.compute_label_losses(row[None]) for row in proba])
     assert np.allclose(losses, alone, rtol=1e-12, atol=1e-12), "a row alone differs"
     inner = proba[(proba > 1e-12).all(axis=1)]
-    deep = apply_softmax(np.log(inner))
+    deep = apply_softmax_or_sigmoid(np.log(inner))
     assert np.allclose(
         loss.compute_label_losses(inner),
         loss.compute_label_losses(deep),
@@ -62,7 +62,7 @@ def _check_row_losses(loss, k, proba, truths):
         loss.compute_row_losses(proba, codes), expected, rtol=1e-9, atol=1e-12
     ), "compute_row_losses"
     logits = 3 * np.random.default_rng(2).normal(size=proba.shape)
-    soft = loss.compute_row_losses(apply_softmax(logits), codes)
+    soft = loss.compute_row_losses(apply_softmax_or_sigmoid(logits), codes)
     assert np.allclose(
         loss.compute_logit_losses(logits, codes), soft, rtol=1e-9, atol=1e-12
     ), "compute_logit_losses"
@@ -132,7 +132,9 @@ def _check_slope(loss, k, proba, truths):
     rate -= np.einsum("ij,ij->i", proba, rate)[:, None]
     slope = loss.slope(proba, rate)
     ahead, behind = (
-        loss.compute_label_losses(apply_softmax(log_proba(proba) + side * rate))
+        loss.compute_label_losses(
+            apply_softmax_or_sigmoid(log_proba(proba) + side * rate)
+        )
         for side in (step, -step)
     )
     expected = (ahead - behind) / (2 * step)

@@ -26,7 +26,7 @@ def _check_range(metric, k, proba, y):
     """Check that predictions of every kind stay in the declared range."""
     low, high = metric.spec.range
     values = []
-    for labels, rows in _iter_labels_and_extreme_predictions(k, proba, y):
+    for labels, rows in _iter_labels_and_bad_predictions(k, proba, y):
         for multiclass in [None, *metric.spec.multiclass]:
             options = (
                 {} if multiclass in (None, "canonical") else {"multiclass": multiclass}
@@ -44,7 +44,7 @@ def _check_range(metric, k, proba, y):
     assert min(sign * v for v in values) < best - 1e-3, "all predictions are perfect"
 
 
-def _iter_labels_and_extreme_predictions(k, proba, y):
+def _iter_labels_and_bad_predictions(k, proba, y):
     """Iterate over labels with wrong, undecided, overconfident and nearly certain predictions."""
     certain = np.eye(k)
     yield y, certain[(y + 1) % k]
@@ -55,7 +55,7 @@ def _iter_labels_and_extreme_predictions(k, proba, y):
     yield np.zeros(5, dtype=int), np.tile(certain[-1], (5, 1))
 
 
-def _check_multiclass_options(metric, k, proba, y):
+def _check_multiclass_options_distinct(metric, k, proba, y):
     """Check each declared treatment of several classes.
 
     Others raise an error with their name.

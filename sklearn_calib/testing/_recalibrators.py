@@ -15,7 +15,7 @@ from .._validation import canonical_proba
 from .._warnings import ignore_calibration_warnings
 from ..datasets import make_overconfident
 from ..metrics import log_loss
-from ._contract import assert_refused, assert_same, assert_simplex, fit_quietly
+from ._contract import assert_refused, assert_same, assert_simplex, fit_clone_quietly
 
 #: The rows that each check is given.
 make_rows = make_overconfident
@@ -26,7 +26,7 @@ def _assert_predicts_simplex(fitted, proba):
 
 
 def _check_simplex(recalibrator, k, proba, y):
-    fitted = fit_quietly(recalibrator, proba, y)
+    fitted = fit_clone_quietly(recalibrator, proba, y)
     out = fitted.predict_proba(proba)
     assert_simplex(out, proba.shape)
     assert np.array_equal(fitted.transform(proba), out)
@@ -37,20 +37,20 @@ def _check_weights_are_repetition(recalibrator, k, proba, y):
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     if not recalibrator.capabilities.sample_weight:
         assert_refused(
-            lambda: fit_quietly(recalibrator, proba, y, sample_weight=weight),
+            lambda: fit_clone_quietly(recalibrator, proba, y, sample_weight=weight),
             "sample_weight",
         )
         return
     if recalibrator.capabilities.order_dependent:
         return
-    weighted = fit_quietly(
+    weighted = fit_clone_quietly(
         recalibrator,
         proba,
         y,
         sample_weight=weight,
         classes=range(k),
     )
-    repeated = fit_quietly(
+    repeated = fit_clone_quietly(
         recalibrator,
         np.repeat(proba, weight, axis=0),
         np.repeat(y, weight),
@@ -64,7 +64,7 @@ def _check_weight_scale(recalibrator, k, proba, y):
     capabilities = recalibrator.capabilities
     if not capabilities.sample_weight or capabilities.weights == "counts":
         return
-    weighted = partial(fit_quietly, recalibrator, proba, y)
+    weighted = partial(fit_clone_quietly, recalibrator, proba, y)
     weight = np.random.default_rng(8).exponential(size=len(y)) + 1e-3
     expected = weighted(sample_weight=weight).predict_proba(proba)
     for factor in (0.3, 1e-3, 700.0):
@@ -88,32 +88,32 @@ def _check_order_invariance(recalibrator, k, proba, y):
     proba = np.abs(proba)
     proba /= proba.sum(axis=1, keepdims=True)
     order = np.random.default_rng(2).permutation(len(y))
-    first = fit_quietly(recalibrator, proba, y)
-    second = fit_quietly(recalibrator, proba[order], y[order])
+    first = fit_clone_quietly(recalibrator, proba, y)
+    second = fit_clone_quietly(recalibrator, proba[order], y[order])
     assert_same(first.predict_proba(proba), second.predict_proba(proba))
 
 
 def _check_class_permutation(recalibrator, k, proba, y):
     order = np.roll(np.arange(k), 1)
-    first = fit_quietly(recalibrator, proba, y).predict_proba(proba)
-    second = fit_quietly(recalibrator, proba[:, order], np.argsort(order)[y])
+    first = fit_clone_quietly(recalibrator, proba, y).predict_proba(proba)
+    second = fit_clone_quietly(recalibrator, proba[:, order], np.argsort(order)[y])
     assert_same(first[:, order], second.predict_proba(proba[:, order]))
 
 
 def _check_row_alone(recalibrator, k, proba, y):
-    fitted = fit_quietly(recalibrator, proba, y)
+    fitted = fit_clone_quietly(recalibrator, proba, y)
     alone = np.vstack([fitted.predict_proba(proba[i : i + 1]) for i in range(20)])
     assert_same(alone, fitted.predict_proba(proba)[:20], 1e-14)
 
 
 def _check_missing_class(recalibrator, k, proba, y):
     kept = y != k - 1
-    fitted = fit_quietly(recalibrator, proba[kept], y[kept], classes=range(k))
+    fitted = fit_clone_quietly(recalibrator, proba[kept], y[kept], classes=range(k))
     assert fitted.classes_.tolist() == list(range(k))
     _assert_predicts_simplex(fitted, proba)
     if kept.any():
         assert_refused(
-            lambda: fit_quietly(recalibrator, proba[kept], y[kept]), "classes="
+            lambda: fit_clone_quietly(recalibrator, proba[kept], y[kept]), "classes="
         )
 
 
@@ -123,8 +123,8 @@ def _check_zeros_and_ones(recalibrator, k, proba, y):
     labels = np.r_[y, np.arange(k), 0]
     near = hard * (1 - 2e-8) + (1 - hard) * 2e-8 / (k - 1)
     for fitted in (
-        fit_quietly(recalibrator, with_zeros, labels),
-        fit_quietly(recalibrator, proba, y),
+        fit_clone_quietly(recalibrator, with_zeros, labels),
+        fit_clone_quietly(recalibrator, proba, y),
     ):
         _assert_predicts_simplex(fitted, hard)
         _assert_predicts_simplex(fitted, near)
@@ -144,22 +144,24 @@ def _check_constant_scores(recalibrator, k, *_):
 def _check_one_class(recalibrator, k, proba, y):
     y = np.zeros(len(proba), dtype=int)
     assert_refused(
-        lambda: fit_quietly(recalibrator, proba, y), "two classes", "classes="
+        lambda: fit_clone_quietly(recalibrator, proba, y), "two classes", "classes="
     )
-    fitted = fit_quietly(recalibrator, proba, y, classes=range(k))
+    fitted = fit_clone_quietly(recalibrator, proba, y, classes=range(k))
     _assert_predicts_simplex(fitted, proba)
 
 
 def _check_tiny(recalibrator, k, proba, y):
     for n in (k, k + 1):
-        fitted = fit_quietly(recalibrator, proba[:n], np.arange(n) % k)
+        fitted = fit_clone_quietly(recalibrator, proba[:n], np.arange(n) % k)
         _assert_predicts_simplex(fitted, proba)
-    fitted = fit_quietly(recalibrator, proba[:1], [0], classes=range(k))
+    fitted = fit_clone_quietly(recalibrator, proba[:1], [0], classes=range(k))
     _assert_predicts_simplex(fitted, proba)
 
 
 def _check_separable(recalibrator, k, proba, y):
-    fitted = fit_quietly(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
+    fitted = fit_clone_quietly(
+        recalibrator, proba, proba.argmax(axis=1), classes=range(k)
+    )
     _assert_predicts_simplex(fitted, proba)
 
 
@@ -167,7 +169,7 @@ def _check_extreme_logits(recalibrator, k, *_):
     rng = np.random.default_rng(3)
     for size in (1e-4, 1e5, 1e12):
         logits = canonical_proba(size * rng.normal(size=(80, k)), kind="logits")
-        fitted = fit_quietly(
+        fitted = fit_clone_quietly(
             recalibrator,
             logits,
             rng.integers(0, k, 80),
@@ -184,17 +186,17 @@ def _check_dtypes(recalibrator, k, proba, y):
             short = (short / short.sum(axis=1, keepdims=True)).astype(dtype)
         double = short.astype(np.float64)
         double /= double.sum(axis=1, keepdims=True)
-        first = fit_quietly(recalibrator, short, y)
-        second = fit_quietly(recalibrator, double, y)
+        first = fit_clone_quietly(recalibrator, short, y)
+        second = fit_clone_quietly(recalibrator, double, y)
         assert_same(first.predict_proba(short), second.predict_proba(double))
 
 
 def _check_containers(recalibrator, k, proba, y):
-    expected = fit_quietly(recalibrator, proba, y).predict_proba(proba)
-    from_lists = fit_quietly(recalibrator, proba.tolist(), y.tolist())
+    expected = fit_clone_quietly(recalibrator, proba, y).predict_proba(proba)
+    from_lists = fit_clone_quietly(recalibrator, proba.tolist(), y.tolist())
     assert_same(from_lists.predict_proba(proba.tolist()), expected)
     if k == 2:
-        single = fit_quietly(recalibrator, proba[:, 1], y)
+        single = fit_clone_quietly(recalibrator, proba[:, 1], y)
         assert_same(single.predict_proba(proba[:, [1]]), expected)
     try:
         import pandas as pd
@@ -202,7 +204,7 @@ def _check_containers(recalibrator, k, proba, y):
         return
     index = np.random.default_rng(4).permutation(len(y)) + 1000
     frame = pd.DataFrame(proba, columns=[f"p{c}" for c in range(k)], index=index)
-    fitted = fit_quietly(recalibrator, frame, pd.Series(y, index=index[::-1]))
+    fitted = fit_clone_quietly(recalibrator, frame, pd.Series(y, index=index[::-1]))
     assert_same(fitted.predict_proba(frame), expected)
     assert fitted.feature_names_in_.tolist() == frame.columns.tolist()
     out = fitted.set_output(transform="pandas").transform(frame)
@@ -211,7 +213,7 @@ def _check_containers(recalibrator, k, proba, y):
 
 
 def _check_labels(recalibrator, k, proba, y):
-    expected = fit_quietly(recalibrator, proba, y).predict_proba(proba)
+    expected = fit_clone_quietly(recalibrator, proba, y).predict_proba(proba)
     alphabets = [
         np.arange(1, k + 1),
         10 * np.arange(1, k + 1),
@@ -225,7 +227,7 @@ def _check_labels(recalibrator, k, proba, y):
     for labels in alphabets:
         if "order" in recalibrator.get_params():  # of a scale, which text does not have
             recalibrator = clone(recalibrator).set_params(order=labels)
-        fitted = fit_quietly(recalibrator, proba, labels[y])
+        fitted = fit_clone_quietly(recalibrator, proba, labels[y])
         assert_same(fitted.predict_proba(proba), expected, 1e-12)
         assert np.isin(fitted.predict(proba), labels).all()
 
@@ -237,7 +239,7 @@ def _check_inputs_untouched(recalibrator, k, proba, y):
         array.flags.writeable = False
     mine = clone(recalibrator)
     before = repr(mine.get_params())
-    fitted = fit_quietly(mine, proba, y, sample_weight=weight)
+    fitted = fit_clone_quietly(mine, proba, y, sample_weight=weight)
     out = fitted.predict_proba(proba)
     assert np.array_equal(proba, copies[0]) and np.array_equal(y, copies[1])
     assert not np.shares_memory(out, proba), "the result is a view of the input"
@@ -272,7 +274,7 @@ def _get_global_random_state():
 
 def _check_pickle(recalibrator, k, *_):
     proba, y = make_overconfident(k, 5000)
-    fitted = fit_quietly(recalibrator, proba, y)
+    fitted = fit_clone_quietly(recalibrator, proba, y)
     text = pickle.dumps(fitted)
     again = pickle.loads(text)
     assert np.array_equal(again.predict_proba(proba), fitted.predict_proba(proba))
@@ -285,20 +287,20 @@ def _check_monotone(recalibrator, k, *_):
         return
     proba, y = make_overconfident(2)
     grid = np.linspace(0, 1, 1001)
-    out = fit_quietly(recalibrator, proba, y).predict_proba(grid)[:, 1]
+    out = fit_clone_quietly(recalibrator, proba, y).predict_proba(grid)[:, 1]
     smallest = np.diff(out).min()
     assert smallest >= -1e-12, f"falls by {-smallest:.3g}"
 
 
 def _check_bad_input(recalibrator, k, proba, y):
-    fitted = fit_quietly(recalibrator, proba, y)
+    fitted = fit_clone_quietly(recalibrator, proba, y)
 
     def change_entry(value, row=17, column=0):
         bad = proba.copy()
         bad[row, column] = value
         return bad
 
-    refit = partial(fit_quietly, recalibrator)
+    refit = partial(fit_clone_quietly, recalibrator)
     assert_refused(lambda: refit(change_entry(np.nan), y), "finite", "row 17")
     assert_refused(
         lambda: fitted.predict_proba(change_entry(np.inf)), "finite", "row 17"
@@ -381,7 +383,9 @@ def _check_prediction_leaves_the_state(recalibrator, k, *_):
 def _check_direction(recalibrator, k, *_):
     """Check that easy, overconfident data are predicted no worse than without recalibration."""
     new, labels = make_overconfident(k, 1500, random_state=21)
-    fitted = fit_quietly(recalibrator, *make_overconfident(k, 1500, random_state=20))
+    fitted = fit_clone_quietly(
+        recalibrator, *make_overconfident(k, 1500, random_state=20)
+    )
     before, after = (
         log_loss(labels, p, labels=range(k)) for p in (new, fitted.predict_proba(new))
     )
@@ -393,8 +397,8 @@ def _check_direction(recalibrator, k, *_):
 def _check_learns(recalibrator, k, *_):
     """Check that other labels give other predictions."""
     proba, y = make_overconfident(k, 400)
-    first = fit_quietly(recalibrator, proba, y).predict_proba(proba)
-    second = fit_quietly(recalibrator, proba, (y + 1) % k).predict_proba(proba)
+    first = fit_clone_quietly(recalibrator, proba, y).predict_proba(proba)
+    second = fit_clone_quietly(recalibrator, proba, (y + 1) % k).predict_proba(proba)
     assert np.abs(first - second).max() > 1e-3, "the labels make no difference"
 
 
@@ -435,7 +439,7 @@ def _check_capabilities(recalibrator, k, *_):
     # 200 rows as well: an average of maps leaves some of them out at one size only
     for n in (200, 400, 4000):
         proba, y = make_overconfident(k, n)
-        fitted = fit_quietly(recalibrator, proba, y)
+        fitted = fit_clone_quietly(recalibrator, proba, y)
         sizes.append(len(pickle.dumps(fitted)))
     lifted = hasattr(fitted, "one_vs_rest_")
     assert lifted == (k > 2 and declared.multiclass == "one-vs-rest"), (
@@ -460,7 +464,7 @@ def _check_shape(recalibrator, k, *_):
     rng = np.random.default_rng(0)
     p = rng.random(8000)
     truth = np.select([p < 0.3, p < 0.6], [0.1, 0.5], 0.9)
-    fitted = fit_quietly(recalibrator, p, (rng.random(8000) < truth).astype(int))
+    fitted = fit_clone_quietly(recalibrator, p, (rng.random(8000) < truth).astype(int))
     jump = _find_largest_jump(fitted)
     declared = recalibrator.capabilities
     assert (jump < 1e-3) == declared.continuous, (
@@ -494,4 +498,4 @@ def _find_largest_jump(fitted):
 
 
 def _fit_to_default_rows(recalibrator, k):
-    return fit_quietly(recalibrator, *make_overconfident(k, 300, random_state=10))
+    return fit_clone_quietly(recalibrator, *make_overconfident(k, 300, random_state=10))

@@ -45,7 +45,7 @@ def _find_adapter_and_fit(estimator, X, y):
     return staging, model
 
 
-def _compute_stage_scores_and_proba(staging, model, X):
+def _compute_stage_proba_and_own_proba(staging, model, X):
     """Compute scores after each stage, and the learner's own probabilities."""
     k = len(model.classes_)
     scores = []
@@ -60,7 +60,7 @@ def _compute_stage_scores_and_proba(staging, model, X):
     ]
 
 
-def _predict_model_proba(model, X):
+def _predict_model_proba_or_none(model, X):
     """Predict probabilities, or return None for a model without them."""
     if not hasattr(model, "predict_proba"):
         return None
@@ -69,8 +69,8 @@ def _predict_model_proba(model, X):
 
 def _assert_predicts(model, X, score, own):
     """Assert that the model itself predicts the scores of its last stage."""
-    if _predict_model_proba(model, X) is not None:
-        assert_same(own, _predict_model_proba(model, X))
+    if _predict_model_proba_or_none(model, X) is not None:
+        assert_same(own, _predict_model_proba_or_none(model, X))
     if hasattr(model, "decision_function") and classifier_logits(model, X) is None:
         assert_same(score, canonical_proba(model.decision_function(X), kind="logits"))
 
@@ -95,7 +95,7 @@ def _check_unit_and_number(estimator, k, X, y):
     assert n_stages >= 3, (
         f"{n_stages} stages are too few to check; pass a learner with more"
     )
-    scores, staged_proba = _compute_stage_scores_and_proba(staging, model, X)
+    scores, staged_proba = _compute_stage_proba_and_own_proba(staging, model, X)
     assert len(scores) == n_stages, (
         f"{len(scores)} arrays of scores for {n_stages} stages"
     )
@@ -106,41 +106,43 @@ def _check_unit_and_number(estimator, k, X, y):
         assert values.shape == (len(X), k), f"scores of shape {values.shape}"
 
 
-def _fit_first_rows_and_stage_all(estimator, X, y):
-    """Fit the first rows, and compute `_compute_stage_scores_and_proba` of all of them."""
+def _get_adapter_model_stage_and_own_proba(estimator, X, y):
+    """Fit the first rows, and compute `_compute_stage_proba_and_own_proba` of all of them."""
     staging, model = _find_adapter_and_fit(estimator, X[:160], y[:160])
-    return staging, model, *_compute_stage_scores_and_proba(staging, model, X)
+    return staging, model, *_compute_stage_proba_and_own_proba(staging, model, X)
 
 
 def _check_last_stage_is_the_model(estimator, k, X, y):
-    _, model, scores, staged_proba = _fit_first_rows_and_stage_all(estimator, X, y)
+    _, model, scores, staged_proba = _get_adapter_model_stage_and_own_proba(
+        estimator, X, y
+    )
     _assert_predicts(model, X, scores[-1], staged_proba[-1])
 
 
 def _check_stages_are_truncations(estimator, k, X, y):
-    staging, model, scores, staged_proba = _fit_first_rows_and_stage_all(
+    staging, model, scores, staged_proba = _get_adapter_model_stage_and_own_proba(
         estimator, X, y
     )
     for stage in _select_stages(len(scores)):
         short = staging.truncate_to_stage(model, stage)
         if find_staging(short) is not None:  # some (epochs) know their last stage only
-            again, _ = _compute_stage_scores_and_proba(staging, short, X)
+            again, _ = _compute_stage_proba_and_own_proba(staging, short, X)
             assert len(again) == stage, (
                 f"truncated to {stage} stages, it has {len(again)}"
             )
         _assert_predicts(short, X, scores[stage - 1], staged_proba[stage - 1])
 
 
-def _check_stages_differ(estimator, k, X, y):
-    _, _, scores, _ = _fit_first_rows_and_stage_all(estimator, X, y)
+def _check_first_and_last_stage_differ(estimator, k, X, y):
+    _, _, scores, _ = _get_adapter_model_stage_and_own_proba(estimator, X, y)
     assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
 
 
-def _check_fit_with_so_many_stages(estimator, k, X, y):
+def _check_fit_limited_to_middle_stage(estimator, k, X, y):
     staging, model = _find_adapter_and_fit(estimator, X, y)
     _, twin = _find_adapter_and_fit(estimator, X, y)
-    model_scores = _compute_stage_scores_and_proba(staging, model, X)[0]
-    twin_scores = _compute_stage_scores_and_proba(staging, twin, X)[0]
+    model_scores = _compute_stage_proba_and_own_proba(staging, model, X)[0]
+    twin_scores = _compute_stage_proba_and_own_proba(staging, twin, X)[0]
     repeatable = np.abs(model_scores[-1] - twin_scores[-1]).max() <= PROBA_TOLERANCE
     stage = (len(model_scores) + 1) // 2
     limited = clone(
@@ -149,7 +151,7 @@ def _check_fit_with_so_many_stages(estimator, k, X, y):
     staging.fit(limited, X, y)
     reached = staging.n_stages(limited)
     assert reached >= stage, f"limited to stage {stage}, the fit reached {reached}"
-    short = _compute_stage_scores_and_proba(staging, limited, X)[0][stage - 1]
+    short = _compute_stage_proba_and_own_proba(staging, limited, X)[0][stage - 1]
     if repeatable:
         assert_same(short, model_scores[stage - 1])
 
@@ -159,7 +161,7 @@ def _check_truncation_leaves_the_model_alone(estimator, k, X, y):
     before = model.predict(X)
     params = repr(model.get_params())
     attributes = dict(vars(model))
-    scores, _ = _compute_stage_scores_and_proba(staging, model, X)
+    scores, _ = _compute_stage_proba_and_own_proba(staging, model, X)
     for stage in reversed(_select_stages(len(scores))):
         short = staging.truncate_to_stage(model, stage)
         assert short is not model, "truncate returned the model itself"
@@ -167,7 +169,7 @@ def _check_truncation_leaves_the_model_alone(estimator, k, X, y):
     assert staging.n_stages(model) == len(scores), (
         "truncation shortened the fitted model"
     )
-    again, _ = _compute_stage_scores_and_proba(staging, model, X)
+    again, _ = _compute_stage_proba_and_own_proba(staging, model, X)
     assert_same(np.stack(again), np.stack(scores), 0)
     assert np.array_equal(model.predict(X), before), (
         "truncation changed the predictions"
@@ -206,8 +208,8 @@ def _check_truncated_models_travel(estimator, k, X, y):
 
 def _check_rows_alone(estimator, k, X, y):
     staging, model = _find_adapter_and_fit(estimator, X, y)
-    scores = _compute_stage_scores_and_proba(staging, model, X)[0]
-    some = _compute_stage_scores_and_proba(staging, model, X[:3])[0]
+    scores = _compute_stage_proba_and_own_proba(staging, model, X)[0]
+    some = _compute_stage_proba_and_own_proba(staging, model, X[:3])[0]
     for all_rows, some_rows in zip(scores, some, strict=True):
         assert_same(all_rows[:3], some_rows)
 
@@ -229,9 +231,9 @@ def _check_tables_and_pipelines(estimator, k, X, y):
         staging, model = _find_adapter_and_fit(learner, features, y)
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # names of columns that got lost
-            scores, staged_proba = _compute_stage_scores_and_proba(
+            scores, staged_proba = _compute_stage_proba_and_own_proba(
                 staging, model, features
             )
         assert len(scores) == staging.n_stages(model)
-        if _predict_model_proba(model, features) is not None:
-            assert_same(staged_proba[-1], _predict_model_proba(model, features))
+        if _predict_model_proba_or_none(model, features) is not None:
+            assert_same(staged_proba[-1], _predict_model_proba_or_none(model, features))

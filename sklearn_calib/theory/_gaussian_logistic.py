@@ -8,11 +8,11 @@ from scipy import special
 from scipy.optimize import root
 from scipy.special import expit, ndtr
 
-from .._argument_checks import is_number
+from .._argument_checks import is_real_number
 from .._random import make_random_state
 from .._simplex_array import convert_log_odds
 from .._typing import ArrayLike, FloatArray, RandomStateLike
-from .._validation import read_numbers
+from .._validation import read_numeric_array
 from ..datasets import make_two_gaussians
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss
@@ -131,7 +131,7 @@ class GaussianLogisticModel:
         spectrum: Sequence[float] = (1, 1),
         smallest: float = 1e-3,
     ) -> None:
-        numbers = all(map(is_number, (ratio, error_rate, smallest)))
+        numbers = all(map(is_real_number, (ratio, error_rate, smallest)))
         if not (numbers and ratio > 0 and 0 < error_rate < 0.5 and smallest > 0):
             raise invalid_input(
                 "ratio",
@@ -139,7 +139,7 @@ class GaussianLogisticModel:
                 got=f"{ratio}, {error_rate} and {smallest}",
                 hint="Change the one that is out of range",
             )
-        eigenvalues = read_numbers(spectrum, "spectrum")
+        eigenvalues = read_numeric_array(spectrum, "spectrum")
         if eigenvalues.ndim != 1 or not eigenvalues.size or not eigenvalues.min() > 0:
             raise invalid_input(
                 "spectrum",
@@ -213,7 +213,7 @@ class GaussianLogisticModel:
         True
         """
         bound = MAX_PARAMETER_MAGNITUDE
-        is_valid = is_number(inner) and is_number(norm)
+        is_valid = is_real_number(inner) and is_real_number(norm)
         is_valid = is_valid and abs(inner) <= bound and 1 / bound <= norm <= bound
         if not is_valid:
             raise invalid_input(

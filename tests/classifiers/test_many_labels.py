@@ -33,7 +33,7 @@ from sklearn_calib.recalibrators import (
     HistogramBinning,
     MultilabelCalibration,
     get_recalibrator,
-    warn_if_labels_harmed,
+    warn_if_harmful_for_labels,
 )
 
 NB = MultiOutputClassifier(GaussianNB())
@@ -402,7 +402,7 @@ def test_false_alarms_on_labels():
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             fitted = refit(np.arange(300))
-            warn_if_labels_harmed(fitted, refit, pairs, y, np.ones(300))
+            warn_if_harmful_for_labels(fitted, refit, pairs, y, np.ones(300))
         alarms += sum("labels the mean" in str(one.message) for one in said)
     low, high = binom.ppf([0.005, 0.995], 2500, 2 * norm.sf(3))
     assert low <= alarms <= high

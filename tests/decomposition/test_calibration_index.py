@@ -148,7 +148,7 @@ def test_pooling_and_interpolation_change_little(law, of_curve, monkeypatch):
     assert len(Loess(score)._score) > _loess.MAX_LOESS_SCORE_CELLS
     monkeypatch.setattr(_loess, "MAX_LOESS_SCORE_CELLS", len(score))
     some = np.r_[:20, 20 : len(score) - 20 : 50, len(score) - 20 : len(score)]
-    windows = _loess._find_windows(score, mass)
+    windows = _loess._find_window_first_and_last_scores(score, mass)
     widths = _loess._find_window_half_widths(score, windows, some)
     rows = np.zeros((len(some), len(score)))
     _loess._fill_smoother_rows(score, mass, score[some], widths, rows)
@@ -260,7 +260,7 @@ def test_three_scores_near_zero():
 
 def test_a_smoother_that_is_linear_everywhere_ends(monkeypatch):
     """No interval is worth another support point, and the loop looks for some."""
-    monkeypatch.setattr(_score_sums, "fill_parabola_rows", lambda *given: None)
+    monkeypatch.setattr(_score_sums, "fill_local_parabola_weights", lambda *given: None)
     assert (Loess(np.linspace(0, 1, 2000))(np.ones(2000), np.ones(2000)) == 0).all()
 
 

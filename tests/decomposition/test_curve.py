@@ -129,13 +129,13 @@ def test_standard_errors_from_a_sample_of_the_rows():
     from sklearn_calib.decomposition import _curve
 
     full = refinement_curve(y, margin, kind="logits")
-    step = -(-len(y) // _curve._STANDARD_ERROR_ROWS)
+    step = -(-len(y) // _curve._MAX_STANDARD_ERROR_ROWS)
     assert step == 3
-    whole, _curve._STANDARD_ERROR_ROWS = _curve._STANDARD_ERROR_ROWS, 10**6
+    whole, _curve._MAX_STANDARD_ERROR_ROWS = _curve._MAX_STANDARD_ERROR_ROWS, 10**6
     try:
         exact = refinement_curve(y, margin, kind="logits")
     finally:
-        _curve._STANDARD_ERROR_ROWS = whole
+        _curve._MAX_STANDARD_ERROR_ROWS = whole
     np.testing.assert_allclose(full.standard_error, exact.standard_error, rtol=0.02)
 
 

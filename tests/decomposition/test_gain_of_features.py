@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn_calib._validation import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.decomposition._grouping import (
-    _estimate_fold_sampling_error,
+    _estimate_fold_mean_and_variance,
     compute_detectable_feature_gain,
 )
 from sklearn_calib.metrics import BetaFamilyLoss, get_loss
@@ -267,9 +267,9 @@ def test_what_differs_between_maps_counts_near_zero_only():
         plain = losses[fold, np.arange(100)].var(ddof=1) / 100
         twice = min(2 * np.sum((losses[0] - losses[1]) ** 2) / 100**2, plain)
         expected = plain + twice * min(1, factor * plain / shift**2)
-        assert _estimate_fold_sampling_error(
+        assert _estimate_fold_mean_and_variance(
             losses, fold, w, fading=True
         ).variance == pytest.approx(expected, rel=1e-3)
-        assert _estimate_fold_sampling_error(losses, fold, w).variance == pytest.approx(
-            plain + twice
-        )
+        assert _estimate_fold_mean_and_variance(
+            losses, fold, w
+        ).variance == pytest.approx(plain + twice)

@@ -10,7 +10,7 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import decompose_loss, decompose_predictions
-from sklearn_calib.decomposition._intervals import SamplingError
+from sklearn_calib.decomposition._intervals import SamplingErrorDistribution
 from sklearn_calib.metrics import BetaFamilyLoss, get_loss, validate_predictions
 
 TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
@@ -176,7 +176,7 @@ def test_folds_and_doubled_weights():
 def test_ends_of_an_interval_by_search():
     """The closed form holds the values that the rule allows, on both sides of the origin."""
     for estimate in (-0.004, -0.0005, 0.0003, 0.002, 0.02):
-        law = SamplingError(
+        law = SamplingErrorDistribution(
             estimate,
             variance=1e-5,
             bias=2e-4,

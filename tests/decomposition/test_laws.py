@@ -7,7 +7,7 @@ from scipy import stats
 from sklearn_calib import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.decomposition._intervals import (
-    SamplingError,
+    SamplingErrorDistribution,
     _compute_row_losses_and_beta_derivatives,
     _compute_variance_and_skewness,
     _invert_hall,
@@ -75,26 +75,33 @@ def test_law_of_a_mean():
 
 
 def test_interval_of_a_regular_term():
-    low, high = SamplingError(2.0, 0.25, bias=0.1).compute_interval(0.95)
+    low, high = SamplingErrorDistribution(2.0, 0.25, bias=0.1).compute_interval(0.95)
     assert (low, high) == pytest.approx((1.9 - 1.96 * 0.5, 1.9 + 1.96 * 0.5), abs=1e-4)
-    assert SamplingError(0.1, 0.25, lowest=0.0, highest=0.5).compute_interval(0.95) == (
+    assert SamplingErrorDistribution(
+        0.1, 0.25, lowest=0.0, highest=0.5
+    ).compute_interval(0.95) == (
         0.0,
         0.5,
     )
-    low, high = SamplingError(2.0, 0.25, skewness=0.5).compute_interval(0.95)
+    low, high = SamplingErrorDistribution(2.0, 0.25, skewness=0.5).compute_interval(
+        0.95
+    )
     assert high - 2 > 2 - low, "the longer side is the one of the longer tail"
     assert hall((2.0 - low) / 0.5, 0.5) == pytest.approx(1.96, abs=1e-4)
     assert hall((2.0 - high) / 0.5, 0.5) == pytest.approx(-1.96, abs=1e-4)
 
 
 def test_only_a_regular_term_has_a_standard_error():
-    assert SamplingError(1.0, 0.04).standard_error == pytest.approx(0.2)
-    assert SamplingError(1.0, 0.04, origin_variance=1e-9).standard_error is None
+    assert SamplingErrorDistribution(1.0, 0.04).standard_error == pytest.approx(0.2)
+    assert (
+        SamplingErrorDistribution(1.0, 0.04, origin_variance=1e-9).standard_error
+        is None
+    )
 
 
 def test_interval_at_the_degenerate_point():
     """There the second order is all there is, around the origin and on both sides alike."""
-    law = SamplingError(
+    law = SamplingErrorDistribution(
         1.0, variance=0.0, origin_variance=1e-4, variance_slope=1e-3, origin=1.0
     )
     low, high = law.compute_interval(0.95)
@@ -102,7 +109,7 @@ def test_interval_at_the_degenerate_point():
     assert (high - 1) ** 2 == pytest.approx(
         1.959964**2 * (1e-4 + 1e-3 * (high - 1)), rel=1e-5
     )
-    far = SamplingError(
+    far = SamplingErrorDistribution(
         3.0, variance=0.01, origin_variance=1e-4, variance_slope=1.0, origin=1.0
     ).compute_interval(0.95)
     assert far == pytest.approx((3 - 0.196, 3 + 0.196), rel=0.02), (

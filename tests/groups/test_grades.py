@@ -14,10 +14,10 @@ from scipy import stats
 
 from sklearn_calib._kernels import _grades
 from sklearn_calib._kernels._grades import (
+    compute_joint_p_from_smallest_p,
     compute_order_likelihood_ratio,
     compute_order_p,
-    compute_p_from_smallest_p,
-    compute_total_events_p,
+    compute_two_sided_total_events_p,
     compute_upper_binomial_p,
     fit_isotonic_rates,
 )
@@ -144,7 +144,9 @@ def test_the_joint_p_value_is_the_chance_of_one_as_small_where_events_are_few():
     tables = np.stack(np.meshgrid(*(np.arange(k + 1.0) for k in n), indexing="ij"), -1)
     tables = tables.reshape(-1, 3)
     mass = stats.binom.pmf(tables, n, rates).prod(axis=1)
-    p = np.array([compute_p_from_smallest_p(k, n.astype(float), rates) for k in tables])
+    p = np.array(
+        [compute_joint_p_from_smallest_p(k, n.astype(float), rates) for k in tables]
+    )
     for value in np.unique(p.round(12)):
         assert mass[p <= value + 1e-11].sum() == pytest.approx(value, rel=1e-9)
 
@@ -487,14 +489,19 @@ def test_the_portfolio_finds_grades_that_are_all_a_little_too_low():
     for factor, least, most in ((1.0, 0.02, 0.05 + 3 * 0.0098), (1.15, 0.9, 1.0)):
         draws = rng.binomial(1000, factor * rates, (500, 7)).astype(float)
         rejected = np.mean(
-            [compute_total_events_p(events, rows, rates) <= 0.05 for events in draws]
+            [
+                compute_two_sided_total_events_p(events, rows, rates) <= 0.05
+                for events in draws
+            ]
         )
         assert least <= rejected <= most, (factor, rejected)
     events = rng.binomial(1000, 1.15 * rates, (200, 7)).astype(float)
     smallest = np.mean(
-        [compute_p_from_smallest_p(k, rows, rates) <= 0.05 for k in events]
+        [compute_joint_p_from_smallest_p(k, rows, rates) <= 0.05 for k in events]
     )
-    together = np.mean([compute_total_events_p(k, rows, rates) <= 0.05 for k in events])
+    together = np.mean(
+        [compute_two_sided_total_events_p(k, rows, rates) <= 0.05 for k in events]
+    )
     assert together > smallest + 0.1
 
 

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from sklearn_calib import canonical_proba
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import group_calibration
-from sklearn_calib.groups._events import find_upper_quantile
+from sklearn_calib.groups._events import find_upper_quantile_or_inf
 from sklearn_calib.inference import cumulative_test
 
 QUICK = {"n_resamples": 19, "min_rows": 1}
@@ -414,6 +414,6 @@ def test_columns_of_one_name_are_refused():
 
 def test_the_quantile_of_draws_is_not_moved_by_rounding():
     """100 * 0.55 is 55.00000000000001; and more than all draws is needed where there are few."""
-    assert find_upper_quantile(np.arange(99.0), 0.55) == 54.0
-    assert find_upper_quantile(np.arange(99.0), 0.95) == 94.0
-    assert find_upper_quantile(np.arange(10.0), 0.95) == np.inf
+    assert find_upper_quantile_or_inf(np.arange(99.0), 0.55) == 54.0
+    assert find_upper_quantile_or_inf(np.arange(99.0), 0.95) == 94.0
+    assert find_upper_quantile_or_inf(np.arange(10.0), 0.95) == np.inf

@@ -582,9 +582,9 @@ def test_the_first_steps_are_what_was_fitted_first(case):
         for _ in range(n_steps):
             rounds.grow_step(track, BoosterOptionsMixin(**SETTINGS), 20.0)
     assert [len(one.trees) for one in long.rounds] == [3, 3, 2]
-    assert [len(one.trees) for one in long.keep_first_steps(4).rounds] == [
+    assert [len(one.trees) for one in long.keep_first_steps_in_place(4).rounds] == [
         3,
         1,
     ] and len(long.gains) == 4
     assert np.array_equal(long.predict(rows), short.predict(rows))
-    assert np.array_equal(long.keep_first_steps(0).predict(rows), rows.margin)
+    assert np.array_equal(long.keep_first_steps_in_place(0).predict(rows), rows.margin)

@@ -14,7 +14,7 @@ from scipy.stats import beta, binom, t as student
 from sklearn_calib._kernels._prediction_powered_mean import (
     choose_power_tuning_factors,
     compute_plain_and_corrected_ends,
-    limit_width,
+    shrink_interval_to_width,
 )
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import CalibratedMean, calibrated_mean
@@ -106,7 +106,7 @@ def test_shares_of_labels_against_binomial_tails():
 
 
 def test_an_interval_is_drawn_together_around_its_middle():
-    assert limit_width(0.5, (0.2, 0.6), 0.2) == pytest.approx((0.35, 0.55))
+    assert shrink_interval_to_width(0.5, (0.2, 0.6), 0.2) == pytest.approx((0.35, 0.55))
 
 
 @pytest.mark.parametrize("judge", ["useless", "perfect", "reversed", "rare", "numbers"])

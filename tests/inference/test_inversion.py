@@ -20,12 +20,12 @@ from sklearn_calib.inference import (
 )
 from sklearn_calib.inference._intervals import (
     _compute_monte_carlo_pvalue,
-    _estimate_label_distribution,
+    _compute_proba_shifted_to_frequency,
     _find_low_estimate_high_and_null_mean,
+    _fit_and_predict_label_proba,
     _InterpolatedTruths,
     _make_value_and_simulator,
     _replace_law_by_proba_in_nearer_half,
-    _shift_proba_towards_frequency,
 )
 from sklearn_calib.inference._measure_forms import (
     BATCH_EVALUATOR_BY_MEASURE,
@@ -167,32 +167,32 @@ def test_shifted_predictions(weight):
     """Moved towards what was seen, the largest column by the size asked for."""
     p, y = np.array([0.2, 0.4, 0.5, 0.3]), np.array([0, 1, 1, 0])
     case = case_of(p, y, weight)
-    moved = _shift_proba_towards_frequency(case, 0.07)
+    moved = _compute_proba_shifted_to_frequency(case, 0.07)
     w = np.ones(4) if weight is None else np.array(weight)
     sign = np.sign(w @ (y - p))
     assert sign == 1
     np.testing.assert_allclose(moved[:, 1], p + 0.07, atol=1e-15)
     np.testing.assert_allclose(moved.sum(axis=1), 1, atol=1e-15)
     np.testing.assert_allclose(
-        _shift_proba_towards_frequency(case, 0.0)[:, 1], p + 1e-6, atol=1e-15
+        _compute_proba_shifted_to_frequency(case, 0.0)[:, 1], p + 1e-6, atol=1e-15
     )
     never = case_of(p, np.zeros(4, dtype=int), weight)
     np.testing.assert_allclose(
-        _shift_proba_towards_frequency(never, 0.07)[:, 1], p - 0.07, atol=1e-15
+        _compute_proba_shifted_to_frequency(never, 0.07)[:, 1], p - 0.07, atol=1e-15
     )
 
 
 def test_shifted_where_predictions_are_right_on_average():
     proba = np.tile([0.25, 0.25, 0.5], (4, 1))
     case = validate_predictions([0, 1, 2, 2], proba, None, [0, 1, 2])
-    moved = _shift_proba_towards_frequency(case, 0.3) - proba
+    moved = _compute_proba_shifted_to_frequency(case, 0.3) - proba
     np.testing.assert_allclose(moved, np.tile([0.2, -0.1, -0.1], (4, 1)), atol=1e-15)
 
 
 def test_shifted_in_several_classes():
     proba = np.tile([0.2, 0.3, 0.5], (10, 1))
     case = validate_predictions([0] * 4 + [1] * 2 + [2] * 4, proba, None, [0, 1, 2])
-    moved = _shift_proba_towards_frequency(case, 0.1) - proba  # seen 0.4 0.2 0.4
+    moved = _compute_proba_shifted_to_frequency(case, 0.1) - proba  # seen 0.4 0.2 0.4
     np.testing.assert_allclose(moved, np.tile([0.1, -0.05, -0.05], (10, 1)), atol=1e-14)
 
 
@@ -201,12 +201,12 @@ def test_the_law_is_the_recalibrated_one():
     p = rng.random(200)
     y = (rng.random(200) < p**2).astype(int)
     weight = rng.random(200)
-    law = _estimate_label_distribution(case_of(p, y, weight), "platt")
+    law = _fit_and_predict_label_proba(case_of(p, y, weight), "platt")
     expected = PlattScaling().fit(p, y, sample_weight=weight).predict_proba(p)
     np.testing.assert_allclose(law, expected, atol=1e-12)
     # one class, one score: no warning
     one = case_of(np.full(20, 0.5), np.ones(20, dtype=int))
-    assert _estimate_label_distribution(one, "platt").shape == (20, 2)
+    assert _fit_and_predict_label_proba(one, "platt").shape == (20, 2)
 
 
 @pytest.mark.slow
@@ -224,14 +224,14 @@ def test_ends_along_both_lines():
     ends = {}
     for name, law in (
         ("none", plain),
-        ("platt", _estimate_label_distribution(case, "platt")),
+        ("platt", _fit_and_predict_label_proba(case, "platt")),
     ):
         ends[name] = _find_low_estimate_high_and_null_mean(
             partial(_InterpolatedTruths, *parts), case, law, estimate, 0.05, None
         )
     shift = line_of(
         case,
-        _shift_proba_towards_frequency(case, estimate),
+        _compute_proba_shifted_to_frequency(case, estimate),
         expected_calibration_error,
         60,
     )

@@ -6,7 +6,7 @@ from error_fields import raises_invalid_input
 from scipy.special import expit
 from scipy.stats import ks_2samp
 
-from sklearn_calib._kernels._score_mixture import RankedScores
+from sklearn_calib._kernels._score_mixture import RankedClassScores
 from sklearn_calib.inference import prior_shift_test
 
 
@@ -88,7 +88,7 @@ def test_copies_of_a_row_are_not_ties_but_equal_scores_are():
     rng = np.random.default_rng(4)
     p, codes = scores(6, 0.5, rng)[0], np.array([0, 0, 0, 1, 1, 1])
     twice = np.array([0, 0, 0, 3, 3, 3])  # copies of two rows, in both samples
-    alone = RankedScores(np.c_[1 - p, p], codes)
+    alone = RankedClassScores(np.c_[1 - p, p], codes)
     assert alone.compute_mixture_distance(twice, twice).distance < 1e-12
     drawn = [
         alone.compute_mixture_distance(twice, twice, rng).distance for _ in range(400)
@@ -99,7 +99,7 @@ def test_copies_of_a_row_are_not_ties_but_equal_scores_are():
     third = np.isclose(drawn, 1 / 6).mean()
     assert set(np.round(6 * np.array(drawn)).astype(int)) == {1, 2, 3}
     assert abs(third - 0.16) < 3 * np.sqrt(0.16 * 0.84 / 400)
-    equal = RankedScores(np.c_[1 - p, p][[0, 0, 0, 3, 3, 3]], codes)
+    equal = RankedClassScores(np.c_[1 - p, p][[0, 0, 0, 3, 3, 3]], codes)
     rows = np.arange(6)
     assert (
         max(equal.compute_mixture_distance(rows, rows, rng).distance for _ in range(20))

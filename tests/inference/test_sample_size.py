@@ -146,7 +146,7 @@ def test_rows_and_errors_are_inverse():
     for size in (0.01, 0.02, 0.05):
         n = errors.count_rows_to_detect(size)
         critical = errors._draw_scaled_critical_value() / np.sqrt(n)
-        assert errors.find_smallest_error_and_whether_blind(share / n, critical)[
+        assert errors.find_min_error_or_none_and_is_blind(share / n, critical)[
             0
         ] == pytest.approx(size, rel=0.02)
     assert (

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from sklearn_calib._kernels._cluster_sums import bound_summed_within_cluster_covariances
+from sklearn_calib._kernels._cluster_sums import bound_total_within_cluster_covariance
 from sklearn_calib.inference import ClusterSample, calibration_test
 from sklearn_calib.metrics import validate_predictions
 
@@ -56,12 +56,10 @@ def test_the_covariance_against_the_definition():
         if i != j and groups[i] == groups[j]
     ]
     wanted = sum(w[i] * w[j] * (min(p[i], p[j]) - p[i] * p[j]) for i, j in pairs)
-    assert bound_summed_within_cluster_covariances(p, w, groups) == pytest.approx(
-        wanted
+    assert bound_total_within_cluster_covariance(p, w, groups) == pytest.approx(wanted)
+    assert bound_total_within_cluster_covariance(p, w, np.arange(14)) == pytest.approx(
+        0, abs=1e-12
     )
-    assert bound_summed_within_cluster_covariances(
-        p, w, np.arange(14)
-    ) == pytest.approx(0, abs=1e-12)
 
 
 def test_clusters_of_drawn_labels_vary_as_those_of_the_rows():

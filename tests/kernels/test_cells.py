@@ -9,14 +9,14 @@ from sklearn_calib._kernels._cells import (
     CUT_KEYS,
     IDENTITY_COLUMN,
     compute_mean_label_proba_by_cell,
-    convert_keys_to_steps,
+    compute_ordered_cell_ids,
     count_dropped_bits_by_cell,
     decode_cell_start_and_side,
     decode_float_keys,
-    encode_cells,
     encode_float_keys,
     find_cell_start_keys,
     find_last_cell_keys,
+    round_keys_to_36_bit_steps,
 )
 
 GOLDEN_STEPS = {
@@ -51,7 +51,7 @@ def distances(n=20_000, seed=0):
 
 @run_every_case("t", GOLDEN_STEPS)
 def test_golden_steps(t):
-    assert convert_keys_to_steps(encode_float_keys([t]))[0] == GOLDEN_STEPS[t]
+    assert round_keys_to_36_bit_steps(encode_float_keys([t]))[0] == GOLDEN_STEPS[t]
 
 
 def test_keys_keep_the_order_and_all_bits():
@@ -61,7 +61,9 @@ def test_keys_keep_the_order_and_all_bits():
     )
     assert encode_float_keys([-0.0])[0] == 0
     normal = t[t > 1e-300]
-    steps = decode_float_keys(convert_keys_to_steps(encode_float_keys(normal)) << 16)
+    steps = decode_float_keys(
+        round_keys_to_36_bit_steps(encode_float_keys(normal)) << 16
+    )
     assert np.abs(steps / normal - 1).max() <= 2.0**-37
 
 
@@ -94,9 +96,10 @@ def test_compiled_cells_are_those_of_numpy():
         for shift in ALLOWED_BIT_SHIFTS:
             ids, distance = identify_cells_and_offsets(p, np.zeros(0), shift)
             cells = find_cell_start_keys(keys, high, shift)
-            assert np.array_equal(ids, encode_cells(cells, high))
+            assert np.array_equal(ids, compute_ordered_cell_ids(cells, high))
             assert np.array_equal(
-                distance, convert_keys_to_steps(keys) - convert_keys_to_steps(cells)
+                distance,
+                round_keys_to_36_bit_steps(keys) - round_keys_to_36_bit_steps(cells),
             )
 
 
@@ -147,7 +150,7 @@ def test_rows_lie_in_the_width_of_their_cell():
     for max_cells in (2500, 5000, 10**6):
         table, shift = by_sorting(p, np.zeros(len(p)), max_cells)
         high = p > 0.5
-        ids = encode_cells(
+        ids = compute_ordered_cell_ids(
             find_cell_start_keys(
                 encode_float_keys(np.where(high, 1 - p, p)), high, shift
             ),
@@ -179,7 +182,7 @@ def test_the_complement_keeps_its_digits_and_the_score_its_own():
     t, high = _cells.split_distance_and_side(p, q)
     assert t.tolist() == [0.2, 1 - 0.8, 1 - 0.8, 1e-20, 0.0, 0.2, 0.5]
     ids, _ = identify_cells_and_offsets(p, q, 0)
-    assert np.array_equal(ids, encode_cells(encode_float_keys(t), high))
+    assert np.array_equal(ids, compute_ordered_cell_ids(encode_float_keys(t), high))
     near = np.arange(36, 60) / 60  # at a cut, by complements that round to it
     for rest in (1 - near, np.nextafter(1 - near, 0), np.arange(24, 0, -1) / 60):
         for shift in (16, 30, 52):

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from sklearn_calib._kernels import _level_sets_compiled
 from sklearn_calib._kernels._level_sets import (
     compute_levels,
-    compute_simplex_proba_from_levels,
     find_row_cell_indices,
+    project_levels_to_simplex_proba,
     project_to_simplex,
     sort_rows_into_level_runs,
 )
@@ -25,7 +25,7 @@ def test_oracle(oracle):
                 == part["levels"]
             )
         assert_allclose(
-            compute_simplex_proba_from_levels(part["levels"], part["lam"]),
+            project_levels_to_simplex_proba(part["levels"], part["lam"]),
             part["rho"],
             atol=1e-15,
         )
@@ -41,7 +41,7 @@ def test_the_member_of_a_level_set_lies_in_it(n_levels, k, seed):
     level = rng.multinomial(n_levels, rng.dirichlet(np.ones(k)))
     rest = min(rng.integers(0, k), level.max())  # at most k - 1 are missing
     level[level.argmax()] -= rest
-    v = compute_simplex_proba_from_levels(level, n_levels)
+    v = project_levels_to_simplex_proba(level, n_levels)
     assert_allclose(v.sum(), 1)
     assert compute_levels(v, n_levels).tolist() == level.tolist()
     assert compute_levels(v.astype(np.float32), n_levels).tolist() == level.tolist()
@@ -74,14 +74,14 @@ def test_grouping(dtype):
 
 def test_a_collision_of_hashes_starts_anew(monkeypatch):
     table = np.random.default_rng(0).dirichlet(np.ones(4), 500)
-    plain, calls = _level_sets_compiled.hash_rows, []
+    plain, calls = _level_sets_compiled.hash_row_levels, []
 
     def colliding(*args):
         calls.append(1)
         keys = plain(*args)
         return keys % np.uint64(8) if len(calls) == 1 else keys
 
-    monkeypatch.setattr(_level_sets_compiled, "hash_rows", colliding)
+    monkeypatch.setattr(_level_sets_compiled, "hash_row_levels", colliding)
     starts = sort_rows_into_level_runs(table, 20)[1]
     assert len(calls) == 2
     monkeypatch.undo()

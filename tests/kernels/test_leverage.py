@@ -7,7 +7,7 @@ from scipy import sparse
 
 from sklearn_calib._kernels._leverage import (
     compute_leverage_blocks,
-    compute_leverages_and_curved_complements,
+    compute_leverages_and_weighted_complements,
 )
 
 
@@ -39,26 +39,26 @@ def test_leverages(n, d, dual, intercept, flat):
     X, D = problem(n, d, flat)
     expected = explicit(X, D, 0.7, intercept)
     for rows in (X, sparse.csr_matrix(X)):
-        h, m = compute_leverages_and_curved_complements(rows, D, 0.7, intercept, dual)
+        h, m = compute_leverages_and_weighted_complements(rows, D, 0.7, intercept, dual)
         assert_allclose(h, expected, rtol=1e-9)
         assert_allclose(m, 1 - D * expected, rtol=1e-9)
 
 
 def test_a_centre_far_away_loses_no_digits():
     X, D = problem(20, 40, False)
-    near = compute_leverages_and_curved_complements(X, D, 0.7, True)
-    far = compute_leverages_and_curved_complements(X + 1e5, D, 0.7, True)
+    near = compute_leverages_and_weighted_complements(X, D, 0.7, True)
+    far = compute_leverages_and_weighted_complements(X + 1e5, D, 0.7, True)
     assert_allclose(far[0], near[0], rtol=1e-8)
 
 
 def test_without_penalty():
     X, D = problem(40, 10, False)
-    h, m = compute_leverages_and_curved_complements(X, D, 0.0, True)
+    h, m = compute_leverages_and_weighted_complements(X, D, 0.0, True)
     assert_allclose(h, explicit(X, D, 0.0, True), rtol=1e-9)
     assert_allclose((D * h).sum(), 11)  # as many parameters
     for rows, weights, intercept in ((X[:8], D[:8], False), (X, 0 * D, True)):
         with pytest.raises(np.linalg.LinAlgError):
-            compute_leverages_and_curved_complements(rows, weights, 0.0, intercept)
+            compute_leverages_and_weighted_complements(rows, weights, 0.0, intercept)
     assert (m > 0).all()
 
 
@@ -91,7 +91,7 @@ def test_one_score_is_the_same_as_the_other_function():
     J = compute_leverage_blocks(X, D[:, None, None], 0.3, True)
     assert_allclose(
         J[:, 0, 0],
-        compute_leverages_and_curved_complements(X, D, 0.3, True)[0],
+        compute_leverages_and_weighted_complements(X, D, 0.3, True)[0],
         rtol=1e-10,
     )
     with pytest.raises(np.linalg.LinAlgError):
@@ -102,7 +102,7 @@ def test_a_penalty_next_to_nothing_is_no_rounding_noise():
     """The dual forms would lose m; both say so."""
     X, D = problem(12, 30, False)
     for call in (
-        lambda: compute_leverages_and_curved_complements(X, D, 1e-14, True),
+        lambda: compute_leverages_and_weighted_complements(X, D, 1e-14, True),
         lambda: compute_leverage_blocks(X, D[:, None, None], 1e-14, True),
     ):
         with pytest.raises(np.linalg.LinAlgError):

@@ -3,8 +3,8 @@ import pytest
 from cases import run_every_case
 
 from sklearn_calib._kernels._trend_filter import (
-    compute_trend_fit_multipliers_and_changes,
     find_largest_penalty,
+    fit_trend_and_get_multipliers_and_changes,
     fit_trend_filter,
 )
 
@@ -32,7 +32,7 @@ def test_the_smoother_solves_the_normal_equations(n):
     m, q = rng.standard_normal(n - 2), rng.random(n - 2) + 0.1
     D = second_differences(x)
     b = np.linalg.solve(np.diag(w) + D.T @ np.diag(1 / q) @ D, w * y + D.T @ (m / q))
-    values, u, change = compute_trend_fit_multipliers_and_changes(
+    values, u, change = fit_trend_and_get_multipliers_and_changes(
         np.diff(x), y, 1 / w, m, q
     )
     scale = np.abs(D).max()

@@ -66,7 +66,9 @@ def test_pickles_hold_the_fields_alone():
     )
     size, proba = len(pickle.dumps(line)), convert_log_odds(knots / 2)
     before = line(proba)
-    assert "_piece_tables" in vars(line)  # which follow from the knots
+    assert "_piece_starts_lengths_and_terms" in vars(
+        line
+    )  # which follow from the knots
     assert len(pickle.dumps(line)) == size
     assert np.array_equal(pickle.loads(pickle.dumps(line))(proba), before)
 

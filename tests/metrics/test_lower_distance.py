@@ -9,8 +9,8 @@ from sklearn_calib._kernels._distance import (
     DistanceProgram,
     bound_grid_excess,
     compute_upper_and_lower_distance,
+    find_distance_distribution_and_prices,
     make_distance_program_on_scores,
-    solve_distance_program,
 )
 from sklearn_calib.metrics import (
     lower_distance_interval,
@@ -56,7 +56,9 @@ def test_equals_the_transport_program():
             np.bincount(place, w * y, len(grid)),
             np.bincount(place, w * (1 - y), len(grid)),
         )
-        value, law, _ = solve_distance_program(DistanceProgram(grid, ones, zeros, 0.0))
+        value, law, _ = find_distance_distribution_and_prices(
+            DistanceProgram(grid, ones, zeros, 0.0)
+        )
         assert value == pytest.approx(transport(grid, v, y, w), abs=1e-9)
         assert law.sum() == pytest.approx(1, abs=1e-6)
         assert law @ grid == pytest.approx(w @ y, abs=1e-6)  # calibrated on the whole
@@ -76,7 +78,9 @@ def test_equals_the_least_cost_flow():
         w = counts / counts.sum()
         place = np.rint(v * 10).astype(int)
         ones, zeros = np.bincount(place, w * y, 11), np.bincount(place, w * (1 - y), 11)
-        value, law, _ = solve_distance_program(DistanceProgram(grid, ones, zeros, 0.0))
+        value, law, _ = find_distance_distribution_and_prices(
+            DistanceProgram(grid, ones, zeros, 0.0)
+        )
         flow_cost = 0.0
         for have, want in ((ones, law * grid), (zeros, law * (1 - grid))):
             have = np.round(have * 1e7).astype(int)
@@ -105,7 +109,7 @@ def test_the_gap_of_the_solution_is_what_it_says():
                 program = make_distance_program_on_scores(
                     v, mass * share, mass * (1 - share)
                 )
-                value, law, (x, z) = solve_distance_program(program)
+                value, law, (x, z) = find_distance_distribution_and_prices(program)
                 grid = program.grid
                 assert (np.abs(np.diff([x, z])) <= np.diff(grid) + 1e-12).all()
                 assert (grid * x + (1 - grid) * z <= 1e-12).all()
@@ -118,12 +122,12 @@ def test_the_grid_and_what_it_costs():
     """Ones at 0.2 and zeros at 0.8: all move to 1/2, and half the square of the gap is lost."""
     ones, zeros = np.array([0, 0.5, 0, 0]), np.array([0, 0, 0.5, 0])
     program = DistanceProgram(np.array([0, 0.2, 0.8, 1]), ones, zeros, 0.0)
-    found = solve_distance_program(program)
+    found = find_distance_distribution_and_prices(program)
     assert found.value == pytest.approx(0.48, abs=1e-9)
     assert bound_grid_excess(program, found) == pytest.approx(0.18, abs=1e-6)
     grid = np.arange(11) / 10
     at = [0.5 * (np.arange(11) == k) for k in (2, 8)]
-    assert solve_distance_program(
+    assert find_distance_distribution_and_prices(
         DistanceProgram(grid, *at, 0.0)
     ).value == pytest.approx(0.3, abs=1e-9)
     assert lower_distance_to_calibration([1, 0], [0.2, 0.8]) == pytest.approx(
@@ -178,12 +182,12 @@ def test_pooling_to_160_cells_changes_little(scale):
         v[order], (mass * y)[order], (mass * (1 - y))[order]
     )
     assert program.mean_move < 2e-3 * scale
-    value = solve_distance_program(program).value
+    value = find_distance_distribution_and_prices(program).value
     fine = np.unique(np.r_[np.arange(4097) / 4096 * scale, np.linspace(scale, 1, 513)])
     place = np.rint(v / scale * 4096).astype(int)
     sums = [np.bincount(place, part, len(fine)) for part in (mass * y, mass * (1 - y))]
     assert value == pytest.approx(
-        solve_distance_program(DistanceProgram(fine, *sums, 0.0)).value,
+        find_distance_distribution_and_prices(DistanceProgram(fine, *sums, 0.0)).value,
         abs=3e-6 * scale,
     )
 
@@ -294,7 +298,7 @@ def test_exactly_calibrated_predictions():
         n = int(rng.choice([1, 2, 3, 20, 300]))
         v = np.unique(rng.choice([1.0, 1e-6]) * rng.random(n))
         mass = rng.dirichlet(np.full(len(v), rng.choice([0.05, 0.3, 3.0])))
-        found = solve_distance_program(
+        found = find_distance_distribution_and_prices(
             make_distance_program_on_scores(v, mass * v, mass * (1 - v))
         )
         assert found.value <= 1e-10
@@ -329,7 +333,7 @@ def test_where_the_interior_point_stalls(stalls, monkeypatch):
     score = np.sort(np.random.default_rng(0).random(150))
     ones = np.where(np.random.default_rng(1).random(150) < score**2, 1 / 150, 0.0)
     program = make_distance_program_on_scores(score, ones, 1 / 150 - ones)
-    expected = solve_distance_program(program)
+    expected = find_distance_distribution_and_prices(program)
     solve = _distance._find_prices_and_distribution_if_solved
     answers = iter(stalls)
     monkeypatch.setattr(
@@ -337,7 +341,7 @@ def test_where_the_interior_point_stalls(stalls, monkeypatch):
         "_find_prices_and_distribution_if_solved",
         lambda *given: None if next(answers) else solve(*given),
     )
-    found = solve_distance_program(program)
+    found = find_distance_distribution_and_prices(program)
     assert next(answers, "all were asked") == "all were asked"
     assert found.value == pytest.approx(expected.value, abs=1e-9)
     assert (

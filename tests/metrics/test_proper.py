@@ -4,7 +4,7 @@ import sklearn.metrics
 from hypothesis import given, settings, strategies as st
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._simplex_array import apply_softmax
+from sklearn_calib._simplex_array import apply_softmax_or_sigmoid
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import LogLoss, all_metrics, brier_loss, log_loss
 
@@ -86,7 +86,10 @@ def test_the_log_loss_of_logits_of_two_classes(dtype):
     logits[0], codes = [-500, 500], rng.integers(0, 2, 200)
     codes[0] = 0
     for loss in (LogLoss(), LogLoss(floored=False)):
-        own, proba = loss.compute_logit_losses(logits, codes), apply_softmax(logits)
+        own, proba = (
+            loss.compute_logit_losses(logits, codes),
+            apply_softmax_or_sigmoid(logits),
+        )
         np.testing.assert_allclose(
             own, loss.compute_row_losses(proba, codes), rtol=1e-12, atol=1e-15
         )

@@ -12,14 +12,14 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_calib._kernels._level_merging import (
-    CorrectionRule,
+    GroupCorrectionRule,
     SplitSampleLabelEstimates,
     WholeSampleLabelEstimates,
     correct_and_merge_cells,
 )
 from sklearn_calib._kernels._level_sets import (
     compute_levels,
-    compute_simplex_proba_from_levels,
+    project_levels_to_simplex_proba,
 )
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss, get_scorer, lp_calibration_error
@@ -147,9 +147,12 @@ def test_against_fractions(block):
         if margin < Fraction(1, 10**4):
             continue
         compared += 1
-        first = compute_simplex_proba_from_levels(heavy, n_levels)
+        first = project_levels_to_simplex_proba(heavy, n_levels)
         found = correct_and_merge_cells(
-            heavy, labels, first, CorrectionRule(n_levels, float(tolerance), float(n))
+            heavy,
+            labels,
+            first,
+            GroupCorrectionRule(n_levels, float(tolerance), float(n)),
         )
         assert (found.n_iter, found.n_merges, found.converged) == (count, joined, True)
         for i, group in groups.items():
@@ -167,12 +170,12 @@ def test_oracle(oracle, name):
     P, y, expected = np.array(case["P"]), np.array(case["y"]), case["expected"]
     heavy, labels = cells_of(case["P"], y, case["lam"], expected["min_mass"])
     assert heavy.tolist() == expected["bins"]
-    first = compute_simplex_proba_from_levels(heavy, case["lam"])
+    first = project_levels_to_simplex_proba(heavy, case["lam"])
     found = correct_and_merge_cells(
         heavy,
         labels,
         first,
-        CorrectionRule(case["lam"], expected["tol"], float(len(y))),
+        GroupCorrectionRule(case["lam"], expected["tol"], float(len(y))),
     )
     assert (found.n_iter, found.n_merges) == (expected["n_iter"], expected["n_merges"])
     for group in expected["groups"]:
@@ -209,7 +212,7 @@ def test_invariants(vector):
         )
         mass = rng.dirichlet(np.ones(len(level)))
         labels = mass[:, None] * rng.dirichlet(np.ones(4) * 0.5, len(level))
-        rule = CorrectionRule(
+        rule = GroupCorrectionRule(
             12,
             1e-3,
             5000.0,
@@ -219,7 +222,7 @@ def test_invariants(vector):
         found = correct_and_merge_cells(
             level,
             labels,
-            compute_simplex_proba_from_levels(level, 12),
+            project_levels_to_simplex_proba(level, 12),
             rule,
             Watched(labels),
         )

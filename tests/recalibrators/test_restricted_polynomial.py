@@ -5,7 +5,7 @@ from error_fields import raises_invalid_input
 from numpy.polynomial import chebyshev
 
 from sklearn_calib._kernels._monotone_program import (
-    compute_chebyshev_moments_and_mean_square,
+    compute_chebyshev_t_yt_and_y2_means,
     fit_bounded_polynomials,
     fit_polynomial_by_cvxpy,
 )
@@ -30,7 +30,7 @@ def fit(s, y, degree):
     x = (2 * np.asarray(s) - low - high) / (high - low)
     y = np.asarray(y, dtype=float)
     return fit_one(
-        *compute_chebyshev_moments_and_mean_square(x, y, np.ones(len(x)), degree),
+        *compute_chebyshev_t_yt_and_y2_means(x, y, np.ones(len(x)), degree),
         degree,
     ), x
 
@@ -55,7 +55,7 @@ def test_equals_the_program_written_out(degree, bound):
     rng = np.random.default_rng(degree)
     x = rng.uniform(-1, 1, 80)
     y = (rng.random(80) < (x > 0) * 0.6 + 0.2).astype(float)
-    data = compute_chebyshev_moments_and_mean_square(x, y, np.ones(80), degree)
+    data = compute_chebyshev_t_yt_and_y2_means(x, y, np.ones(80), degree)
     found = fit_one(*data, degree, bound)
     expected = fit_polynomial_by_cvxpy(*data, degree, bound, "CLARABEL")
     assert found.loss == pytest.approx(expected.loss, abs=1e-6)
@@ -91,9 +91,7 @@ def test_bounded_problems_are_certified():
     y = (rng.random(200) < (x > 0) * 0.6 + 0.2).astype(float)
     for degree in range(4, 21, 4):
         data = [
-            compute_chebyshev_moments_and_mean_square(
-                x[f::2], y[f::2], np.ones(100), degree
-            )
+            compute_chebyshev_t_yt_and_y2_means(x[f::2], y[f::2], np.ones(100), degree)
             for f in (0, 1)
         ]
         for fits in fit_bounded_polynomials(data, degree, bounds, 1e-8):

@@ -6,7 +6,7 @@ from cells_by_sorting import by_sorting
 from sklearn_calib._kernels._cells import (
     IDENTITY_COLUMN,
     compute_mean_label_proba_by_cell,
-    encode_cells,
+    compute_ordered_cell_ids,
     encode_float_keys,
 )
 
@@ -42,8 +42,8 @@ def kept_bits(p):
     flat = p.ravel()
     table, _ = by_sorting(flat, np.zeros(len(flat)), 10**9)
     high = flat > 0.5
-    ids = encode_cells(encode_float_keys(np.where(high, 1 - flat, flat)), high).view(
-        np.uint64
-    )
+    ids = compute_ordered_cell_ids(
+        encode_float_keys(np.where(high, 1 - flat, flat)), high
+    ).view(np.uint64)
     place = np.searchsorted(table[:, IDENTITY_COLUMN].view(np.uint64), ids)
     return compute_mean_label_proba_by_cell(table)[place, 1].reshape(p.shape)

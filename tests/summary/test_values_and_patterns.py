@@ -137,7 +137,7 @@ def test_blocks_of_several_kinds_are_read_as_they_are_written(tmp_path, monkeypa
 
 @pytest.mark.parametrize("kind", [float, int])
 def test_many_numbers_are_thinned_whatever_their_order(kind, monkeypatch):
-    monkeypatch.setattr(_float_order, "MAX_DISTINCT_VALUES", 200)
+    monkeypatch.setattr(_float_order, "MAX_KEPT_VALUES", 200)
     monkeypatch.setattr("sklearn_calib.summary._values._MAX_WAITING_NUMBERS", 300)
     rng = np.random.default_rng(2)
     x = (rng.normal(size=3000) * 1000).astype(kind)

@@ -8,9 +8,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_calib.datasets import make_high_dimensional
 from sklearn_calib.linear import approximate_leave_one_out
 from sklearn_calib.linear._angle import (
-    compute_angle_observables,
     compute_mean_gradient_quadratic_form,
     estimate_overlap_numerator_and_square,
+    make_angle_formula_inputs,
 )
 from sklearn_calib.linear._fit import (
     compute_derivatives_and_leverages,
@@ -39,7 +39,7 @@ def one(n, d):
 
     def angle():
         psi, curvature, _, m = compute_derivatives_and_leverages(fit)
-        seen = compute_angle_observables(fit.scores, psi, curvature, m, d, True)
+        seen = make_angle_formula_inputs(fit.scores, psi, curvature, m, d, True)
         norm2 = fit.coef @ truth.covariance @ fit.coef
         return estimate_overlap_numerator_and_square(
             seen, compute_mean_gradient_quadratic_form(X, psi, truth.covariance), norm2

@@ -6,7 +6,7 @@ import numpy as np
 import setting
 
 from sklearn_calib._kernels._monotone_program import (
-    compute_chebyshev_moments_and_mean_square,
+    compute_chebyshev_t_yt_and_y2_means,
     fit_bounded_polynomials,
     fit_polynomial_by_cvxpy,
 )
@@ -36,9 +36,9 @@ def one_size(n):
     x, one, few = 2 * p - 1, np.ones(n), 7 if n < 1e6 else 3
     row = {"rows": n}
     for degree in (16, 40):
-        found = compute_chebyshev_moments_and_mean_square(x, y, one, degree)
+        found = compute_chebyshev_t_yt_and_y2_means(x, y, one, degree)
         row[f"moments k={degree}"] = setting.runner.seconds(
-            partial(compute_chebyshev_moments_and_mean_square, x, y, one, degree), few
+            partial(compute_chebyshev_t_yt_and_y2_means, x, y, one, degree), few
         )
         row[f"solve k={degree}"] = setting.runner.seconds(
             partial(fit_one, *found, degree)
@@ -48,7 +48,7 @@ def one_size(n):
     if n <= 38400:
         program = partial(
             fit_polynomial_by_cvxpy,
-            *compute_chebyshev_moments_and_mean_square(x, y, one, 16),
+            *compute_chebyshev_t_yt_and_y2_means(x, y, one, 16),
             16,
             np.inf,
             "CLARABEL",
@@ -70,7 +70,7 @@ def bars():
     def grid():
         for degree in range(4, 21):
             parts = [
-                compute_chebyshev_moments_and_mean_square(
+                compute_chebyshev_t_yt_and_y2_means(
                     x[f::2], y[f::2], np.ones(100), degree
                 )
                 for f in (0, 1)
@@ -114,7 +114,7 @@ def largest_gap():
         degree = min(int(rng.integers(1, 41)), len(np.unique(s)) - 1)
         if degree >= 1:
             found = fit_one(
-                *compute_chebyshev_moments_and_mean_square(
+                *compute_chebyshev_t_yt_and_y2_means(
                     x, y.astype(float), np.ones(n), degree
                 ),
                 degree,
