@@ -114,7 +114,7 @@ class DirichletCalibration(FittedSoftmax):
         k = proba.shape[1]
         z = log_proba(np.asarray(proba))
         if self.penalty == "auto":
-            fit, scale = self._tune_in_place_and_get_fit_and_beta(z, codes, weight)
+            fit, scale = self._find_tuned_fit_and_inverse_temperature(z, codes, weight)
         else:
             mu = (
                 self.penalty

@@ -235,7 +235,7 @@ def _check_own_figure(display):
         _assert_axes_show_panel_points(_get_axes(display), display.get_plotted_data())
 
 
-def _check_second_draw_on_other_axes(display):
+def _check_draws_again(display):
     first, second = (
         _make_axes_without_pyplot(_count_panels(display)) for _ in range(2)
     )

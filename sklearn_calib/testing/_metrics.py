@@ -55,7 +55,7 @@ def _iter_labels_and_bad_predictions(k, proba, y):
     yield np.zeros(5, dtype=int), np.tile(certain[-1], (5, 1))
 
 
-def _check_multiclass_options_distinct(metric, k, proba, y):
+def _check_multiclass_options(metric, k, proba, y):
     """Check each declared treatment of several classes.
 
     Others raise an error with their name.

@@ -133,12 +133,12 @@ def _check_stages_are_truncations(estimator, k, X, y):
         _assert_predicts(short, X, scores[stage - 1], staged_proba[stage - 1])
 
 
-def _check_first_and_last_stage_differ(estimator, k, X, y):
+def _check_stages_differ(estimator, k, X, y):
     _, _, scores, _ = _get_adapter_model_stage_and_own_proba(estimator, X, y)
     assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
 
 
-def _check_fit_limited_to_middle_stage(estimator, k, X, y):
+def _check_fit_with_so_many_stages(estimator, k, X, y):
     staging, model = _find_adapter_and_fit(estimator, X, y)
     _, twin = _find_adapter_and_fit(estimator, X, y)
     model_scores = _compute_stage_proba_and_own_proba(staging, model, X)[0]
