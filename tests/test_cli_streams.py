@@ -106,7 +106,7 @@ LINES_OF_FULL_STREAMS = [
         "The map is in",
     ),
     (
-        "compare good.csv $(cp good.csv a.csv; echo a.csv) --label y --prob p --resamples 9"
+        "compare good.csv $(cp good.csv a.csv; echo a.csv) --label y --prob p --resamples 20"
         " > /dev/full",
         2,
         "No space left",
