@@ -90,17 +90,9 @@ def test_ways(name):
 def test_functions_on_a_call_path():
     from sklearn_calib._show import make_printable
 
-    path = code_metrics.trace_call(
-        lambda: [
-            make_printable("a"),
-            make_printable("b"),
-        ]
-    )
+    path = code_metrics.trace_call(lambda: [make_printable("a"), make_printable("b")])
     assert path.files == {"_show/_names.py"}
-    assert [name for _, _, name in path.deepest] == [
-        "make_printable",
-        "redact_secrets",
-    ]
+    assert [name for _, _, name in path.deepest] == ["make_printable", "redact_secrets"]
     assert {name: n for (_, _, name), n in path.calls.items()} == {
         "make_printable": 2,
         "redact_secrets": 2,

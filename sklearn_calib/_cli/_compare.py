@@ -5,13 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._show import (
-    Section,
-    Table,
-    get_sections,
-    join_truncated,
-    make_printable,
-)
+from .._show import Section, Table, get_sections, join_truncated, make_printable
 from .._warnings import ignore_calibration_warnings
 from ._console import Screen, print_note, show_progress
 from ._drawn import check_scores_not_reversed, reject_empty_summary

@@ -389,7 +389,7 @@ def _print_and_judge_gain(screen, gain, options, groups) -> bool:
 
 
 def _compute_held_out_gain_by_cells(method, summary):
-    """Return what `_compute_held_out_gain_by_rows` returns, from cells of two classes."""
+    """Return what `_compute_held_out_gain_by_rows` does, from cells of two classes."""
     from .._random import make_generator
 
     (sample,) = summary.coarsen(min(summary.max_cells, _MAX_SUMMARY_CELLS)).samples()

@@ -491,7 +491,7 @@ def suggest_plain_number(text: str) -> str | None:
 
 
 def parse_float_text(text: str) -> float:
-    """Return a type of argparse: numbers."""
+    """Parse a number, as a type of argparse."""
     try:
         return float(text)
     except ValueError:

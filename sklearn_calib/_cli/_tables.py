@@ -19,12 +19,7 @@ from .._files.columns import (
 )
 from .._files.csv_text import ColumnSelector, infer_column_series
 from .._files.tables import iter_table_blocks, load_table, read_all_column_names
-from .._show import (
-    format_row_numbers,
-    make_printable,
-    quote_for_shell,
-    quote_text,
-)
+from .._show import format_row_numbers, make_printable, quote_for_shell, quote_text
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError, add_error_context
 from ._console import print_note

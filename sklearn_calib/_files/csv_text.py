@@ -42,8 +42,7 @@ def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
     """Return the encoding of a csv file that begins with `head`; reject what is not text."""
     if not head.strip():
         raise invalid_input(
-            expected=f"a header and rows in {make_printable(file)}",
-            got="an empty file",
+            expected=f"a header and rows in {make_printable(file)}", got="an empty file"
         )
     if encoding is None:
         wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

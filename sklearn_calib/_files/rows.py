@@ -8,11 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._argument_checks import import_optional
-from .._show import (
-    format_error_or_type_if_secret,
-    make_printable,
-    quote_text,
-)
+from .._show import format_error_or_type_if_secret, make_printable, quote_text
 from ..exceptions import InvalidInputError, invalid_input
 
 # Rows that are fetched from a query or an iterator at a time.

@@ -41,9 +41,9 @@ _MAX_LBFGS_PAIRS = 10
 
 @dataclass(frozen=True)
 class TemperatureLossSums:
-    """What one reading of some rows gives at one beta.
+    """Sums over some rows at one beta.
 
-    Passes of other rows are added.
+    Those of other rows are added.
     """
 
     # L, L', L'', L''', D and M as in `_temperature`.
@@ -189,7 +189,7 @@ def fit_temperature_passes_and_get_weight(
 class VectorLossAndGradientSums:
     """Sums of the loss and its gradient over some rows.
 
-    Passes of other rows are added.
+    Those of other rows are added.
     """
 
     loss: float
@@ -241,10 +241,11 @@ def find_softmax_fit_by_vector_passes(
 ):
     """Minimise mean loss + penalty (|A|^2 + |b|^2) over softmax((1 + A) s + b).
 
-    ``run(coef, intercept)`` is the `VectorLossAndGradientSums` of all rows at
+    ``run_pass(coef, intercept)`` is the `VectorLossAndGradientSums` of all rows at
     coef = 1 + A. `sample`, (z, codes, weight), gives the start and the Hessian. Stops
-    when the loss is predicted to be less than `tol` above the smallest, by default p /
-    (20 n): a tenth of the p / (2 n) that the p = 2 k coefficients cost on other rows.
+    when the loss is predicted to be less than `tol` above the smallest. The default,
+    p / (20 n), is a tenth of the p / (2 n) that the p = 2 k coefficients cost on other
+    rows.
     """
     x, solve = _find_sample_optimum_and_hessian_solver(*sample, beta, penalty)
     k = len(x) // 2

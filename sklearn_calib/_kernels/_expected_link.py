@@ -45,10 +45,9 @@ def average_logistic_and_derivatives(mu, tau):
 
     Many rows are interpolated in a table, to 1e-11.
     """
+    n_rows = len(mu)
     # A table is cheaper if it has fewer nodes than there are rows.
-    if len(mu) > _MIN_ROWS_TO_INTERPOLATE and np.ptp(mu) / _LOGISTIC_TABLE_STEP < len(
-        mu
-    ):
+    if n_rows > _MIN_ROWS_TO_INTERPOLATE and np.ptp(mu) / _LOGISTIC_TABLE_STEP < n_rows:
         return _interpolate_logistic_and_derivatives(mu, tau)
     return _average_logistic_by_quadrature(mu, tau)
 

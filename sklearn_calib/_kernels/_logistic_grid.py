@@ -241,7 +241,7 @@ def update_state_and_find_alarm_or_end(
 
 
 def _detect_change_in_single_stream(state, gain, first, prior, bound, start):
-    """Run `update_state_and_find_alarm_or_end` of a single stream, for some rows at once."""
+    """Run `update_state_and_find_alarm_or_end` of one stream, for some rows at once."""
     # Rounding changes a sum by less than this factor.
     below = bound * (1 - 1e-9)
     for begin in range(start, len(gain), _BLOCK_ROWS):

@@ -52,16 +52,16 @@ def find_mean_ranges_under_offsets(proba: FloatArray, weight: FloatArray) -> Flo
 
 
 def fit_mean_offset(
-    proba: FloatArray, weight: FloatArray, target_class_means: FloatArray
+    proba: FloatArray, weight: FloatArray, target_means: FloatArray
 ) -> OffsetsAndMeans:
-    """Return offsets after which the mean of rows prop. to p exp(offset) is `target_class_means`.
+    """Return offsets so that rows prop. to p exp(offset) have the mean `target_means`.
 
     Parameters
     ----------
     proba : ndarray of shape (n, k)
     weight : ndarray of shape (n,)
         Above 0.
-    target_class_means : ndarray of shape (k,)
+    target_means : ndarray of shape (k,)
         Above 0, with sum 1; of two classes inside `find_mean_ranges_under_offsets`.
 
     Notes
@@ -77,7 +77,7 @@ def fit_mean_offset(
     """
     weight_fraction = weight / weight.sum()
     log = compute_log_proba_allowing_infinity(proba)
-    if len(target_class_means) == 2:
+    if len(target_means) == 2:
         log_odds = log[:, 1] - log[:, 0]
         # Certain rows do not move; the target of the others is what remains of the
         # mean.
@@ -85,14 +85,12 @@ def fit_mean_offset(
         zeros = weight_fraction[np.isneginf(log_odds)].sum()
         ones = weight_fraction[np.isposinf(log_odds)].sum()
         # The log-odds of the mean of the other rows.
-        aim = np.log(target_class_means[1] - ones) - np.log(
-            target_class_means[0] - zeros
-        )
+        aim = np.log(target_means[1] - ones) - np.log(target_means[0] - zeros)
         offset = np.array(
             [0.0, _find_crossing(log_odds[inside], weight_fraction[inside], aim)]
         )
     else:
-        offset = _fit_class_offsets(log, weight_fraction, target_class_means)
+        offset = _fit_class_offsets(log, weight_fraction, target_means)
     return OffsetsAndMeans(offset, weight_fraction @ softmax(log + offset, axis=1))
 
 

@@ -37,8 +37,8 @@ def minimise_by_newton(
         ``evaluate(theta)`` is the value, and anything that `compute_step_and_decrement`
         can use of its computation.
     compute_step_and_decrement : callable
-        ``direction(theta, anything)`` is the Newton step and its decrement, minus the
-        slope.
+        ``compute_step_and_decrement(theta, anything)`` is the Newton step and its
+        decrement, minus the slope.
     theta : ndarray
         To begin with.
     tol : float
@@ -47,8 +47,8 @@ def minimise_by_newton(
     lowest : float or ndarray, default=-inf
         Bounds of theta, which whole steps keep up to rounding.
     is_trusted : callable, default=None
-        ``trusted(theta, step)`` is true if the second-order model holds along the whole
-        step; without it that is assumed once the decrement is rounding.
+        ``is_trusted(theta, step)`` is true if the second-order model holds along the
+        whole step; without it that is assumed once the decrement is rounding.
     max_iter : int, default=200
 
     Returns

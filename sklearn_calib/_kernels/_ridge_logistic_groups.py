@@ -27,13 +27,11 @@ def fit_group_line_coefficients(
     def sum_groups(values):
         return np.bincount(group, values, minlength=n_groups)
 
-    def evaluate_penalised_loss_and_score_terms(lines_by_group):
-        t = lines_by_group[group, 0] + lines_by_group[group, 1] * log_odds
+    def evaluate_penalised_loss_and_score_terms(lines):
+        t = lines[group, 0] + lines[group, 1] * log_odds
         small = np.exp(-np.abs(t))
         losses = np.maximum(t, 0.0) + np.log1p(small) - target * t
-        return weight @ losses + 0.5 * (
-            (lines_by_group - centre) ** 2 @ penalty
-        ).sum(), (
+        return weight @ losses + 0.5 * ((lines - centre) ** 2 @ penalty).sum(), (
             t,
             small,
         )

@@ -18,7 +18,7 @@ def average_interval_error_over_shifts(offset, cell, residual, n_cells, width):
 
 @compile_kernel
 def _average_abs_bin_sums_over_shifts(offset, cell, residual, mass, width):
-    """Move the rows into lower cells in the order of their offsets."""
+    """Return the mean over shifts of the sum of |sum of residuals| over bins."""
     for i in range(len(cell)):
         # At shift 0 every row is in its upper cell. Growing the shift moves one row at
         # a time to the cell below, which changes two terms of the sum. The mean over

@@ -311,7 +311,7 @@ def _make_conjugate_gradient_step(z, w, ridge, enough):
 def _solve_conjugate_gradients(
     apply_hessian, precondition, gradient, max_residual_norm
 ):
-    """Solve hessian(step) = -gradient, up to a residual of the size `max_residual_norm`.
+    """Solve apply_hessian(step) = -gradient, up to `max_residual_norm`.
 
     With scipy.sparse.linalg.cg fits of some hundred rows took 4 to 8 % longer.
     """

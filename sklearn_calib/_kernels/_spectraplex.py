@@ -154,9 +154,7 @@ def _find_step_lengths_and_directions(problem, point, mismatch):
     count = R.shape[1] + (2 * point.p.shape[1] + 1 if limited else 0)
     mu = _sum_complementarity_by_program(point, limited) / count
     aims = point._replace(X=-point.X, p=-point.p, n=-point.n, s=-point.s)
-    direction = _solve_program_point_step(
-        problem, point, R, matrix, pivots, aims, mismatch
-    )
+    direction = _solve_step_to_aims(problem, point, R, matrix, pivots, aims, mismatch)
     ahead = _move_point(
         point, direction, _find_step_length(point, direction, starts, limited)
     )
@@ -174,9 +172,7 @@ def _find_step_lengths_and_directions(problem, point, mismatch):
         n=(column - direction.n * (de + direction.v)) / (e + point.v) - point.n,
         s=(center - direction.s * direction.e) / point.e - point.s,
     )
-    direction = _solve_program_point_step(
-        problem, point, R, matrix, pivots, aims, mismatch
-    )
+    direction = _solve_step_to_aims(problem, point, R, matrix, pivots, aims, mismatch)
     # Stopping short of the boundary keeps the iterates inside the cone.
     length = 0.98 * _find_step_length(point, direction, starts, limited)
     return np.where(fine & regular, length, 0.0), direction
@@ -223,7 +219,7 @@ def _compute_primal_to_slack_ratio_pair(point):
     return point.p / (e - point.v), point.n / (e + point.v)
 
 
-def _solve_program_point_step(problem, point, R, matrix, pivots, aims, mismatch):
+def _solve_step_to_aims(problem, point, R, matrix, pivots, aims, mismatch):
     """Return the step to the aims.
 
     They are where X, p, n and s would go if the dual did not move.

@@ -157,9 +157,7 @@ def _get_fit_with_loss_capped_by_row(fit, problems, total):
     return fit._replace(loss=max(float(fit.loss - excess), 0.0))
 
 
-def fit_temperature_if_rows_lack_options(
-    logits, y_encoded, weight, label_smoothing=0.0
-):
+def fit_temperature_with_absent_options(logits, y_encoded, weight, label_smoothing=0.0):
     """Fit as `fit_temperature`, if -inf marks options that a row does not have.
 
     The sums add up over rows, so rows are sorted by how many options they have: those
@@ -258,7 +256,7 @@ def solve_temperature(
     step_from=None,
     max_iter=100,
 ):
-    """Return the optimum, given the six sums `sums(beta)` and the total weight.
+    """Return the optimum, given `compute_six_sums(beta)` and the total weight.
 
     ``step_from(beta, first, second, third)``, of the derivatives, is Halley's step or a
     better one.

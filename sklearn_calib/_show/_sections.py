@@ -110,14 +110,7 @@ def format_best_rows(
     columns = zip(*numbers.values(), strict=True)
     picked = [pick and pick(column) for pick, column in zip(best, columns, strict=True)]
 
-    def format_and_mark_if_best(value, best_value):
-        return (
-            MarkedCell(f"{value:.4f}", "best")
-            if value == best_value
-            else f"{value:.4f}"
-        )
+    def mark_if_best(value, winner):
+        return MarkedCell(f"{value:.4f}", "best") if value == winner else f"{value:.4f}"
 
-    return [
-        [name, *map(format_and_mark_if_best, row, picked)]
-        for name, row in numbers.items()
-    ]
+    return [[name, *map(mark_if_best, row, picked)] for name, row in numbers.items()]

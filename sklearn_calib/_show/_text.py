@@ -143,10 +143,7 @@ def _render_terminal_table(table: Table, width: int) -> "list[RenderableType]":
         return 3 + max(map(cell_len, lines), default=0)
 
     columns = [
-        [
-            Text(make_printable(head, None)),
-            *map(_render_terminal_cell, cells),
-        ]
+        [Text(make_printable(head, None)), *map(_render_terminal_cell, cells)]
         for head, *cells in zip(table.header, *table.rows, strict=True)
     ]
     if sum(map(compute_padded_width, columns)) >= width:  # headings in several lines

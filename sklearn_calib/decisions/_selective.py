@@ -370,7 +370,7 @@ class SelectiveClassifier(DecidingClassifier):
             n_unseen = np.isin(row_groups, unseen_groups).sum()
             warn_calibration(
                 expected="groups that fit has seen",
-                got=f"{_join_first_names(unseen)} in {n_unseen} rows",
+                got=f"{_join_max_5_names(unseen)} in {n_unseen} rows",
                 hint="These rows are abstained from. Fit with rows of these groups",
                 estimator=self,
             )
@@ -500,7 +500,7 @@ class SelectiveClassifier(DecidingClassifier):
         if not names:
             return
         risk = 0.05 if self.max_risk is None else self.max_risk
-        groups = "" if None in cutoffs else f" in the groups {_join_first_names(names)}"
+        groups = "" if None in cutoffs else f" in the groups {_join_max_5_names(names)}"
         warn_calibration(
             expected="confident rows with an error rate that is surely small enough",
             got=f"no bound of at most max_risk={risk:g} on {n_samples} rows{groups}",
@@ -557,7 +557,7 @@ def _read_row_group_names(groups, n_samples):
     return names
 
 
-def _join_first_names(names):
+def _join_max_5_names(names):
     text = ", ".join(make_printable(name, 40) for name in names[:5])
     if len(names) > 5:
         text += f" and {len(names) - 5} more"

@@ -57,7 +57,7 @@ _MATPLOTLIB_OPTION_HINTS = {
 }
 
 
-def _wrap_method_to_suggest_option_names(method):
+def _add_name_suggestions(method):
     """Wrap a method so that the error on an unknown option names what to write."""
     parameters = signature(method).parameters
     kinds = [parameter.kind for parameter in parameters.values()]
@@ -145,13 +145,9 @@ class Display:
         # Subclasses get the suggestions without a decorator of their own.
         for name, member in [*vars(cls).items()]:
             if name.startswith("from_") and isinstance(member, classmethod):
-                setattr(
-                    cls,
-                    name,
-                    classmethod(_wrap_method_to_suggest_option_names(member.__func__)),
-                )
+                setattr(cls, name, classmethod(_add_name_suggestions(member.__func__)))
             if name == "plot":
-                cls.plot = _wrap_method_to_suggest_option_names(member)  # type: ignore[method-assign]
+                cls.plot = _add_name_suggestions(member)  # type: ignore[method-assign]
 
     def get_plotted_data(self) -> PlottedData:
         """Return the plotted data as numbers.
@@ -166,7 +162,7 @@ class Display:
             f"{type(self).__name__} has no get_plotted_data; see Display"
         )
 
-    @_wrap_method_to_suggest_option_names
+    @_add_name_suggestions
     def plot(
         self, *, ax: AxesLike | None = None, curve_kwargs: CurveKwargs = None
     ) -> Self:

@@ -411,7 +411,7 @@ class ProgramExpression(RowExpression):
         is_used = (cells.keys <= cells.n_levels).all(axis=1)
         if not is_used.any():
             return other
-        is_cell, place, number_of_key = _find_is_key_level_places_and_key_places(
+        is_cell, place, number_of_key = _match_levels_to_keys(
             levels.split_columns(), cells.keys[is_used], cells.n_levels + 1
         )
         tables = np.empty((number_of_key.max() + 2, self.k))
@@ -422,10 +422,10 @@ class ProgramExpression(RowExpression):
         )
 
 
-def _find_is_key_level_places_and_key_places(
+def _match_levels_to_keys(
     levels: list[Any], keys: IntArray, base: int
 ) -> tuple[Any, Any, IntArray]:
-    """Search levels among keys: return whether they are a key, and the index of each key.
+    """Return whether levels are a key, their place, and the place of each key.
 
     As many columns as fit join into one whole number, which is looked up; its place
     stands for them when the next columns join.

@@ -228,13 +228,9 @@ _COLUMNS_BY_FUNCTION: dict[Any, Callable[..., Columns]] = {
 }
 
 
-def apply_table_operation(
-    op: str, single_column: Columns, table: FloatArray
-) -> Columns:
+def apply_table_operation(op: str, column: Columns, table: FloatArray) -> Columns:
     """Apply an operation with a table, such as a search, to a number."""
-    return Columns(
-        [Expr(op, *single_column.expressions, data=np.asarray(table, dtype=float))]
-    )
+    return Columns([Expr(op, *column.expressions, data=np.asarray(table, dtype=float))])
 
 
 @dataclass(frozen=True, eq=False)

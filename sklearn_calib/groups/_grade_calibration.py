@@ -22,13 +22,7 @@ from .._kernels._grades import (
 )
 from .._kernels._proportion import compute_exact_interval
 from .._random import check_seed, make_generator
-from .._show import (
-    MarkedCell,
-    RenderableMixin,
-    Section,
-    Table,
-    make_printable,
-)
+from .._show import MarkedCell, RenderableMixin, Section, Table, make_printable
 from .._typing import ArrayLike, RandomStateLike
 from .._validation import check_and_get_common_index, read_labels
 from ..exceptions import invalid_input

@@ -350,7 +350,7 @@ def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, Any
             hint="Pass np.flatnonzero(mask)",
         )
     if all(isinstance(name, Integral) for name in selected):
-        return _select_positions_as_named_columns(
+        return _get_columns_at_positions_by_name(
             X, [int(name) for name in selected], n_rows
         )
     names = list(getattr(X, "columns", ()))
@@ -365,7 +365,7 @@ def select_group_columns(X: Features, groups: Any, n_rows: int) -> dict[Any, Any
     return read_group_columns(X[selected], n_rows)
 
 
-def _select_positions_as_named_columns(X, positions, n_rows) -> dict[Any, AnyArray]:
+def _get_columns_at_positions_by_name(X, positions, n_rows) -> dict[Any, AnyArray]:
     """Return the columns at some positions, by their names or else by these positions."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     n_columns = X.shape[1]

@@ -6,13 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._argument_checks import import_optional
-from .._show import (
-    MarkedCell,
-    RenderableMixin,
-    Section,
-    Table,
-    make_printable,
-)
+from .._show import MarkedCell, RenderableMixin, Section, Table, make_printable
 from .._typing import AnyArray, DataFrame, FloatArray
 
 _MAX_SHOWN_GROUPS = 10

@@ -402,8 +402,7 @@ def calibrated_mean(
             hint="Leave bounds out: a share is between 0 and 1",
         )
     limits = _read_bounds_if_any(bounds, outcome)
-    # Labels that are all 0 or 1 are a mean of numbers if bounds allow others, such as
-    # 5.
+    # Labels that are all 0 or 1 are a mean of numbers if bounds allow others, say 5.
     is_share = is_share and limits in (None, (0.0, 1.0))
     limits = (0.0, 1.0) if is_share else limits
     rows = _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled)

@@ -569,10 +569,8 @@ def _find_low_estimate_high_and_null_mean(
     shaped_line = make_line(law)
     n_done = count(1)
 
-    def search_end(line, are_values_too_small):
-        end = line.compute_population_value(
-            line.find_smallest_strength(are_values_too_small)
-        )
+    def search_end(line, are_too_small):
+        end = line.compute_population_value(line.find_smallest_strength(are_too_small))
         if progress is not None:
             progress(next(n_done), 4)
         return end
@@ -686,21 +684,19 @@ class _InterpolatedTruths:
         # A value that is 0 but for rounding is 0.
         return 0.0 if abs(value) < 1e-15 else float(value)
 
-    def find_smallest_strength(self, are_values_too_small):
+    def find_smallest_strength(self, are_too_small):
         """Find the smallest t, to 2 %, that is large enough; else the largest one tried."""
         low = 0.0
         high = 1.0
-        if not are_values_too_small(self.simulate_values(low)):
+        if not are_too_small(self.simulate_values(low)):
             return 0.0
-        while high < _MAX_ERROR_STRENGTH and are_values_too_small(
-            self.simulate_values(high)
-        ):
+        while high < _MAX_ERROR_STRENGTH and are_too_small(self.simulate_values(high)):
             low = high
             high *= 2
         # 2 % is below the Monte Carlo error of the p-values that are inverted.
         while high - low > 0.02 * max(high, 1.0):
             middle = (low + high) / 2
-            if are_values_too_small(self.simulate_values(middle)):
+            if are_too_small(self.simulate_values(middle)):
                 low = middle
             else:
                 high = middle

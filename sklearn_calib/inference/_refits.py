@@ -347,7 +347,7 @@ def _find_cv_parameter_and_row_folds_or_none(estimator, codes, groups):
 
 #: Quantities whose value does not fall if predictions have no relation to the
 #: outcome.
-MEASURES_WITHOUT_NO_INFORMATION_VALUE = ("O/E", "calibration in the large", "intercept")
+MEASURES_WITHOUT_UNINFORMED_VALUE = ("O/E", "calibration in the large", "intercept")
 # The measure whose relative overfitting stands in for that of the target measures.
 LOSS_MEASURE = "log loss"
 # The largest task: so many models, or so many predictions of them.
@@ -624,12 +624,10 @@ def build_bootstrap_rows(
         else:
             n_used = int(np.isfinite(resampled.values["left"][i]).sum())
             left_out = _average_finite(resampled.values["left"][i])
-            # These measures have no no-information value, so they use the relative
-            # overfitting of the log loss.
+            # These measures have no value of uninformed predictions, so they use the
+            # relative overfitting of the log loss.
             rate = (
-                loss_overfitting
-                if name in MEASURES_WITHOUT_NO_INFORMATION_VALUE
-                else None
+                loss_overfitting if name in MEASURES_WITHOUT_UNINFORMED_VALUE else None
             )
             corrected = compute_632_plus(
                 apparent, left_out, float(unrelated_values[i]), rate

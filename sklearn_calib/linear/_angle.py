@@ -247,7 +247,7 @@ def estimate_angle_from_fit(
     seen = make_angle_formula_inputs(
         fit.scores, psi, curvature, m, fit.X.shape[1], free
     )
-    method, norm2, inner, t2 = _estimate_method_square_norm_inner_and_t2(
+    method, norm2, inner, t2 = _get_method_norm2_inner_product_and_t2(
         seen, fit, covariance
     )
     norm = np.sqrt(norm2)
@@ -270,7 +270,7 @@ def estimate_angle_from_fit(
     return AngleEstimate(known_cos, norm, float(middle), method, loo, diagnostics)
 
 
-def _estimate_method_square_norm_inner_and_t2(seen, fit, covariance):
+def _get_method_norm2_inner_product_and_t2(seen, fit, covariance):
     """Return (method, squared norm, N, t2) according to what is known of the covariance."""
     n, d = fit.X.shape
     free = fit.intercept_kind == FREE_INTERCEPT
@@ -430,7 +430,7 @@ def make_angle_formula_inputs(
     d: int,
     intercept: bool,
 ) -> AngleFormulaInputs:
-    """Compute the observables of a fit; with an intercept the scores are centred."""
+    """Return what the formulas need of a fit; an intercept centres the scores."""
     n = len(scores)
     # v = Tr(D - D X H X' D) / n of eq. (11), with m = 1 - D h from the leverages.
     v = float(np.mean(curvature * m))

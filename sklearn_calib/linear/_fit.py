@@ -115,7 +115,7 @@ def _compute_huber_loss_and_derivatives(f, y):
     return value, np.where(far, 4 * y, 2 * y * short), 2.0 * ((short > 0) & ~far)
 
 
-def _get_multinomial_loss_descent_and_proba(f, codes):
+def _compute_multinomial_loss_residuals_and_proba(f, codes):
     p = softmax(f, axis=1)
     labels = np.arange(len(f)), codes
     psi = -p
@@ -128,7 +128,7 @@ LOSS_DERIVATIVES_BY_NAME = {
     "squared": _compute_squared_loss_and_derivatives,
     "squared_hinge": _compute_hinge_square_and_derivatives,
     "modified_huber": _compute_huber_loss_and_derivatives,
-    "multinomial": _get_multinomial_loss_descent_and_proba,
+    "multinomial": _compute_multinomial_loss_residuals_and_proba,
 }
 
 

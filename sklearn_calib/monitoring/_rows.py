@@ -58,11 +58,10 @@ class BatchRows(NamedTuple):
 
     def get_time(self, row: int) -> tuple[Any, str | None]:
         """Return the time of a row, or None, and the text that was given for it."""
-        return None if self.time is None else self.time[
-            row
-        ], self.get_original_time_text_if_any(row)
+        time = None if self.time is None else self.time[row]
+        return time, self.get_time_text_or_none(row)
 
-    def get_original_time_text_if_any(self, row: int) -> str | None:
+    def get_time_text_or_none(self, row: int) -> str | None:
         """Return the text of a time as the caller wrote it; None for floats and dates."""
         value = None if self.raw_time is None else self.raw_time[row]
         if isinstance(value, str):
@@ -297,6 +296,6 @@ def check_time_order(
         expected = f"rows after {time_text}" if strict else f"rows from {time_text} on"
         raise invalid_input(
             expected=f"{expected}, the time of the last row",
-            got=f"one of {rows.get_original_time_text_if_any(0) or format_time(rows.time[0])}",
+            got=f"one of {rows.get_time_text_or_none(0) or format_time(rows.time[0])}",
             hint=TIME_ORDER_HINT,
         )

@@ -229,7 +229,7 @@ class AdaptiveCalibration(Recalibrator):
                 hint="Leave intervals out",
             )
         check_and_get_common_index(X, intervals)
-        ends = _compute_outward_low_and_high_log_odds(
+        ends = _compute_low_and_high_log_odds_moved_outward(
             _read_intervals(intervals, len(proba))
         )
         return make_two_columns(
@@ -298,11 +298,11 @@ class AdaptiveCalibration(Recalibrator):
     def _compute_interval_ends_as_log_odds(self, score):
         if self._wald is not None:
             return self._wald.compute_ends(score)
-        ends = (
+        ends = [
             interpolate_in_probability(score, self.log_odds_, end)
             for end in self.intervals_.T
-        )
-        return _compute_outward_low_and_high_log_odds(np.column_stack(list(ends)))
+        ]
+        return _compute_low_and_high_log_odds_moved_outward(np.column_stack(ends))
 
     def _make_map(self):
         """Make a curve whose points are the scores at which a window gains or loses a cell."""
@@ -384,7 +384,7 @@ def _append_constant_column(column):
     return np.column_stack([column, np.ones_like(column)])
 
 
-def _compute_outward_low_and_high_log_odds(intervals):
+def _compute_low_and_high_log_odds_moved_outward(intervals):
     """Compute log-odds of the ends, moved outwards by the rounding of a probability."""
     low, high = intervals.T
     epsilon = _MACHINE_EPSILON

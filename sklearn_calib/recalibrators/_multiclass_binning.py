@@ -394,7 +394,7 @@ class MulticlassBinning(Recalibrator):
         return labels, first, size
 
     def _make_label_frequency_estimator(self, sums, k, rng):
-        """Return the estimates of label frequencies: from one pool, or from noisy ones."""
+        """Return the estimator of label frequencies: by one pool, or by noisy ones."""
         if self.pools is None:
             return WholeSampleLabelEstimates(sums[0][0])
         noise = None

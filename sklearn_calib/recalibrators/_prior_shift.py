@@ -554,7 +554,7 @@ class PriorShift(Recalibrator):
         weight = weight[weight > 0] / weight.max()
         adapted = copy.copy(self)
         if to_mean:
-            adapted._set_offset_to_mean(proba, weight)
+            adapted._set_offset_by_mean(proba, weight)
             return adapted
         if "offset_" in vars(self):
             raise invalid_input(
@@ -646,7 +646,7 @@ class PriorShift(Recalibrator):
         # The largest weight is 1, so that squares stay finite.
         weight = weight / weight.max()
         if self.mean is not None:
-            self._set_offset_to_mean(proba, weight)
+            self._set_offset_by_mean(proba, weight)
             return
         counts = np.bincount(codes, weights=weight, minlength=k)
         observed = counts / counts.sum()
@@ -707,11 +707,11 @@ class PriorShift(Recalibrator):
         self._set_input_features(X, proba, reset=True)
         proba = proba[weight > 0]
         weight = weight[weight > 0] / weight.max()
-        self._set_offset_to_mean(proba, weight)
+        self._set_offset_by_mean(proba, weight)
         return True
 
-    def _set_offset_to_mean(self, proba, weight):
-        """Set `offset_`."""
+    def _set_offset_by_mean(self, proba, weight):
+        """Set `offset_`, after which the mean prediction is `mean`."""
         for name, default in (
             ("prior", "em"),
             ("training_prior", None),

@@ -206,9 +206,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         """Choose degree and bound, and fit the polynomial under its constraints."""
-        from .._kernels._monotone_program import (
-            compute_chebyshev_t_yt_and_y2_means,
-        )
+        from .._kernels._monotone_program import compute_chebyshev_t_yt_and_y2_means
 
         score = self._round_score(proba)
         knots, _, mass, share = find_scores_index_mass_and_event_rates(
@@ -374,9 +372,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         self, x, share, mass, degrees, bounds, moved_constraints
     ):
         """Choose the degree and the bound with the smallest held-out error."""
-        from .._kernels._monotone_program import (
-            compute_chebyshev_t_yt_and_y2_means,
-        )
+        from .._kernels._monotone_program import compute_chebyshev_t_yt_and_y2_means
 
         # The points are sorted, so every fold covers the whole range of scores.
         fold = np.arange(len(x)) % self.cv
@@ -438,9 +434,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _find_smallest_degree(self, x, share, mass, bound, moved_constraints):
         """Return the smallest degree that satisfies the constraints; 1 without any."""
-        from .._kernels._monotone_program import (
-            compute_chebyshev_t_yt_and_y2_means,
-        )
+        from .._kernels._monotone_program import compute_chebyshev_t_yt_and_y2_means
 
         for degree in range(
             1, 1 if moved_constraints is None else len(x) + len(moved_constraints.x)

@@ -16,8 +16,8 @@ from .._kernels._block_passes import (
 )
 from .._kernels._temperature import (
     fit_temperature,
-    fit_temperature_if_rows_lack_options,
     fit_temperature_to_accuracy,
+    fit_temperature_with_absent_options,
 )
 from .._simplex_array import (
     compute_log_proba_or_minus_inf_if_absent,
@@ -330,7 +330,7 @@ class TemperatureScaling(Recalibrator):
 
         def get_smoothed_fit_and_total_weight(smoothing):
             if options:
-                return fit_temperature_if_rows_lack_options(
+                return fit_temperature_with_absent_options(
                     z, codes, weight, smoothing
                 ), total
             if self.criterion != "log_loss":

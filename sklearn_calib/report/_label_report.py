@@ -228,14 +228,14 @@ def _compute_log_chernoff_bound(factor, logs, p, has_label):
     if excess <= 0:
         return 0.0
 
-    def compute_log_chernoff_bound(t):
+    def compute_log_bound(t):
         # The cumulant generating function of the sum of residuals: Chernoff's bound is
         # its smallest value less t times the excess.
         cumulants = np.logaddexp(logs[:, 0], logs[:, 1] + t * factor) - t * factor * p
         return float(cumulants.sum() - t * excess)
 
     minimum = minimize_scalar(
-        compute_log_chernoff_bound, bounds=(0.0, _MAX_CHERNOFF_TILT), method="bounded"
+        compute_log_bound, bounds=(0.0, _MAX_CHERNOFF_TILT), method="bounded"
     )
     return min(float(minimum.fun), 0.0)
 

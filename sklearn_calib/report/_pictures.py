@@ -364,7 +364,7 @@ def draw_model_comparison_if_several(report: Any) -> str:
     if len(report.decomposition) < 2:
         return ""
     parts = _draw_loss_plane(report)
-    pair = _get_two_models_problems_or_none(report)
+    pair = _get_problem_pair_or_none(report)
     if pair is not None:
         parts += _make_murphy_difference_figure_html(
             report, *_compute_murphy_difference_and_axis(report, *pair)
@@ -437,7 +437,7 @@ def _draw_loss_plane(report):
     )
 
 
-def _get_two_models_problems_or_none(report):
+def _get_problem_pair_or_none(report):
     """Return the problems of two models of two classes, if their rows are independent."""
     models = report._models
     # A difference is of two models, and its band assumes independent rows.

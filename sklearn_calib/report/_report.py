@@ -142,10 +142,7 @@ class CalibrationReport(WrittenReport):
             return next(iter(self._models))
         if name not in self._models:
             raise unknown_name_error(
-                "a model",
-                name,
-                map(make_printable, self._models),
-                "Name one of them",
+                "a model", name, map(make_printable, self._models), "Name one of them"
             )
         return name
 

@@ -4,13 +4,7 @@ import html
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._show import (
-    MarkedCell,
-    Section,
-    Table,
-    format_best_rows,
-    make_printable,
-)
+from .._show import MarkedCell, Section, Table, format_best_rows, make_printable
 from ..metrics import all_metrics
 from ._pictures import (
     MAX_LARGE_DIAGRAM_MODELS,
@@ -319,10 +313,7 @@ def _make_recalibrate_or_retrain_section(report):
         )
         shares = list(parts.feature_gains.items())[:MAX_SHOWN_FEATURES]
         named = [
-            (
-                make_printable(name, _MAX_TABLE_NAME_CHARACTERS),
-                f"{100 * share:.0f} %",
-            )
+            (make_printable(name, _MAX_TABLE_NAME_CHARACTERS), f"{100 * share:.0f} %")
             for name, share in shares
         ]
         columns = Table(("feature", "share of the gains"), named, css_class="names")

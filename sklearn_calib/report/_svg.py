@@ -213,7 +213,7 @@ def _make_reliability_axis_elements(frame, confidence):
 
 
 def _format_margin_borders_svg_if_any(frame):
-    """Draw dotted lines behind which exact zeros and ones lie."""
+    """Return dotted lines behind which exact zeros and ones lie."""
     if frame.axis is None or not frame.axis.margin_border_proba:
         return ""
     right = frame.left + frame.side
@@ -242,7 +242,7 @@ def _format_rotated_text_svg(text, x, y):
 
 
 def _format_consistency_band_svg_if_any(frame, curve):
-    """Draw where the points of calibrated predictions lie."""
+    """Return the area in which the points of calibrated predictions lie."""
     if curve.consistency_low is None or curve.consistency_high is None:
         return ""
     x = frame.locate_x(curve.predicted)
@@ -257,7 +257,7 @@ def _format_consistency_band_svg_if_any(frame, curve):
 
 
 def _format_series_svg(frame, series, number_bins):
-    """Draw the line or steps of a series, its intervals, and its dots with their texts."""
+    """Return the line or steps of a series, its intervals, and its dots with texts."""
     curve = series.curve
     x = frame.locate_x(curve.predicted)
     y = frame.locate_y(curve.observed)
@@ -386,7 +386,7 @@ def _get_histogram(frame, curve):
 
 
 def _format_histogram_svg(frame, series):
-    """Draw the shares of the scores: filled for one model, outlines for several."""
+    """Return the shares of the scores: filled for one model, outlines for several."""
     top, bottom = frame.bars
     histograms = [_get_histogram(frame, model_series.curve) for model_series in series]
     largest = max(float(max(*beyond, *shares)) for shares, _, beyond in histograms)

@@ -107,7 +107,7 @@ def _check_unit_and_number(estimator, k, X, y):
 
 
 def _get_adapter_model_stage_and_own_proba(estimator, X, y):
-    """Fit the first rows, and compute `_compute_stage_proba_and_own_proba` of all of them."""
+    """Fit the first rows, and compute `_compute_stage_proba_and_own_proba` of all."""
     staging, model = _find_adapter_and_fit(estimator, X[:160], y[:160])
     return staging, model, *_compute_stage_proba_and_own_proba(staging, model, X)
 

@@ -66,9 +66,8 @@ def test_pickles_hold_the_fields_alone():
     )
     size, proba = len(pickle.dumps(line)), convert_log_odds(knots / 2)
     before = line(proba)
-    assert "_piece_starts_lengths_and_terms" in vars(
-        line
-    )  # which follow from the knots
+    # These follow from the knots.
+    assert "_piece_starts_lengths_and_terms" in vars(line)
     assert len(pickle.dumps(line)) == size
     assert np.array_equal(pickle.loads(pickle.dumps(line))(proba), before)
 
