@@ -784,7 +784,7 @@ def test_memory_does_not_grow_with_the_lines(rows, monkeypatch):
         "iter_table_blocks",
         lambda *a, **k: iter_table_blocks(*a, **k, size=100_000),
     )
-    monkeypatch.setattr("sklearn_calib._files.tables._HEAD_BYTES", 2**14)
+    monkeypatch.setattr("sklearn_calib._files.tables._SEPARATOR_SEARCH_BYTES", 2**14)
     peaks = []
     for n_rows in (15_000, 60_000):
         p = np.random.default_rng(0).random(n_rows)

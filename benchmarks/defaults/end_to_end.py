@@ -64,12 +64,12 @@ class FittedOnce(ClassifierMixin, BaseEstimator):
 
     def fit(self, X, y):
         self.rows_ = X, y
-        self.key_ = hash_row_levels(X)
+        self.key_ = hash_features(X)
         self.classes_ = np.unique(y)
         return self
 
     def _respond(self, method, X):
-        key = method, self.key_, hash_row_levels(X)
+        key = method, self.key_, hash_features(X)
         if key not in RESPONSES:
             if self.key_ not in FITTED:
                 FITTED[self.key_] = clone(self.classifier).fit(*self.rows_)
@@ -88,7 +88,7 @@ class FittedOnce(ClassifierMixin, BaseEstimator):
         return self._respond("decision_function", X)
 
 
-def hash_row_levels(X):
+def hash_features(X):
     return hashlib.sha256(np.ascontiguousarray(X)).hexdigest()
 
 

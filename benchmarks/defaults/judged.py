@@ -78,7 +78,7 @@ def rows_of(kind, name, model, n, draw):
 
 def one_map(p, y):
     """The first of the default's maps, alone."""
-    with mock.patch.object(_default, "_SMALLEST_WEIGHT", 0.0):
+    with mock.patch.object(_default, "_MIN_MAP_WEIGHT", 0.0):
         fitted = get_recalibrator("default").fit(p, y, classes=range(p.shape[1]))
     first = fitted.maps_[0]
     return lambda q: first.map_(clip_to_floor(canonical_proba(q), fitted.floor_))

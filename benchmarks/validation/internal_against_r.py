@@ -75,7 +75,9 @@ def of_r(X, y, folder):
 def ours(X, y, drawn):
     """The same numbers, on the same resamples."""
     order = iter(drawn)
-    with mock.patch.object(RepeatedFits, "_drawn", lambda self, rng: next(order)):
+    with mock.patch.object(
+        RepeatedFits, "_draw_bootstrap_row_indices", lambda self, rng: next(order)
+    ):
         found = internal_validation(MODEL, X, y, n_resamples=len(drawn))
     numbers = {
         f"{name} {column}": getattr(found[measure], field)
