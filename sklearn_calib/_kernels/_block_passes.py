@@ -236,7 +236,7 @@ def scale_logits_to_nonpositive(logits, beta):
     )
 
 
-def find_softmax_fit_by_vector_passes(
+def fit_softmax_by_vector_passes(
     run_pass, sample, beta, penalty, tol=None, max_passes=100
 ):
     """Minimise mean loss + penalty (|A|^2 + |b|^2) over softmax((1 + A) s + b).

@@ -41,7 +41,7 @@ def decode_floats(keys: Any, dtype: str) -> Any:
     return bits.view(real).astype(np.float64) + 0.0
 
 
-def find_level_crossing_pairs_keys_and_sides(
+def find_level_crossings(
     value: ValueFunction, starts: Any, stops: Any, levels: Any, dtype: str
 ) -> tuple[Any, ...]:
     """Find where a function passes levels, in ranges of keys on which it is monotone.

@@ -60,8 +60,8 @@ class Loess:
         return self._last[1:]
 
 
-def _sum_by_cell(values, starts_or_none):
-    return values if starts_or_none is None else np.add.reduceat(values, starts_or_none)
+def _sum_by_cell(values, cell_starts):
+    return values if cell_starts is None else np.add.reduceat(values, cell_starts)
 
 
 def _fit_and_get_starts_support_rows_and_order(score, mass):
@@ -152,11 +152,11 @@ def _find_cell_starts_if_many_scores(score, mass):
     return np.flatnonzero(np.append(True, is_new))
 
 
-def _pool_scores(score, mass, starts_or_none):
-    if starts_or_none is None:
+def _pool_scores(score, mass, cell_starts):
+    if cell_starts is None:
         return score, mass
-    total = np.add.reduceat(mass, starts_or_none)
-    return np.add.reduceat(mass * score, starts_or_none) / total, total
+    total = np.add.reduceat(mass, cell_starts)
+    return np.add.reduceat(mass * score, cell_starts) / total, total
 
 
 def _find_window_first_and_last_scores(score, mass):

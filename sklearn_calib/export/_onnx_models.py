@@ -236,7 +236,7 @@ def _compute_scores_and_set_slack(model, pair, scope, operator, container, graph
     from skl2onnx.common.data_types import DoubleTensorType
 
     estimator, last = _unwrap_and_get_last_step(pair.estimator)
-    kind = _get_margins_raw_or_proba_kind(last, model.response_method)
+    kind = _get_classifier_score_kind(last, model.response_method)
     _check_converter(container, last, kind)
     # ONNX adds up the leaves of trees in float32.
     adds_in_float32 = (
@@ -348,7 +348,7 @@ def _reads_columns(estimator):
     return isinstance(estimator, ColumnTransformer)
 
 
-def _get_margins_raw_or_proba_kind(last, response_method):
+def _get_classifier_score_kind(last, response_method):
     """Return the kind of scores that `compute_canonical_classifier_scores` uses."""
     if boosted.has_tree_margins_or_raise(last):
         return "margins"

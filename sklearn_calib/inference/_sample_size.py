@@ -316,7 +316,7 @@ def validation_sample_size(
         rows = variance / se**2
         rows_by_target.append((name, value, net_benefit_width, se, rows))
     if error is not None:
-        rows_by_target += _iter_error_target_field_tuples(law, error)
+        rows_by_target += _iter_error_target_fields(law, error)
     if not rows_by_target:
         raise invalid_input(
             expected="at least one target",
@@ -498,7 +498,7 @@ def _compute_min_rows_for_c_statistic(c, phi, se):
     return max(half + sqrt(max(half**2 + scale * (1 - slope), 0.0)), 2.0)
 
 
-def _iter_error_target_field_tuples(law, error):
+def _iter_error_target_fields(law, error):
     """Iterate over (target, size, None, None, rows) of mean errors to be detected."""
     sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
     for size in sizes:

@@ -14,7 +14,7 @@ from .._kernels._float_order import (
     decode_floats,
     encode_floats,
     find_first_keys_beyond,
-    find_level_crossing_pairs_keys_and_sides,
+    find_level_crossings,
 )
 from .._typing import AnyArray, FloatArray
 
@@ -68,7 +68,7 @@ class Ranges:
     ) -> None:
         """Cut where a function of the scores passes levels; it turns at cuts alone."""
         if len(levels):
-            keys = find_level_crossing_pairs_keys_and_sides(
+            keys = find_level_crossings(
                 score,
                 self.first_keys,
                 self.last_keys,

@@ -7,10 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_choice, is_real_number
-from .._kernels._float_order import (
-    decode_floats,
-    find_level_crossing_pairs_keys_and_sides,
-)
+from .._kernels._float_order import decode_floats, find_level_crossings
 from .._kernels._probability_floor import clip_to_floor
 from .._show import RenderableMixin, Section, Table
 from .._typing import AnyArray, FloatArray
@@ -206,10 +203,8 @@ def _make_thresholds(compute_second_proba, ranges, targets, input):
     starts = ranges.first_keys
     stops = ranges.last_keys
     dtype = ranges.dtype
-    of_range, target_indices, keys, first, last = (
-        find_level_crossing_pairs_keys_and_sides(
-            compute_second_proba, starts, stops, targets, dtype
-        )
+    of_range, target_indices, keys, first, last = find_level_crossings(
+        compute_second_proba, starts, stops, targets, dtype
     )
     ends = compute_second_proba(decode_floats(np.concatenate([starts, stops]), dtype))
     lowest = float(ends.min())

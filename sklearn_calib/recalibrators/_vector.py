@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._atomic import replace_state_after_fitting_copy
-from .._kernels._block_passes import find_softmax_fit_by_vector_passes, run_vector_pass
+from .._kernels._block_passes import fit_softmax_by_vector_passes, run_vector_pass
 from .._typing import ArrayLike, Self
 from ..exceptions import invalid_input
 from ._blocks import BlockScoreKind, ScoreBlocks
@@ -148,7 +148,7 @@ class VectorScaling(BaseSoftmaxScaling):
             )
 
         self._store_fit(
-            find_softmax_fit_by_vector_passes(
+            fit_softmax_by_vector_passes(
                 run_pass,
                 blocks.sample_pieces(),
                 beta,

@@ -338,7 +338,7 @@ def summarize(
                 hint="Name the columns of the labels and of the probabilities",
             )
         total = tally_parts(parts, make, n_jobs, progress)
-    total.check_votes_and_warn_dropped_and_order()
+    total.check_votes_dropped_rows_and_order()
     return total.get_summary_or_groups()
 
 
@@ -577,7 +577,7 @@ class GroupSummaryTally:
                 own_summary.merge(other_summary)
         return self
 
-    def check_votes_and_warn_dropped_and_order(self) -> None:
+    def check_votes_dropped_rows_and_order(self) -> None:
         """Warn of rows that were left out, and of classes that the columns do not fit.
 
         Raises ValueError if some rows are shares and others votes.

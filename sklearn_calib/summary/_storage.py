@@ -287,7 +287,7 @@ def _build_metadata(summary):
             {
                 "cells": len(state.table),
                 "shift": state.shift,
-                "zeros": _count_droppable_start_zero_bits(state.table, state.shift),
+                "zeros": _count_droppable_zero_bits(state.table, state.shift),
                 "max_cells": state.max_cells,
                 "totals": _format_sums(state.sums),
             }
@@ -449,7 +449,7 @@ def _replace_column(table, old, new, values):
 # before and their place.
 
 
-def _count_droppable_start_zero_bits(table, shift):
+def _count_droppable_zero_bits(table, shift):
     if shift:
         return DISTANCE_STEP_BITS - 1
     used = int(

@@ -12,7 +12,7 @@ from error_fields import raises_invalid_input
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._block_passes import (
-    find_softmax_fit_by_vector_passes,
+    fit_softmax_by_vector_passes,
     run_vector_pass,
     scale_logits_to_nonpositive,
 )
@@ -507,7 +507,7 @@ def test_passes_end_within_a_tenth_of_the_statistical_error():
     sample = (z[:40], y[:40], np.ones(40))
     losses = []
     for tol in (None, 1e-12):
-        fit = find_softmax_fit_by_vector_passes(run_pass, sample, 1.0, 1e-4, tol=tol)
+        fit = fit_softmax_by_vector_passes(run_pass, sample, 1.0, 1e-4, tol=tol)
         found = run_pass(1 + fit.A, fit.b)
         size = np.square(fit.A).sum() + np.square(fit.b).sum()
         losses.append(found.loss / found.weight + 1e-4 * size)
