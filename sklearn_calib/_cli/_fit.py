@@ -222,7 +222,7 @@ def _fit_block_by_block(files, options):
 
 
 def _fit_judge_and_write_drawn_rows(summary: Any, options: Request) -> int:
-    """Learn from rows that their own digits draw: all of them if they are not many."""
+    """Fit to rows that their own digits draw (all of few), judge and write the map."""
     from ..recalibrators import fit_recalibrator, get_recalibrator
 
     sample = get_checked_sample(summary, options)

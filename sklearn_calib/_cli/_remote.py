@@ -180,7 +180,7 @@ def _fetch_local_paths(pattern, folder, query):
 
 
 def _save_query_rows_and_get_path(address, query, path):
-    """Return the rows of a query in a file, whose first rows give the column types."""
+    """Save the rows of a query, the first of which give the types; return the path."""
     pa = import_optional("pyarrow", "cli")
     writer = None
     with ExitStack() as stack:

@@ -459,7 +459,7 @@ def _append_json_fields(line, fields):
 
 
 def _append_csv_and_iter_counts_and_shares(copied, file):
-    """Copy csv into csv."""
+    """Copy csv into csv; yield the rows of each block, and the share read so far."""
     comma = _has_decimal_commas(copied)
     text = None
     try:

@@ -152,7 +152,7 @@ def pool_and_coarsen_cells(
     weight: FloatArray,
     squares: FloatArray,
 ) -> GroupCells:
-    """Sort cells, and add up those that are equal."""
+    """Sort cells, add up those that are equal, and coarsen many of them."""
     log = log_proba(proba)
     z = log[:, 1] - log[:, 0]
     keys = (z, pattern, proba[:, 1])

@@ -335,7 +335,7 @@ def _read_event_proba(y_proba):
 def _find_block_first_scores_events_and_rows(
     score: FloatArray, hit: AnyArray
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Fit isotonic blocks, and return the start, events and rows of each."""
+    """Fit isotonic blocks, and return the first score, events and rows of each."""
     values, value_index, rows = np.unique(
         score, return_inverse=True, return_counts=True
     )

@@ -233,7 +233,7 @@ def _check_low_and_high(pair, name, alternative="") -> tuple[float, float]:
 
 
 def _read_bounds_if_any(bounds, outcome):
-    """Validate the bounds of labels that are numbers."""
+    """Return the validated bounds of labels that are numbers, or None."""
     if bounds is None:
         return None
     low, high = _check_low_and_high(bounds, "bounds")

@@ -189,7 +189,7 @@ def estimate_angle(
 def check_angle_assumptions_and_get_fits(
     fits: "list[LinearFit]", model: Estimator, assume_centered: bool
 ) -> "list[LinearFit]":
-    """Reject what the formulas are not derived for."""
+    """Reject what the formulas are not derived for, and return the fits."""
     fit = fits[0]
     if len(fits) > 1 or fit.loss == "multinomial":
         raise invalid_input(

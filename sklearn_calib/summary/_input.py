@@ -185,7 +185,7 @@ class StreamLabelEncoder:
             warn_calibration(*self.doubt)
 
     def set_classes_and_positive_index(self, classes: AnyArray | None) -> None:
-        """Keep the classes that a batch has shown."""
+        """Set the classes that a batch has shown, and the index of the positive one."""
         if classes is not None:
             self.positive = find_positive_index_or_second(classes, self.pos_label)
         self.classes = classes

@@ -77,15 +77,10 @@ def test_law_of_a_mean():
 def test_interval_of_a_regular_term():
     low, high = SamplingErrorDistribution(2.0, 0.25, bias=0.1).compute_interval(0.95)
     assert (low, high) == pytest.approx((1.9 - 1.96 * 0.5, 1.9 + 1.96 * 0.5), abs=1e-4)
-    assert SamplingErrorDistribution(
-        0.1, 0.25, lowest=0.0, highest=0.5
-    ).compute_interval(0.95) == (
-        0.0,
-        0.5,
-    )
-    low, high = SamplingErrorDistribution(2.0, 0.25, skewness=0.5).compute_interval(
-        0.95
-    )
+    bounded = SamplingErrorDistribution(0.1, 0.25, lowest=0.0, highest=0.5)
+    assert bounded.compute_interval(0.95) == (0.0, 0.5)
+    skewed = SamplingErrorDistribution(2.0, 0.25, skewness=0.5)
+    low, high = skewed.compute_interval(0.95)
     assert high - 2 > 2 - low, "the longer side is the one of the longer tail"
     assert hall((2.0 - low) / 0.5, 0.5) == pytest.approx(1.96, abs=1e-4)
     assert hall((2.0 - high) / 0.5, 0.5) == pytest.approx(-1.96, abs=1e-4)
@@ -93,10 +88,8 @@ def test_interval_of_a_regular_term():
 
 def test_only_a_regular_term_has_a_standard_error():
     assert SamplingErrorDistribution(1.0, 0.04).standard_error == pytest.approx(0.2)
-    assert (
-        SamplingErrorDistribution(1.0, 0.04, origin_variance=1e-9).standard_error
-        is None
-    )
+    degenerate = SamplingErrorDistribution(1.0, 0.04, origin_variance=1e-9)
+    assert degenerate.standard_error is None
 
 
 def test_interval_at_the_degenerate_point():
