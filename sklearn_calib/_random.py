@@ -203,12 +203,14 @@ class CellBinomialSampler:
         between = (high - low) / np.where(low < 1, 1 - low, 1)
         n_undecided = rng.binomial(self.n_rows_by_cell - ones, np.minimum(between, 1))
         cell = np.repeat(np.arange(len(n_undecided)), n_undecided)
-        row = self._cell_starts[cell] + self._draw_positions(n_undecided, rng)
+        row = self._cell_starts[cell] + self._draw_distinct_positions_in_cells(
+            n_undecided, rng
+        )
         u = low[cell] + rng.random(len(cell)) * (high - low)[cell]
         is_one = u < self._row_probabilities[row]
         return ones + np.bincount(cell[is_one], minlength=len(ones))
 
-    def _draw_positions(self, n_drawn_by_cell, rng):
+    def _draw_distinct_positions_in_cells(self, n_drawn_by_cell, rng):
         """Draw different rows of each cell with equal probabilities, as positions in the cells."""
         # A single row is any row; several rows of a cell are drawn without replacement.
         places = rng.integers(0, np.repeat(self.n_rows_by_cell, n_drawn_by_cell))

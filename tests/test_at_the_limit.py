@@ -108,7 +108,7 @@ def test_validation_rows_that_are_enough(n_rows, n_errors, warns):
 
 @pytest.mark.parametrize(("most", "fits"), [(3, True), (2, False)])
 def test_the_hessian_is_of_the_smaller_of_rows_and_columns(monkeypatch, most, fits):
-    monkeypatch.setattr(linear_fit, "MAX_HESSIAN_MATRIX_ROWS", most)
+    monkeypatch.setattr(linear_fit, "MAX_HESSIAN_ORDER", most)
     model = LogisticRegression(tol=1e-10).fit(X, Y)
     if fits:
         approximate_leave_one_out(model, X, Y)

@@ -13,7 +13,7 @@ from systems import WORDS, symlink
 
 import sklearn_calib
 from sklearn_calib._cli import main
-from sklearn_calib._cli._demo import describe_gain_and_verdict
+from sklearn_calib._cli._demo import describe_log_loss_change_and_verdict
 from sklearn_calib._files.atomic import write_atomically
 from sklearn_calib._show import make_printable
 from sklearn_calib.datasets import make_overconfident
@@ -77,7 +77,7 @@ def difference(low, high):
 
 def test_verdict_of_the_demo():
     better, unclear = (
-        describe_gain_and_verdict(difference(*ends))
+        describe_log_loss_change_and_verdict(difference(*ends))
         for ends in ((-0.2, -0.1), (-0.1, 0.1))
     )
     assert "log loss 0.85 instead of 1.00, a change of -0.15 (95 %" in better

@@ -725,7 +725,7 @@ def test_a_full_disk_leaves_nothing(rows, capsys, monkeypatch):
         raise OSError(28, "No space left on device")
         yield
 
-    monkeypatch.setattr(_streams, "_append_csv_and_iter_counts_and_shares", full)
+    monkeypatch.setattr(_streams, "_append_csv_and_iter_progress", full)
     before = left()
     assert apply("cal.csv", "out.csv") == 2
     assert "No space left on device" in one_sentence(capsys) and left() == before

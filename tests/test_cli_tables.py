@@ -34,14 +34,16 @@ def test_rows_with_holes_are_left_out_of_all_tables(capsys):
         pd.DataFrame({"p": [0.5, None, 0.25, 1.0]}), "one.csv", ".", first_row=10
     )
     second = TableBlock(pd.DataFrame({"q": [1.0, 2.0, None, 3.0]}), "two.csv", ".")
-    one, two = tables.drop_incomplete_rows(first, second)
+    one, two = tables.drop_incomplete_rows_if_asked(first, second)
     assert one.columns["p"].tolist() == [0.5, 1.0] and two.columns["q"].tolist() == [
         1.0,
         3.0,
     ]
     rows = [one.get_file_row(0), one.get_file_row(1), two.get_file_row(1)]
     assert rows == [10, 13, 3] and tables.n_rows == 2
-    (again,) = tables.drop_incomplete_rows(one.select_rows(np.array([False, True])))
+    (again,) = tables.drop_incomplete_rows_if_asked(
+        one.select_rows(np.array([False, True]))
+    )
     assert again.get_file_row(0) == 13
     tables.print_dropped_rows()
     assert (

@@ -95,7 +95,7 @@ def test_a_block_is_what_pandas_makes_of_it(cells, sep, named):
     for as_text in ((), (0,)):
         of_pandas = CsvParser(
             3, [0, 1], sep, ".", as_text
-        )._read_frame_and_extras_with_pandas(text, named)
+        )._read_frame_and_extra_with_pandas(text, named)
         found = CsvParser(3, [0, 1], sep, ".", as_text).read_frame(text, named)
         same(found[0], of_pandas[0])
         wanted = [] if of_pandas[1] is None else of_pandas[1].dropna().tolist()

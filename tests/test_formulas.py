@@ -865,7 +865,7 @@ def test_the_region_of_a_monitor():
     """Lines whose likelihood is 1 - level of the evidence, or more."""
     many = np.tile(np.arange(N), 3)
     found = CalibrationMonitor(classes=[0, 1]).update(Y[many], P[many])
-    atoms = found._records[0].get_cells(False)
+    atoms = found._records[0].update_and_get_cells(False)
     evidence = cells.get_log_evidence_mode_and_covariance_root(atoms)[0]
     shift, slope = found.region(LEVEL).border.T
     log = cells.compute_log_likelihood_gain(atoms, shift, slope)
@@ -1051,7 +1051,9 @@ def test_cells_of_an_advice_stand_for_all_rows(weight):
 def test_a_sample_of_rows_is_about_as_large_as_asked():
     proba, y = make_overconfident(3, 600)
     model = PredictionsModel(validate_predictions(y, proba))
-    sizes = [model.sample_rows(limit).n_drawn for limit in (100, 300, None)]
+    sizes = [
+        model.sample_multiclass_rows_if_any(limit).n_drawn for limit in (100, 300, None)
+    ]
     assert 100 <= sizes[0] < 300 <= sizes[1] < sizes[2] == 600
 
 

@@ -71,7 +71,7 @@ def _structured(name, cls, k):
             (other.v_, other.b_) if name == "svs" else (other.W_[:, :k], other.W_[:, k])
         )
         A, b = np.asarray(A, float), np.asarray(b, float)
-        z = mine._scale_inputs(proba)
+        z = mine._compute_scaled_log_proba(proba)
         moved = (z * A if A.ndim == 1 else z @ A.T) + b
         value = np.mean(logsumexp(moved, axis=1) - moved[np.arange(len(y)), y])
         ridge_a, ridge_b = mine._compute_coef_and_intercept_ridges(float(len(y)), k)

@@ -88,7 +88,10 @@ def main():
         print(*table, sep="\n", flush=True)
         stack = StackedCalibration().fit(*make_overconfident(k, 3000))
         many, _ = make_overconfident(k, MANY, random_state=1)
-        ways = {"as one map": stack._predict_proba, "each": stack._predict_by_parts}
+        ways = {
+            "as one map": stack._predict_proba,
+            "each": stack._predict_proba_with_parts,
+        }
         spent = shortest(
             [lambda call=call, many=many: call(many) for call in ways.values()],
             1,

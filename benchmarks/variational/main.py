@@ -87,7 +87,7 @@ def questions_of(case, multiclass, truth):
     both = np.column_stack([1 - truth, truth]) if truth.ndim == 1 else truth
     if multiclass == "canonical":
         question = kit._make_vector_variational_input(case)
-        key = kit._number_distinct_sorted_rows(question.proba)
+        key = kit._number_rows_by_sorted_values(question.proba)
         return [
             (
                 question,
@@ -105,7 +105,7 @@ def questions_of(case, multiclass, truth):
         else:
             mean = both[:, 1] if multiclass == "auto" else both[:, number]
         key = (
-            kit._number_distinct_sorted_rows(case.proba)
+            kit._number_rows_by_sorted_values(case.proba)
             if multiclass == "classwise"
             else problem.cell_indices
         )

@@ -19,7 +19,7 @@ from ._remote import local_files
 from ._request import (
     Request,
     check_label_and_prob_columns,
-    parse_and_expand_columns,
+    parse_column_names_expanding_lists,
     parse_names,
 )
 from ._streams import CopiedTable, get_format, write_with_new_columns
@@ -113,7 +113,7 @@ def run_apply(options: Request) -> int:
 
 
 def _find_score_columns(options, present):
-    names = parse_and_expand_columns(options.prob, present)
+    names = parse_column_names_expanding_lists(options.prob, present)
     check_label_and_prob_columns([], names)
     return names
 

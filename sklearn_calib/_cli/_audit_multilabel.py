@@ -19,7 +19,11 @@ from ._prediction_batches import (
     read_weight_and_cluster_or_nones,
 )
 from ._remote import local_files
-from ._request import Request, check_label_and_prob_columns, parse_and_expand_columns
+from ._request import (
+    Request,
+    check_label_and_prob_columns,
+    parse_column_names_expanding_lists,
+)
 from ._result import judge_conditions, make_report_arguments, parse_conditions
 from ._tables import TableReader, read_score_column
 
@@ -147,10 +151,10 @@ def _load_multilabel_batch(files, options):
     tables = TableReader(options).load_complete_rows_and_print_dropped(
         files, pick_columns, find_required
     )
-    return join_batches([_make_batch(table, options) for table in tables])
+    return join_batches([_make_prediction_batch(table, options) for table in tables])
 
 
-def _make_batch(table, options):
+def _make_prediction_batch(table, options):
     labels, columns = _find_label_and_prob_columns(options, list(table.columns))
     truth = np.column_stack([_parse_binary_labels(table, name) for name in labels])
     scores = np.column_stack(
@@ -164,7 +168,7 @@ def _make_batch(table, options):
 def _find_label_and_prob_columns(options, present):
     """Return the columns of the labels, and those of their probabilities."""
     labels, columns = (
-        parse_and_expand_columns(option_values, present)
+        parse_column_names_expanding_lists(option_values, present)
         for option_values in (options.label, options.prob)
     )
     if len(labels) != len(columns):

@@ -104,7 +104,7 @@ def _compare_and_write_results(files, options):
     pairs = PairedPredictionBatches(make_paired_models(files, options), options)
     names = [make_printable(model.name, 40) for model in pairs.models]
     with show_progress("comparing") as advance:
-        difference_by_measure, notes, summaries = _measure_differences_and_summaries(
+        difference_by_measure, notes, summaries = _get_differences_notes_and_summaries(
             pairs, options, lambda done: advance(int(1000 * done), 1000)
         )
     pairs.tables.print_dropped_rows(text_labels=False)
@@ -152,7 +152,7 @@ def _compare_and_write_results(files, options):
 # -- numbers --------------------------------------------------------------------------------------
 
 
-def _measure_differences_and_summaries(pairs, options, advance):
+def _get_differences_notes_and_summaries(pairs, options, advance):
     """Return differences of the measures, and sentences on what is not exactly that of all rows.
 
     The rows are read twice, and held as cells of their scores (of several classes of

@@ -94,13 +94,15 @@ def run_demo(options: Request) -> int:
         )
     screen.print(f"before: {report.verdicts['before'].sentences[0].text}")
     screen.print(
-        describe_gain_and_verdict(paired_difference(y_test, before, after, "log_loss"))
+        describe_log_loss_change_and_verdict(
+            paired_difference(y_test, before, after, "log_loss")
+        )
     )
     page = write_report(report, options.out, f"Calibration demo: {options.data}")
     return screen.print_paths_and_get_exit_code({"report": page})
 
 
-def describe_gain_and_verdict(loss: "PairedDifference") -> str:
+def describe_log_loss_change_and_verdict(loss: "PairedDifference") -> str:
     """Return what the default recalibration changes, and the verdict that follows."""
     verdict = "these rows do not show whether to recalibrate"
     if loss.high < 0:

@@ -16,7 +16,7 @@ from ._classes import check_column_order, find_reversed_scores_error
 from ._console import print_note
 from ._messages import invalid_option
 from ._prediction_batches import PredictionBatch
-from ._request import Request, parse_and_expand_columns
+from ._request import Request, parse_column_names_expanding_lists
 from ._tables import infer_text_column, make_frame_with_numbers_and_dates
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def check_scores_not_reversed(
 ) -> None:
     """Reject one column that falls with its class; of a saved summary it was named before."""
     is_single = (
-        len(parse_and_expand_columns(options.prob or (), ())) == 1
+        len(parse_column_names_expanding_lists(options.prob or (), ())) == 1
         or classes is not None
     )
     known_classes: Any = summary.classes if classes is None else classes

@@ -137,7 +137,7 @@ def run_estimate_mean(options: Request) -> int:
             name: _make_label_plan_dict_or_none(estimate, options.width)
             for name, estimate in means.items()
         }
-    return _print_and_write_means(means, gaps, plans, options)
+    return _output_means_and_get_exit_code(means, gaps, plans, options)
 
 
 def _check_roles(options):
@@ -295,7 +295,7 @@ def _make_label_plan_dict_or_none(estimate, width):
     return {"width": width, **plan}
 
 
-def _print_and_write_means(means, gaps, plans, options):
+def _output_means_and_get_exit_code(means, gaps, plans, options):
     first = next(iter(means))
     titles = {name: name or "" for name in means}
     sections = [

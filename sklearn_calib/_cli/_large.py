@@ -28,7 +28,7 @@ from ._drawn import (
 )
 from ._messages import invalid_option
 from ._outputs import translate_write_errors
-from ._request import Request, format_option_name, parse_and_expand_columns
+from ._request import Request, format_option_name, parse_column_names_expanding_lists
 from ._result import Condition, emit_report, make_report_arguments
 from ._tables import infer_text_column, parse_column_if_numbers_or_dates
 
@@ -218,7 +218,7 @@ def _find_column_roles(file, options):
     def pick_columns(present):
         return [
             *options.get_label_columns(present),
-            *parse_and_expand_columns(options.prob, present),
+            *parse_column_names_expanding_lists(options.prob, present),
         ]
 
     return options.find_roles(
@@ -295,7 +295,7 @@ def _read_summary_groups_and_columns(files, table, options, rows, all_labels):
     """
     roles = _find_column_roles(table, options)
     draw = make_draw_options(options, roles.features, rows or len(roles.scores) > 2)
-    order = _find_checked_class_order(files, options, roles, all_labels)
+    order = _find_class_order_and_check_columns(files, options, roles, all_labels)
     columns = sort_by_class_order_if_class_names(roles.scores, order.classes)
     plan = {
         "label": roles.labels if options.soft_labels else options.label,
@@ -308,7 +308,7 @@ def _read_summary_groups_and_columns(files, table, options, rows, all_labels):
         "soft_labels": bool(options.soft_labels),
     }
 
-    def summarize_and_audit_groups(n_jobs):
+    def summarize_with_group_audit_or_none(n_jobs):
         if roles.groups:
             return audit_groups(files, roles.groups, plan, draw, n_jobs=n_jobs)
         with show_progress("reading") as advance:
@@ -321,7 +321,7 @@ def _read_summary_groups_and_columns(files, table, options, rows, all_labels):
             ), None
 
     summary, groups = _run_here_or_on_dask_workers(
-        options.dask, summarize_and_audit_groups
+        options.dask, summarize_with_group_audit_or_none
     )
     reject_empty_summary(summary)
     return summary, groups, columns
@@ -396,7 +396,7 @@ def _check_summary_options(summary, options):
         )
 
 
-def _find_checked_class_order(files, options, roles, all_labels):
+def _find_class_order_and_check_columns(files, options, roles, all_labels):
     n_columns = len(roles.scores)
     n_enough = None if all_labels else max(2, n_columns)
     order = find_class_order(files, n_columns, options, roles.labels, n_enough)

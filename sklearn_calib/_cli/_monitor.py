@@ -164,7 +164,7 @@ def run_monitor(options: Request) -> int:
                 _get_known_classes(now), _get_known_classes(old_monitor)
             ):
                 batches = PredictionBatches(files, options, _get_known_classes(now))
-            checksums = _list_state_and_file_checksums(files, options)
+            checksums = _list_old_and_new_checksums_or_raise(files, options)
             new_monitor = _update_monitor(batches, options)
             batches.print_dropped_rows()
             if options.state is not None:
@@ -197,7 +197,7 @@ def _has_rows_or_print_note(file, options):
     return True
 
 
-def _list_state_and_file_checksums(files, options):
+def _list_old_and_new_checksums_or_raise(files, options):
     """Return the hashes in the state, and those of `files`; reject a file that comes again.
 
     With ``--time`` rows that come again are rejected by their times.

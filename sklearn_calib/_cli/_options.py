@@ -267,7 +267,7 @@ class OptionContainer(argparse._ActionsContainer):
         if marks:
             kinds["LOW,HIGH"] = "marks from LOW (0 %%) to HIGH (100 %%), such as 0,10"
 
-        def parse_scale_as_dict(word):
+        def parse_scale_kind_or_ends_as_dict(word):
             attributes: dict[str, Any] = {
                 "percent": False,
                 "logits": False,
@@ -285,7 +285,7 @@ class OptionContainer(argparse._ActionsContainer):
             "--scale",
             dest="numbers",
             action=_SetAttributesAction,
-            means=parse_scale_as_dict,
+            means=parse_scale_kind_or_ends_as_dict,
             metavar="KIND",
             help="kind of the numbers in --prob, if they are not probabilities: "
             + "; ".join(f"{kind}, {text}" for kind, text in kinds.items()),

@@ -17,7 +17,11 @@ from ._prediction_batches import (
     expand_soft_labels,
     read_weight_and_cluster_or_nones,
 )
-from ._request import Request, check_label_and_prob_columns, parse_and_expand_columns
+from ._request import (
+    Request,
+    check_label_and_prob_columns,
+    parse_column_names_expanding_lists,
+)
 from ._tables import (
     TableReader,
     check_known,
@@ -140,7 +144,7 @@ class PairedPredictionBatches:
                     columns={options.second_label: options.label}
                 )
                 tables[1] = tables[1]._replace(columns=renamed)
-            kept = self.tables.drop_incomplete_rows(*tables)
+            kept = self.tables.drop_incomplete_rows_if_asked(*tables)
             votes = None
             if options.soft_labels:
                 label_votes = self._read_first_votes_and_compare(kept, differing)
@@ -150,7 +154,7 @@ class PairedPredictionBatches:
             else:
                 labels = self._read_first_codes_and_compare(kept, differing)
             if kept[0].n_rows and not differing.n_rows:
-                batch = self._make_batch(kept, labels, votes)
+                batch = self._make_prediction_batch(kept, labels, votes)
                 if options.soft_labels:
                     batch = batch._replace(weight=batch.get_weights_with_votes())
                     if batch.weight is not None and not batch.weight.any():
@@ -166,7 +170,7 @@ class PairedPredictionBatches:
         check_vote_kinds(kinds)
         self.tables.check_rows_kept()
 
-    def _make_batch(self, tables, labels, votes):
+    def _make_prediction_batch(self, tables, labels, votes):
         options = self.options
         scores = []
         for model, table in zip(self.models, tables, strict=True):
@@ -192,7 +196,7 @@ class PairedPredictionBatches:
         columns = []
         options = self.options
         for model in models:
-            model.columns[:] = parse_and_expand_columns([model.prob], present)
+            model.columns[:] = parse_column_names_expanding_lists([model.prob], present)
             labels = options.get_label_columns(present)
             second = None if model.needs_label else options.second_label
             if second is not None:

@@ -97,11 +97,13 @@ def join_batches(batches: Sequence[PredictionBatch]) -> PredictionBatch:
     columns = {
         name: [getattr(batch, name) for batch in batches] for name in _ROW_FIELDS
     }
-    joined = {name: _join_column_pieces(pieces) for name, pieces in columns.items()}
+    joined = {
+        name: _join_column_pieces_if_any(pieces) for name, pieces in columns.items()
+    }
     return batches[0]._replace(**joined)
 
 
-def _join_column_pieces(pieces):
+def _join_column_pieces_if_any(pieces):
     import pandas as pd
 
     from .._simplex_array import stack_proba_rows
@@ -182,7 +184,7 @@ class PredictionBatches:
             for table in self.tables.iter_blocks_with_all_rows(
                 file, self.options.pick_columns, whole
             ):
-                (kept,) = self.tables.drop_incomplete_rows(table)
+                (kept,) = self.tables.drop_incomplete_rows_if_asked(table)
                 if kept.n_rows:
                     yield self._make_batch_and_add_kinds(kept, kinds)
         check_vote_kinds(frozenset(kinds))

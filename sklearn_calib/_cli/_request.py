@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .._files.columns import find_list_item_columns
+from .._files.columns import expand_list_column_name
 from .._files.tables import CSV_OPTION_NAMES
 from .._show import quote_text
 from ._messages import invalid_option
@@ -100,18 +100,18 @@ class Request(argparse.Namespace):
     def get_label_columns(self, present: Collection[str] = ()) -> list[str]:
         """Return the column of labels, or those of soft labels.
 
-        `present` is the argument of `parse_and_expand_columns`.
+        `present` is the argument of `parse_column_names_expanding_lists`.
         """
         if self.label is None:
             return []
         named_columns = [self.label] if isinstance(self.label, str) else self.label
         if self.soft_labels:
-            return parse_and_expand_columns(named_columns, present)
+            return parse_column_names_expanding_lists(named_columns, present)
         return named_columns
 
     def find_roles(self, present: Sequence[str]) -> "ColumnRoles":
         """Return the columns that are named among those that are present; reject two roles."""
-        scores = parse_and_expand_columns(self.prob, present)
+        scores = parse_column_names_expanding_lists(self.prob, present)
         labels = self.get_label_columns(present)
         groups = self.get_group_columns(present)
         check_label_and_prob_columns(labels, scores)
@@ -255,7 +255,7 @@ def parse_names(values: Iterable[str], present: Collection[str] = ()) -> list[st
     return names
 
 
-def parse_and_expand_columns(
+def parse_column_names_expanding_lists(
     values: Iterable[str], present: Collection[str]
 ) -> list[str]:
     """Return names of columns.
@@ -264,13 +264,15 @@ def parse_and_expand_columns(
     """
     names = parse_names(values, present)
     return [
-        column for name in names for column in find_list_item_columns(name, present)
+        column for name in names for column in expand_list_column_name(name, present)
     ]
 
 
 def _parse_distinct_option_columns(option, values, present):
     """Return columns that an option names, each once."""
-    names = list(dict.fromkeys(parse_and_expand_columns(values or (), present)))
+    names = list(
+        dict.fromkeys(parse_column_names_expanding_lists(values or (), present))
+    )
     if values and not any(names):
         raise invalid_option(
             expected=f"a column after {option}",

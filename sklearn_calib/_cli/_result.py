@@ -18,7 +18,7 @@ from ._request import Request
 if TYPE_CHECKING:
     from ..report import CalibrationReport
 
-_COMPARISON_BY_SIGN = {
+_CONDITION_OPERATOR_BY_SIGN = {
     ">": operator.gt,
     "<": operator.lt,
     ">=": operator.ge,
@@ -55,7 +55,7 @@ class Condition(NamedTuple):
             if self.field_name == "value"
             else f"{self.measure}.{self.field_name}"
         )
-        holds = bool(_COMPARISON_BY_SIGN[self.sign](value, limit))
+        holds = bool(_CONDITION_OPERATOR_BY_SIGN[self.sign](value, limit))
         shown = (
             f"{self.limit} ({limit:.4g})"
             if isinstance(self.limit, str)
@@ -115,7 +115,7 @@ def _parse_fail_if_condition(text):
     return Condition(measure, field or "value", sign, limit)
 
 
-def _list_report_measures_or_none(conditions):
+def _list_report_measures_if_not_default(conditions):
     """Return the measures of a report that can be judged; None for those of every report."""
     from ..metrics import all_metrics
 
@@ -204,7 +204,7 @@ def make_report_arguments(
     return {
         "level": options.level,
         "n_resamples": "auto" if options.resamples is None else options.resamples,
-        "measures": _list_report_measures_or_none(conditions),
+        "measures": _list_report_measures_if_not_default(conditions),
         "source": None if source == "-" else source,
         "check_columns": not options.any_order,
     }

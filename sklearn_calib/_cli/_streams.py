@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from .._files.arrow import flatten_schema
 from .._files.atomic import open_atomically
-from .._files.columns import EMPTY_TABLE_HINT, TableBlock, check_number_format_unchanged
+from .._files.columns import EMPTY_TABLE_HINT, TableBlock, set_or_check_number_format
 from .._files.csv_text import allow_long_cells
 from .._files.input_files import detect_format, open_decompressed
 from .._files.tables import CsvText, iter_table_blocks, translate_read_errors
@@ -183,14 +183,14 @@ def write_with_new_columns(copied: CopiedTable, into: str, progress: Progress) -
             hint="Choose such a name with --out",
         )
     write = {
-        "parquet": _iter_parquet_writes,
-        "csv": _iter_csv_writes,
-        "jsonl": _iter_json_writes,
+        "parquet": _write_parquet_and_iter_progress,
+        "csv": _write_csv_and_iter_progress,
+        "jsonl": _write_json_and_iter_progress,
     }[into]
     if is_json:
-        write = _iter_json_row_appends
+        write = _append_json_and_iter_progress
     elif copied.kind == into == "csv":
-        write = _append_csv_and_iter_counts_and_shares
+        write = _append_csv_and_iter_progress
     total = 0
     with _open_output(out) as file, allow_long_cells():
         for n_rows, share in write(copied, file):
@@ -224,7 +224,7 @@ def _open_output(out: str) -> Iterator[BinaryIO]:
 # -- columns that have types ----------------------------------------------------------------------
 
 
-def _iter_parquet_writes(copied, file) -> Iterator[tuple[int, float]]:
+def _write_parquet_and_iter_progress(copied, file) -> Iterator[tuple[int, float]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -246,7 +246,7 @@ def _iter_parquet_writes(copied, file) -> Iterator[tuple[int, float]]:
             yield batch.num_rows, share
 
 
-def _iter_csv_writes(copied, file):
+def _write_csv_and_iter_progress(copied, file):
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -276,7 +276,7 @@ def _iter_csv_writes(copied, file):
         ) from error
 
 
-def _iter_json_writes(copied, file):
+def _write_json_and_iter_progress(copied, file):
     for batch, share in _iter_extended_batches_and_shares(copied):
         file.write(_encode_json_lines(batch))
         yield batch.num_rows, share
@@ -410,7 +410,7 @@ def _read_text_columns(table: TableBlock) -> list[Any]:
 # -- text, whose rows stay as they are -------------------------------------------------------------
 
 
-def _iter_json_row_appends(copied, file):
+def _append_json_and_iter_progress(copied, file):
     """Copy JSON lines into JSON lines."""
     keys = [json.dumps(name, ensure_ascii=False) for name in copied.new]
     for table, share in copied.iter_tables():
@@ -458,7 +458,7 @@ def _append_json_fields(line, fields):
     return f"{inside}{comma}{fields}}}{end}"
 
 
-def _append_csv_and_iter_counts_and_shares(copied, file):
+def _append_csv_and_iter_progress(copied, file):
     """Copy csv into csv; yield the rows of each block, and the share read so far."""
     comma = _has_decimal_commas(copied)
     text = None
@@ -548,7 +548,7 @@ def _has_decimal_commas(copied):
         if table.decimal is not None:
             return table.decimal == ","
         for name in copied.names:
-            check_number_format_unchanged(table, name)
+            set_or_check_number_format(table, name)
         marks = [table.number_formats.get((name, ",")) for name in copied.names]
         if any(mark is not None for mark in marks):
             return any(marks)

@@ -78,7 +78,7 @@ class TableReader:
             columns = None
             if required is not None:
                 columns = required(file, list(table.columns))
-            kept += self.drop_incomplete_rows(table, columns=columns)
+            kept += self.drop_incomplete_rows_if_asked(table, columns=columns)
         self.check_rows_kept()
         self.print_dropped_rows()
         return kept
@@ -101,7 +101,7 @@ class TableReader:
         else:
             yield from iter_table_blocks(file, pick, as_text=as_text, **self._form)
 
-    def drop_incomplete_rows(
+    def drop_incomplete_rows_if_asked(
         self, *tables: TableBlock, columns: Sequence[str] | None = None
     ) -> list[TableBlock]:
         """Return tables of the same rows without those that miss a value, if these are left out.

@@ -13,7 +13,7 @@ from .csv_text import (
     MAX_EXACT_INTEGER,
     ColumnSelector,
     check_columns,
-    iter_rows_below_header,
+    enumerate_first_rows_below_header,
     skipped_too_many_error,
 )
 from .input_files import import_pyarrow_module
@@ -215,7 +215,9 @@ def load_workbook_as_frame(
     while names and not names[-1]:
         names.pop()
     needed = names if pick is None else list(dict.fromkeys(pick(names)))
-    check_columns(needed, names, file, below=iter_rows_below_header(below, skip_rows))
+    check_columns(
+        needed, names, file, below=enumerate_first_rows_below_header(below, skip_rows)
+    )
     columns = {}
     for name in needed:
         place = names.index(name)

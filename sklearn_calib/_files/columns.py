@@ -124,7 +124,7 @@ def join_frames(frames: Sequence[Any]) -> Any:
     return pd.concat(frames, ignore_index=True)
 
 
-def find_list_item_columns(name: str, present: Collection[str]) -> list[str]:
+def expand_list_column_name(name: str, present: Collection[str]) -> list[str]:
     """Return the columns that hold the values of a list by their places, else the name alone."""
     numbered = takewhile(present.__contains__, (f"{name}.{place}" for place in count()))
     return ([] if name in present else [*numbered]) or [name]
@@ -170,13 +170,13 @@ def read_number_values(
             column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
         )
         if block.is_csv:
-            check_number_format_unchanged(block, name)
+            set_or_check_number_format(block, name)
     else:
         numbers = _parse_numbers(column, block.decimal)
         wrong = np.isnan(numbers) & column.notna().to_numpy()
         if wrong.any():
             raise _invalid_text_error(block, name, int(wrong.argmax()))
-        check_number_format_unchanged(block, name)
+        set_or_check_number_format(block, name)
     if numbers.dtype.kind == "f" and not allow_missing:
         check_filled(block, name, "number", np.isnan(numbers))
     return numbers
@@ -210,7 +210,7 @@ def is_written_in_percent(block: TableBlock, name: str) -> bool:
     return bool(block.number_formats.get((name, "%")))
 
 
-def check_number_format_unchanged(block: TableBlock, name: str) -> None:
+def set_or_check_number_format(block: TableBlock, name: str) -> None:
     """Reject a block of a file whose numbers are written otherwise than those above."""
     column = block.columns[name]
     filled = column.dropna()

@@ -131,11 +131,11 @@ def skipped_too_many_error(n_rows: int, file: str) -> InvalidInputError:
     )
 
 
-def iter_rows_below_header(
-    rows: Sequence[Any], skipped: int
+def enumerate_first_rows_below_header(
+    rows: Sequence[Any], n_skipped_rows: int
 ) -> Iterator[tuple[int, Any]]:
     """Return the number of rows above each of some, and the row; the first is left out."""
-    return islice(enumerate(rows, skipped), 1, _MAX_TITLE_LINES)
+    return islice(enumerate(rows, n_skipped_rows), 1, _MAX_TITLE_LINES)
 
 
 def check_columns(
@@ -414,7 +414,7 @@ class CsvParser:
 
         columns = self._read_columns_with_arrow_if_safe(text, named)
         if columns is None:
-            return self._read_frame_and_extras_with_pandas(text, named)
+            return self._read_frame_and_extra_with_pandas(text, named)
         return pd.DataFrame(columns), None
 
     # -- by pyarrow -------------------------------------------------------------------------------
@@ -522,18 +522,16 @@ class CsvParser:
 
     # -- by pandas --------------------------------------------------------------------------------
 
-    def _read_frame_and_extras_with_pandas(self, text, named):
-        frame, extra = self._parse_frame_and_extras_with_pandas(
-            text, named, self.as_text
-        )
+    def _read_frame_and_extra_with_pandas(self, text, named):
+        frame, extra = self._parse_frame_and_extra_if_any(text, named, self.as_text)
         lossy = {place for place in frame if _has_rounded_integers(frame[place])}
         if lossy:
-            frame, extra = self._parse_frame_and_extras_with_pandas(
+            frame, extra = self._parse_frame_and_extra_if_any(
                 text, named, self.as_text | lossy
             )
         return frame, extra
 
-    def _parse_frame_and_extras_with_pandas(self, text, named, as_text):
+    def _parse_frame_and_extra_if_any(self, text, named, as_text):
         import pandas as pd
 
         options = {

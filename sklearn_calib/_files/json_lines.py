@@ -30,7 +30,7 @@ from .csv_text import (
 # The columns are found in the lines of this many first bytes.
 _HEAD_BYTES = 2**20
 # A single object with at least this many values is taken for a whole table.
-_MIN_TABLE_OBJECT_VALUES = 50
+_MIN_WHOLE_TABLE_OBJECT_VALUES = 50
 _JSON_WHITESPACE_CHARACTERS = " \t\r\n"
 # Matches what stands between the objects of a list.
 _SEPARATOR_PATTERN = re.compile(r"[ \t\r\n,]*")
@@ -130,7 +130,7 @@ class _JsonLinesReader:
                 hint = "Columns are those of the first MB: put a line that has all of them on top"
                 error.set_fields(remark=f"{hint}.")
                 raise
-            if len(rows) > 1 or len(names) < _MIN_TABLE_OBJECT_VALUES:
+            if len(rows) > 1 or len(names) < _MIN_WHOLE_TABLE_OBJECT_VALUES:
                 raise
             raise invalid_input(
                 expected=f"one object for each row of {make_printable(self.file)}",

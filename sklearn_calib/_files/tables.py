@@ -30,8 +30,8 @@ from .csv_text import (
     convert_if_unclosed_quote_error,
     detect_encoding,
     detect_separator,
+    enumerate_first_rows_below_header,
     infer_column_series,
-    iter_rows_below_header,
     iter_text_blocks,
     peek_head_with_first_line,
     separate_title,
@@ -195,7 +195,7 @@ def read_all_column_names(
     with translate_read_errors(file), open_decompressed(file) as stream:
         kind = detect_format(stream, file)
         if kind in ("parquet", "arrow"):
-            source = _open_arrow_or_parquet_file(kind, stream, file)
+            source = _open_file_as_arrow_source(kind, stream, file)
             return list(flatten_schema(source.schema_arrow).names)
         next(
             _iter_kind_blocks(
@@ -289,7 +289,7 @@ def _invalid_file(error, file):
 # -- files whose values have types ----------------------------------------------------------------
 
 
-def _open_arrow_or_parquet_file(kind, stream, file, skip_rows=0):
+def _open_file_as_arrow_source(kind, stream, file, skip_rows=0):
     if kind == "workbook":
         return load_workbook_as_arrow(stream, file, skip_rows)
     return ArrowFile(stream) if kind == "arrow" else open_parquet_file(stream)
@@ -320,7 +320,7 @@ def _iter_kind_blocks(
     if kind != "json":
         # numbers that are text may be written in any form
         decimal = "." if kind == "workbook" else form.get("decimal")
-        source = _open_arrow_or_parquet_file(kind, stream, file, skip_rows)
+        source = _open_file_as_arrow_source(kind, stream, file, skip_rows)
         for block in _iter_arrow_blocks(source, file, pick, row_groups, nullable, keep):
             yield block._replace(decimal=decimal)
         return
@@ -350,7 +350,7 @@ def _iter_arrow_blocks(source, file, pick, row_groups, nullable, keep):
     needed = list(dict.fromkeys(pick(schema.names)))
     check_columns(needed, schema.names, file)
     reject_list_columns(needed, schema, file)
-    for group, first in _find_row_groups_and_first_rows(source, row_groups):
+    for group, first in _list_row_groups_with_first_rows(source, row_groups):
         read = None if keep else needed
         for batch, share in iter_batches(source, _BATCH_ROWS, read, group, first):
             table = flatten_records(pa.Table.from_batches([batch])).select(needed)
@@ -366,14 +366,14 @@ def _iter_arrow_blocks(source, file, pick, row_groups, nullable, keep):
             first += len(frame)
 
 
-def _find_row_groups_and_first_rows(source, wanted):
+def _list_row_groups_with_first_rows(source, row_groups):
     """Return the numbers of the row groups to read and their first rows; None means all at once."""
-    if source.metadata is None or wanted == ():
+    if source.metadata is None or row_groups == ():
         return [(None, 0)]
     numbers = range(source.num_row_groups)
     ends = accumulate(source.metadata.row_group(number).num_rows for number in numbers)
     starts = zip(numbers, chain([0], ends), strict=False)
-    return [start for start in starts if wanted is None or start[0] in wanted]
+    return [start for start in starts if row_groups is None or start[0] in row_groups]
 
 
 # -- csv ------------------------------------------------------------------------------------------
@@ -395,7 +395,9 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
         re.split(r"[,;\t|]", line)
         for line in text[:_COLUMN_NAMES_HEAD_BYTES].splitlines()
     ]
-    check_columns(needed, header, file, sep, iter_rows_below_header(cells, skip_rows))
+    check_columns(
+        needed, header, file, sep, enumerate_first_rows_below_header(cells, skip_rows)
+    )
     places = sorted({header.index(name) for name in needed})
     texts = {header.index(name) for name in as_text if name in header}
     cells = CsvParser(len(header), places, sep, decimal or ".", texts)

@@ -331,7 +331,7 @@ MEASURE_RANGES = {
 }
 
 
-def compute_measures_by_weight_and_model(proba, outcome, weights, names):
+def compute_measures_by_weight_and_model(proba, outcome, weight_sets, measure_names):
     """Return the measures of each model under each set of weights.
 
     The result has the shape (n_weights, n_names, n_models).
@@ -340,9 +340,9 @@ def compute_measures_by_weight_and_model(proba, outcome, weights, names):
     ----------
     proba : ndarray of shape (n_models, n_samples)
     outcome : ndarray of shape (n_samples,)
-    weights : sequence of ndarray
+    weight_sets : sequence of ndarray
         Each of shape (n_samples,) or (n_models, n_samples).
-    names : sequence of str
+    measure_names : sequence of str
     """
     # Blocks of models are as large as the cache allows; each temporary has one entry
     # per model and row.
@@ -351,9 +351,12 @@ def compute_measures_by_weight_and_model(proba, outcome, weights, names):
     for start in range(0, len(proba), step):
         rows = slice(start, start + step)
         batch = SortedMultiModelPredictions(proba[rows], outcome)
-        cut = [weight if weight.ndim == 1 else weight[rows] for weight in weights]
+        cut = [weight if weight.ndim == 1 else weight[rows] for weight in weight_sets]
         blocks.append(
-            [batch.compute_table_by_measure_and_model(names, weight) for weight in cut]
+            [
+                batch.compute_table_by_measure_and_model(measure_names, weight)
+                for weight in cut
+            ]
         )
     return np.concatenate(blocks, axis=2)
 

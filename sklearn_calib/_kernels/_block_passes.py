@@ -205,7 +205,9 @@ class VectorLossAndGradientSums:
         )
 
 
-def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
+def sum_vector_scaling_loss_and_gradient(
+    logits, y_encoded, weight, beta, coef, intercept
+):
     """Return the `VectorLossAndGradientSums` of rows.
 
     The probabilities are softmax(coef max(beta (z - max z), -1e4) + intercept).

@@ -369,7 +369,7 @@ def _add_rows_and_count_added_and_filled(
     return len(ids), filled
 
 
-def insert_distinct_cells(slots, cells, shift):
+def write_distinct_cells_to_empty_slots(slots, cells, shift):
     """Put different cells, or pairs, of this shift into empty slots."""
     pattern = (
         cells[:, GROUP_PATTERN_COLUMN]

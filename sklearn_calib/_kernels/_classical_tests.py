@@ -45,7 +45,7 @@ def run_hosmer_lemeshow_test(
     If a bin has few expected events or non-events, the null distribution is a multiple
     of chi-square with the mean and the variance that the statistic has.
     """
-    statistic, used, mean = compute_chi_square_bin_rows_and_means(
+    statistic, used, mean = compute_chi_square_and_used_bins(
         score, rows, events, n_bins
     )
     # Hosmer and Lemeshow lose two degrees of freedom if the model was fitted to the
@@ -67,7 +67,7 @@ def run_hosmer_lemeshow_test(
     return statistic, float(pvalue)
 
 
-def compute_chi_square_bin_rows_and_means(score, rows, events, n_bins):
+def compute_chi_square_and_used_bins(score, rows, events, n_bins):
     """Return the statistic, and rows and means of the bins in it.
 
     The statistic is infinite if a certain prediction is wrong.

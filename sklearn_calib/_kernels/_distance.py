@@ -18,7 +18,7 @@ import numpy as np
 from ._distance_compiled import (
     MASS_BALANCE_TOLERANCE,
     get_duality_gap_tolerance,
-    move_cells_to_grid,
+    move_to_grid_and_get_mean_distance,
     pool_scores_into_cells,
     run_interior_point_and_get_gap_and_value,
 )
@@ -86,7 +86,9 @@ def _make_pooled_program(score, ones, zeros):
     centre = np.divide(centre, mass, out=score[starts[:-1]], where=mass > 0)
     grid, indices = _make_score_grid_and_indices(centre)
     masses = np.zeros((2, len(grid)))
-    mean_move = move_cells_to_grid(score, ones, zeros, starts, indices, grid, *masses)
+    mean_move = move_to_grid_and_get_mean_distance(
+        score, ones, zeros, starts, indices, grid, *masses
+    )
     return DistanceProgram(grid, *masses, mean_move)
 
 
@@ -292,7 +294,7 @@ def compute_upper_and_lower_distance(
     lower = -np.inf
     for iteration in range(1, max_iter + 1):
         step, half_x, half_l, log_x, x, multipliers = (
-            problem.find_extragradient_step_middle_and_end(step, log_x, x, multipliers)
+            problem.backtrack_extragradient_step(step, log_x, x, multipliers)
         )
         sum_x = sum_x + step * half_x
         sum_l = sum_l + step * half_l
@@ -330,17 +332,21 @@ class _DistanceSaddlePoint(NamedTuple):
         x = np.tile(q / n, (n, 1))
         return np.log(x), x, np.zeros(n)
 
-    def find_extragradient_step_middle_and_end(self, step, log_x, x, m):
+    def backtrack_extragradient_step(self, step_size, log_x, x, multipliers):
         """Take a step, halved until its own test of convergence holds.
 
         The test is that of Nemirovski (2004).
         """
-        slope_x, slope_l = self._compute_slopes(x, m)
+        slope_x, slope_l = self._compute_slopes(x, multipliers)
         while True:
-            half_log, half_l = self._take_step(log_x, m, slope_x, slope_l, step)
+            half_log, half_l = self._take_step(
+                log_x, multipliers, slope_x, slope_l, step_size
+            )
             half_x = np.exp(half_log)
             new_slope_x, new_slope_l = self._compute_slopes(half_x, half_l)
-            new_log, new_l = self._take_step(log_x, m, new_slope_x, new_slope_l, step)
+            new_log, new_l = self._take_step(
+                log_x, multipliers, new_slope_x, new_slope_l, step_size
+            )
             new_x = np.exp(new_log)
             # The condition under which the extragradient step is known to converge.
             # Testing it allows far longer steps than the global Lipschitz constant.
@@ -349,11 +355,11 @@ class _DistanceSaddlePoint(NamedTuple):
             # Entropic in the coupling, Euclidean in the multipliers.
             distance = (new_x * (new_log - half_log)).sum()
             distance += (half_x * (half_log - log_x)).sum()
-            square = ((new_l - half_l) ** 2).sum() + ((half_l - m) ** 2).sum()
+            square = ((new_l - half_l) ** 2).sum() + ((half_l - multipliers) ** 2).sum()
             distance += square / (2 * self.ratio)
-            if gain * step <= distance + 1e-15 or step < 1e-6:
-                return step, half_x, half_l, new_log, new_x, new_l
-            step /= 2
+            if gain * step_size <= distance + 1e-15 or step_size < 1e-6:
+                return step_size, half_x, half_l, new_log, new_x, new_l
+            step_size /= 2
 
     def _compute_slopes(self, x, m):
         return self.cost + m[:, None] * self.balance, (x * self.balance).sum(axis=1)

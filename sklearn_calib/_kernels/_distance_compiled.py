@@ -60,7 +60,7 @@ def run_interior_point_and_get_gap_and_value(
     pairs = 5 * n - 4
     gap = value = 0.0
     for iteration in range(max_iter + 1):
-        _fill_unaccounted_mass(grid, masses, primal, imbalance)
+        _fill_imbalance_from_primal(grid, masses, primal, imbalance)
         product = unbalanced = value = 0.0
         for i in range(pairs):
             product += x[i] * s[i]
@@ -119,7 +119,7 @@ def run_interior_point_and_get_gap_and_value(
 
 
 @compile_helper
-def _fill_unaccounted_mass(grid, masses, primal, imbalance):
+def _fill_imbalance_from_primal(grid, masses, primal, imbalance):
     """Compute the mass that the distribution and the flows do not account for.
 
     There is an entry for each label and point.
@@ -269,7 +269,9 @@ def pool_scores_into_cells(score, ones, zeros, max_cells, starts, sums):
 
 
 @compile_kernel
-def move_cells_to_grid(score, ones, zeros, starts, indices, grid, at_ones, at_zeros):
+def move_to_grid_and_get_mean_distance(
+    score, ones, zeros, starts, indices, grid, at_ones, at_zeros
+):
     """Move the masses of cells to their points; return the mean distance."""
     total_move = 0.0
     for cell in range(len(starts) - 1):

@@ -82,7 +82,7 @@ def _fill_bit_level_sums(columns, remainder, levels):
                 magic = np.int64(((shift + 1075) << 52) | (np.int64(1) << 51)).view(
                     np.float64
                 )
-                integer, top = _extract_level_sum_and_largest_rest(
+                integer, top = _extract_level_sum_and_max_rest_bits(
                     remainder[: len(column)], magic
                 )
                 levels[chunk, j, level, 0] = shift + SUM_FRACTION_BITS
@@ -102,7 +102,7 @@ def _copy_terms_and_get_largest_bit_pattern(terms, remainder):
 
 
 @compile_helper
-def _extract_level_sum_and_largest_rest(remainder, magic):
+def _extract_level_sum_and_max_rest_bits(remainder, magic):
     """Take the leading bits off each term.
 
     Returns their sum, and the bits of the largest remainder.

@@ -123,7 +123,7 @@ def average_clipped_relu_and_derivatives(mu, tau):
     return mu * below - (mu - 1) * above + tau * edge, below - above, edge
 
 
-def make_numerical_average_and_derivatives(link):
+def make_normal_average_and_derivatives(link):
     """Return the average for any link.
 
     It uses 128 panels of 8 Gauss-Legendre nodes on +-8.3.
@@ -214,7 +214,7 @@ def compute_label_log_proba_and_derivatives(link, mu, tau, positive):
     The links with a name are symmetric, so that both labels are lower tails.
     """
     if callable(link):
-        value, by_mu, by_tau = make_numerical_average_and_derivatives(link)(mu, tau)
+        value, by_mu, by_tau = make_normal_average_and_derivatives(link)(mu, tau)
         sign = np.where(positive, 1.0, -1.0)
         likelihood = np.maximum(np.where(positive, value, 1 - value), 1e-300)
         return np.log(likelihood), sign * by_mu / likelihood, sign * by_tau / likelihood
@@ -231,7 +231,7 @@ def compute_negative_and_positive_proba(link, mu, tau):
     The smaller one has all its digits.
     """
     if callable(link):
-        value = np.clip(make_numerical_average_and_derivatives(link)(mu, tau)[0], 0, 1)
+        value = np.clip(make_normal_average_and_derivatives(link)(mu, tau)[0], 0, 1)
         return 1 - value, value
     high = mu > SYMMETRY_CENTRE_BY_LINK[link]
     log = compute_label_log_proba_and_derivatives(link, mu, tau, ~high)[0]

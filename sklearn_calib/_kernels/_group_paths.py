@@ -18,7 +18,7 @@ DRAWS_PER_BLOCK = 16
 
 
 @compile_kernel
-def fill_path_ranges_ends_and_tilts(
+def fill_group_path_range_end_and_tilt(
     residual, step, log_odds, cells, starts, scales, work, out
 ):
     """Fill in range, end and tilt of each path, over its standard deviation.
@@ -194,7 +194,7 @@ def _find_log_odds_shift(n_deviations, guess, step, group):
 
 
 @compile_helper
-def _fill_line_information_and_meat(
+def _fill_line_fit_bread_and_meat(
     log_odds, event_weight, weight, squares, cells, start, end, out
 ):
     """Fit intercept and slope by Newton's method, halving steps until the loss falls.
@@ -332,7 +332,7 @@ def fill_group_logistic_fits(
                 out[6, g] = math.inf if low1 >= high0 else -math.inf
                 out[7, g] = math.inf
             else:
-                _fill_line_information_and_meat(
+                _fill_line_fit_bread_and_meat(
                     log_odds, event_weight, weight, squares, cells, start, end, work
                 )
                 out[6, g] = work[1]

@@ -102,25 +102,25 @@ def estimate_prior_with_se_and_interval(
     # interval solves a quadratic equation and does not collapse at 0.
     z2 = ndtri((1 - level) / 2) ** 2
 
-    def compute_class_variance(class_index, class_share):
+    def compute_prior_estimate_variance(class_index, assumed_share):
         other_classes = np.delete(np.arange(k), class_index)
         others_total = prior[other_classes].sum()
         b = np.empty(k)
-        b[other_classes] = (1 - class_share) * (
+        b[other_classes] = (1 - assumed_share) * (
             prior[other_classes] / others_total if others_total > 0 else 1.0 / (k - 1)
         )
-        b[class_index] = class_share
+        b[class_index] = assumed_share
         return (
             weight_square
-            * (confusion.class_square_means[class_index] @ b - class_share**2)
+            * (confusion.class_square_means[class_index] @ b - assumed_share**2)
             + noise[class_index] @ b**2
         )
 
     interval = np.empty((k, 2))
     for c in range(k):
-        v0 = compute_class_variance(c, 0.0)
-        v1 = compute_class_variance(c, 1.0)
-        v_half = compute_class_variance(c, 0.5)
+        v0 = compute_prior_estimate_variance(c, 0.0)
+        v1 = compute_prior_estimate_variance(c, 1.0)
+        v_half = compute_prior_estimate_variance(c, 0.5)
         bend = 2 * v0 + 2 * v1 - 4 * v_half
         interval[c] = _find_nonpositive_range(
             1 - z2 * bend, -2 * raw[c] - z2 * (v1 - v0 - bend), raw[c] ** 2 - z2 * v0

@@ -109,18 +109,18 @@ def get_rounded_second_class_column(proba: FloatArray) -> FloatArray:
     return round_to_36_bits(np.asarray(proba)[:, 1])
 
 
-def compute_rounded_rank_log_odds(proba: FloatArray) -> FloatArray:
+def compute_rounded_unclipped_log_odds(proba: FloatArray) -> FloatArray:
     """Return log-odds without rounding noise, which order the rows of two classes.
 
     No probability is raised before the logarithm, so all float64 numbers keep their
     order; a zero counts as half the smallest of them. Swapping the classes changes the
     sign.
     """
-    return round_to_36_bits(compute_exact_rank_log_odds(proba), least_exponent=0)
+    return round_to_36_bits(compute_unclipped_log_odds(proba), least_exponent=0)
 
 
-def compute_exact_rank_log_odds(proba: FloatArray) -> FloatArray:
-    """Return what `compute_rounded_rank_log_odds` rounds."""
+def compute_unclipped_log_odds(proba: FloatArray) -> FloatArray:
+    """Return what `compute_rounded_unclipped_log_odds` rounds."""
     log = get_exact_log(proba)
     if log is None:
         with np.errstate(divide="ignore"):
@@ -134,4 +134,4 @@ def compute_map_input(proba: FloatArray, score: str) -> FloatArray:
         return np.asarray(proba)[:, 1]
     if score == "logit":
         return compute_log_odds(proba)
-    return compute_exact_rank_log_odds(proba)
+    return compute_unclipped_log_odds(proba)

@@ -15,11 +15,11 @@ from numpy.polynomial import chebyshev
 from ._spectraplex import (
     QuadraticProgram,
     find_spectraplex_thetas_gaps_and_l1_norms,
-    make_quadratic_form_matrix,
+    make_quadratic_forms_operator,
 )
 
 
-class PolynomialFit(NamedTuple):
+class RestrictedPolynomialFit(NamedTuple):
     # Coefficients of Chebyshev polynomials.
     chebyshev_coef: np.ndarray
     # The mean squared error.
@@ -100,7 +100,7 @@ def make_monotone_polynomial_basis(degree):
     for j in range(n_coef):
         poly = chebyshev.cheb2poly(np.eye(n_coef)[j])
         to_monomial[: len(poly), j] = poly
-    L = make_quadratic_form_matrix(rows, starts)
+    L = make_quadratic_forms_operator(rows, starts)
     return MonotonePolynomialBasis(
         tuple(blocks),
         to_coef,
@@ -143,7 +143,7 @@ def compute_chebyshev_gram(mean_t, size):
 
 def fit_bounded_polynomials(
     moments_by_data_set, degree, l1_bounds, tol=1e-10, max_iter=80
-) -> list[list[PolynomialFit]]:
+) -> list[list[RestrictedPolynomialFit]]:
     """Return a fit for each data set, given by moments, and bound on coefficients."""
     basis = make_monotone_polynomial_basis(degree)
     grams = []
@@ -167,7 +167,7 @@ def fit_bounded_polynomials(
     def make_polynomial_fit(d, theta, gap, size):
         # The objective of the program is half of the loss.
         loss = moments_by_data_set[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta
-        return PolynomialFit(
+        return RestrictedPolynomialFit(
             basis.to_coef @ theta,
             max(float(loss), 0.0),
             2 * float(gap),
@@ -216,7 +216,7 @@ class ValueAndSlopeBounds(NamedTuple):
 
 def fit_polynomial_by_cvxpy(
     mean_t, mean_y, square, degree, bound=np.inf, solver=None, constraints=None
-) -> PolynomialFit | None:
+) -> RestrictedPolynomialFit | None:
     """Return the polynomial with the least mean squared error, from moments.
 
     None if no polynomial of this degree fulfils the `constraints`.
@@ -272,7 +272,7 @@ def fit_polynomial_by_cvxpy(
     ]
     gap = min(np.inf, *gaps)
     size = float(np.abs(basis.to_monomial @ theta).sum())
-    return PolynomialFit(
+    return RestrictedPolynomialFit(
         coefficients,
         max(float(square + loss), 0.0),
         max(gap, 0.0),

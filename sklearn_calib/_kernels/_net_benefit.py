@@ -244,7 +244,7 @@ def draw_max_abs_z_quantile(covariance, level, n_draws, rng):
 # -- regret: what acting on one prediction in place of another costs -------------------------------
 
 
-def compute_regret_pieces(score, better, outcome, weight):
+def compute_piecewise_linear_regret(score, better, outcome, weight):
     """Return breaks, intercept and slope: the regret is intercept + slope t up to the next break.
 
     The regret is the mean of (hit - t) (1{better >= t} - 1{score >= t}). Breaks are 0,

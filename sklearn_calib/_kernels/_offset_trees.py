@@ -65,7 +65,7 @@ def _fill_histograms(bins, rows, begin, end, g, h, weight, cells):
 
 
 @compile_helper
-def _fill_bin_order_and_get_count_and_l2(cells, unordered, l2, order):
+def _order_bins_and_get_n_and_split_l2(cells, unordered, l2, order):
     """Order the bins of a column in which a leaf has rows, as the cuts go.
 
     How many they are, and the l2 of their splits.
@@ -117,7 +117,7 @@ def _fill_best_split(
         gl = 0.0
         hl = 0.0
         wl = 0.0
-        n_known, split_l2 = _fill_bin_order_and_get_count_and_l2(
+        n_known, split_l2 = _order_bins_and_get_n_and_split_l2(
             cells[f], unordered[f], l2, order
         )
         for k in range(n_known - 1):
@@ -152,7 +152,7 @@ def _fill_best_split(
 @compile_helper
 def _mark_left_bins(cells, unordered, order, l2, cut, heavier, left):
     """Mark the bins of the left child; categories without rows go to the heavier one."""
-    n_known, _ = _fill_bin_order_and_get_count_and_l2(cells, unordered, l2, order)
+    n_known, _ = _order_bins_and_get_n_and_split_l2(cells, unordered, l2, order)
     last = order[cut]
     for b in range(left.shape[0]):
         left[b] = heavier if unordered else b <= last

@@ -115,7 +115,7 @@ class LogitAxis:
             histograms.append(curve.log_odds_histogram)
         return cls.from_values(shown, histograms)
 
-    def is_proba_inside_limits(self, p):
+    def is_proba_drawn_unclipped(self, p):
         """Return whether a probability is drawn at its position, not at the axis' end."""
         is_at_position = np.clip(self(p), self.low, self.high) == self(p)
         return (
@@ -156,7 +156,7 @@ class LogitAxis:
         )
 
     @property
-    def probability_limits(self) -> tuple[float, float]:
+    def proba_limits_with_margins(self) -> tuple[float, float]:
         """Return the ends of the axis as "probabilities".
 
         They are below 0 and above 1 if there are margins.
@@ -174,7 +174,7 @@ class LogitAxis:
 
     def locate_fraction(self, p):
         """Return how far along the axis it lies, from 0 to 1."""
-        left, right = self(np.array(self.probability_limits))
+        left, right = self(np.array(self.proba_limits_with_margins))
         return (self(p) - left) / (right - left)
 
     def get_tick_probabilities_and_labels(
@@ -340,7 +340,9 @@ def choose_round_numbers(low, high):
     return [float(f"{number * step:.12g}") for number in steps]
 
 
-def place_label_corners(points, sizes, gap, taken=()) -> list[tuple[float, float]]:
+def place_lower_left_label_corners(
+    points, sizes, gap, taken=()
+) -> list[tuple[float, float]]:
     """Return lower left corners of labels beside their points.
 
     The labels do not overlap if there is space.

@@ -155,9 +155,9 @@ def fit_logistic_polynomial_if_possible(log_odds, rows, events, internal=False):
     # parabola.
     first = 2 if internal else min(1, distinct - 1)
     degree = first
-    now = _fit_logistic_polynomial(label_log_odds, outcome, weight, degree)
+    now = _fit_polynomial_in_log_odds(label_log_odds, outcome, weight, degree)
     while degree < min(MAX_DEGREE, distinct - 1):
-        further = _fit_logistic_polynomial(
+        further = _fit_polynomial_in_log_odds(
             label_log_odds, outcome, weight, degree + 1, now.coef
         )
         # The selection stops at the first degree that does not improve the fit at the 5
@@ -180,7 +180,7 @@ def fit_logistic_polynomial_if_possible(log_odds, rows, events, internal=False):
     )
 
 
-def _fit_logistic_polynomial(log_odds, outcome, weight, degree, start=(0.0, 1.0)):
+def _fit_polynomial_in_log_odds(log_odds, outcome, weight, degree, start=(0.0, 1.0)):
     start = np.append(start, np.zeros(MAX_DEGREE))[: degree + 1]
     return fit_logistic(
         np.vander(log_odds, degree + 1, increasing=True),

@@ -94,7 +94,7 @@ class WindowEstimator:
         self._low = expit(log_odds)
         self._high = expit(-log_odds)[::-1]
         if weight_fraction is not None:
-            self._windows = self._find_window_ends_and_middles(
+            self._windows = self._find_log_odds_ends_and_middles(
                 weights.sum(axis=1), weight_fraction
             )
 
@@ -103,7 +103,7 @@ class WindowEstimator:
         # Sorted queries are found faster, because they use the same parts of the
         # arrays.
         score, row = np.unique(score, return_inverse=True)
-        return self._compute_window_event_rates(
+        return self._compute_window_or_nearest_rates(
             score, *self.find_nearest_window_start_and_end(score)
         )[row]
 
@@ -140,14 +140,16 @@ class WindowEstimator:
 
         If no probability is inside, the nearest one counts.
         """
-        return self._compute_window_event_rates(score, *self.find_window(low, high))
+        return self._compute_window_or_nearest_rates(
+            score, *self.find_window(low, high)
+        )
 
     def find_window(self, low_log_odds, high_log_odds):
         """Return where these windows start and end."""
         start = np.searchsorted(self.log_odds, low_log_odds, side="left")
         return start, np.searchsorted(self.log_odds, high_log_odds, side="right")
 
-    def _compute_window_event_rates(self, score, start, end):
+    def _compute_window_or_nearest_rates(self, score, start, end):
         """Return event rates of windows; an empty one gets the nearest cells."""
         empty = end <= start
         # An empty window has no rate, so the nearest cell answers; both sides at the
@@ -170,7 +172,7 @@ class WindowEstimator:
         pseudo_label = blend_with_base_rate(expit(score), self._base)
         return (ones + self._invented * pseudo_label) / total
 
-    def _find_window_ends_and_middles(self, mass, weight_fraction):
+    def _find_log_odds_ends_and_middles(self, mass, weight_fraction):
         """Return the first and last scores of the windows, and the windows' middles."""
         before = np.append(0.0, np.cumsum(mass))
         total = before[-1]

@@ -108,9 +108,9 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows) -> TunedFit:
     losses = {}
     last = None
 
-    def make_ridges(powers, n):
+    def make_coef_and_intercept_ridges(penalty_powers, n):
         unit = (k * (k - 1) / n, k / n)
-        off, diagonal = _PENALTY_GRID_FACTOR ** np.asarray(powers) * unit
+        off, diagonal = _PENALTY_GRID_FACTOR ** np.asarray(penalty_powers) * unit
         full = np.full((k, k), off)
         np.fill_diagonal(full, diagonal)
         return full, float(diagonal)
@@ -119,7 +119,7 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows) -> TunedFit:
         """Return the leave-one-out losses of the tuning rows for powers of both penalties."""
         nonlocal last
         if powers not in losses:
-            pair = make_ridges(powers, n_part)
+            pair = make_coef_and_intercept_ridges(powers, n_part)
             # Neighbouring penalties have close solutions, so each fit starts from the
             # last one.
             last = fit_softmax_regression(*tuning_rows, *pair, tol=1e-6, start=last)
@@ -131,7 +131,7 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows) -> TunedFit:
     grid_powers, best = _find_grid_and_refined_powers(
         get_losses, tuning_rows[2], n_part
     )
-    ridge_a, ridge_b = make_ridges(best, n_rows)
+    ridge_a, ridge_b = make_coef_and_intercept_ridges(best, n_rows)
     fit = fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, start=last)
     return TunedFit(
         fit,

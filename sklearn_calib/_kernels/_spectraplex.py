@@ -24,7 +24,7 @@ class QuadraticProgram(NamedTuple):
 
     rows: np.ndarray
     starts: np.ndarray
-    # The result of `make_quadratic_form_matrix` for the rows.
+    # The result of `make_quadratic_forms_operator` for the rows.
     L: np.ndarray
     T: np.ndarray
     Q: np.ndarray
@@ -312,7 +312,7 @@ def _find_smallest_eigenvalue_by_matrix(S, starts):
     return np.min(lowest, axis=0)
 
 
-def make_quadratic_form_matrix(rows, starts):
+def make_quadratic_forms_operator(rows, starts):
     """Return L as a matrix, for L(X)_r = row_r' X row_r."""
     maps = rows[:, :, None] * rows[:, None]
     for low, high in pairwise(starts):
@@ -342,7 +342,7 @@ def _make_hadamard_maps(rows, starts, X, R):
 
 
 @compile_helper
-def _factor_cholesky(A, starts, L):
+def _fill_cholesky_and_get_success(A, starts, L):
     """Write the lower factor of one matrix to L.
 
     Returns whether the matrix is positive definite.
@@ -376,7 +376,7 @@ def _invert_and_find_positive_definite(S, starts):
 def _add_each_inverse_in_place(S, starts, L, root_inverse, inverse_sums, is_invertible):
     """Invert each matrix block by block, from its Cholesky factor."""
     for c in range(len(S)):
-        is_invertible[c] = _factor_cholesky(S[c], starts, L)
+        is_invertible[c] = _fill_cholesky_and_get_success(S[c], starts, L)
         for b in range(len(starts) - 1 if is_invertible[c] else 0):
             low = starts[b]
             high = starts[b + 1]
@@ -404,7 +404,7 @@ def _shorten_steps(X, dX, starts, L, candidate, steps):
                     candidate[i, j] = X[c, i, j] + steps[c] * dX[c, i, j]
             # A Cholesky factorisation is the cheapest test for positive definiteness of
             # such small matrices.
-            if _factor_cholesky(candidate, starts, L):
+            if _fill_cholesky_and_get_success(candidate, starts, L):
                 break
             steps[c] *= 0.85
 

@@ -297,7 +297,7 @@ class _CellSplineFitter:
             # The first two coefficients are the line, which is drawn to the identity;
             # the others are the curvature.
             ridge[:2] = self.pull
-            theta[:free], loss, tables = self.find_minimum_loss_and_cell_tables(
+            theta[:free], loss, tables = self.find_coef_loss_and_cell_tables(
                 ridge, theta[:free], precision
             )
             cells = self.cells
@@ -314,7 +314,7 @@ class _CellSplineFitter:
                 best = SplineFit(curve, float(penalty), edf, left_out_loss, loss)
         return best
 
-    def find_minimum_loss_and_cell_tables(self, ridge, start, precision):
+    def find_coef_loss_and_cell_tables(self, ridge, start, precision):
         """Minimise by Newton's method with halving.
 
         Returns the coefficients, the loss and the tables of the cells.

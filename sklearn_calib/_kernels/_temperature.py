@@ -102,9 +102,13 @@ def fit_temperature(
         # check at such tolerances.
         tol = 1e-3 if logits.size < _MIN_SUBSAMPLED_ENTRIES else 5e-3
 
-    def fit_temperature_to_rows(rows, beta, tol):
+    def fit_temperature_to_row_slice(row_slice, beta, tol):
         """Solve the problem of some rows from the start beta."""
-        problem = np.ascontiguousarray(logits[rows]), y_encoded[rows], weight[rows]
+        problem = (
+            np.ascontiguousarray(logits[row_slice]),
+            y_encoded[row_slice],
+            weight[row_slice],
+        )
         total = float(problem[2].sum())
         return solve_temperature(
             partial(sums, *problem),
@@ -122,9 +126,9 @@ def fit_temperature(
             step = max(step, len(logits) // _MAX_START_ROWS)
         # A subsample locates beta within its own noise, at an eighth of the price of a
         # pass.
-        rough = fit_temperature_to_rows(slice(None, None, step), beta, 1e-2)
+        rough = fit_temperature_to_row_slice(slice(None, None, step), beta, 1e-2)
         beta = rough.beta if rough.status == "inside" else beta
-    fit = fit_temperature_to_rows(slice(None), beta, tol)
+    fit = fit_temperature_to_row_slice(slice(None), beta, tol)
     if (
         label_smoothing == 0
         and fit.beta * spread / unit > get_max_logit_gap_below_loss_cap(logits.shape[1])
@@ -328,13 +332,13 @@ def choose_sums_function(size):
         "",
         "0",
     ):
-        return _compute_sums
+        return _compute_six_sums_in_blocks
     from ._temperature_compiled import compute_six_temperature_loss_sums
 
     return compute_six_temperature_loss_sums
 
 
-def _compute_sums(logits, y_encoded, weight, beta):
+def _compute_six_sums_in_blocks(logits, y_encoded, weight, beta):
     """Return the sums, in blocks of rows that fit the cache.
 
     Tests compare the compiled pass with it.

@@ -29,7 +29,7 @@ _ROUNDING_ADDEND = 6755399441055744.0
 
 
 @compile_kernel(fastmath={"contract"})
-def exponentiate_nonpositive(x):
+def exponentiate_nonpositive_float(x):
     """Return exp(x) for x <= 0, relative error 1e-14.
 
     Unlike a library call, the compiler vectorises it.
@@ -148,7 +148,7 @@ def _sum_few_classes(logits, y_encoded, weight, beta):
         for c in range(one, k):
             for i in range(rows):
                 d = block[c, i] - top[i]
-                power = exponentiate_nonpositive(beta * d)
+                power = exponentiate_nonpositive_float(beta * d)
                 d_sum[i] += d
                 s0[i] += power
                 power *= d
@@ -194,7 +194,7 @@ def _sum_many_classes(logits, y_encoded, weight, beta):
         s0 = s1 = s2 = s3 = d_sum = 0.0
         for c in range(k):
             d = np.float64(logits[i, c]) - top
-            power = exponentiate_nonpositive(beta * d)
+            power = exponentiate_nonpositive_float(beta * d)
             d_sum += d
             s0 += power
             power *= d
@@ -245,7 +245,7 @@ def add_vector_scaling_loss_and_gradient(
         w = weight[i]
         total = 0.0 * beta
         for c in range(k):
-            power = exponentiate_nonpositive(row_buffer[1, c] - highest)
+            power = exponentiate_nonpositive_float(row_buffer[1, c] - highest)
             row_buffer[1, c] = power
             total += power
         scale = w / total

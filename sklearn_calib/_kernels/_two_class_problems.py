@@ -57,7 +57,7 @@ def make_two_class_problems(
     return problems
 
 
-def iter_two_class_pairs(
+def iter_two_class_splits_and_proba(
     multiclass: Multiclass, proba: FloatArray, positive: int = 1
 ) -> Iterator[tuple[TwoClassSplit, FloatArray]]:
     """Yield `make_two_class_problems` of all rows with two columns, which keep logarithms."""

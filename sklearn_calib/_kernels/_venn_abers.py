@@ -22,7 +22,7 @@ def _compute_orientation(a_x, a_y, b_x, b_y, c_x, c_y):
 
 
 @compile_helper
-def _find_best_right(stack, size, W, Y, label, ax, ay):
+def _find_right_end_with_smallest_slope(stack, size, W, Y, label, ax, ay):
     """Return the index on the right hull with the smallest slope from (ax, ay).
 
     The top is leftmost.
@@ -85,7 +85,9 @@ def _find_tangent_slope_and_left_end(left, n_left, right, n_right, W, Y, label, 
         pa = left[a]
         # Alternating between the two hulls converges to their common tangent; the last
         # query's end is a good guess, because tangents move monotonically.
-        new_b = _find_best_right(right, n_right, W, Y, label, W[pa], Y[pa])
+        new_b = _find_right_end_with_smallest_slope(
+            right, n_right, W, Y, label, W[pa], Y[pa]
+        )
         pb = right[new_b]
         new_a = _find_left_end_with_largest_slope(
             left, n_left, W, Y, W[pb] + 1.0, Y[pb] + label

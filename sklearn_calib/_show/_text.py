@@ -107,11 +107,11 @@ def iter_terminal_renderables(
     bold = partial(Text, style="bold")
     short = min(width, _MAX_LINE_CHARACTERS)
 
-    def wrap_terminal_paragraph(text):
+    def make_wrapped_rich_text(text):
         return Text(_wrap_paragraph(text, short))
 
     tables = partial(_render_table_by_first_name, width=width)
-    writer = Writer("terminal", tables, Text, wrap_terminal_paragraph, bold)
+    writer = Writer("terminal", tables, Text, make_wrapped_rich_text, bold)
     for number, block in enumerate(writer.iter_line_blocks(sections)):
         if number:
             yield ""

@@ -48,7 +48,7 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
     `get_float16_sum_tolerance` holds; or they are bfloat16 numbers, and no sum is off by more
     than 1e-2.
     """
-    explanation = _find_rounding_and_sum_bound(table, worst, eps)
+    explanation = _find_rounding_and_sum_bound_if_any(table, worst, eps)
     if explanation is None:
         return False
     how, bound = explanation
@@ -61,7 +61,7 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
     return True
 
 
-def _find_rounding_and_sum_bound(table, worst, eps):
+def _find_rounding_and_sum_bound_if_any(table, worst, eps):
     """Return what rounded the rows, and the error of a sum that it allows; or None."""
     for decimals in ROUNDED_DECIMALS:
         bound = table.shape[1] / 2 * 10.0**-decimals

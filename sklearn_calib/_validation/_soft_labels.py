@@ -50,7 +50,7 @@ class WeightedRowsFromSoftLabels(NamedTuple):
         """Return the label of each row."""
         return self.classes[self.codes]
 
-    def expand_to_weighted_rows_and_classes(
+    def expand_scores_to_fit_arguments(
         self, scores: FloatArray
     ) -> tuple[FloatArray, AnyArray, FloatArray, AnyArray]:
         """Return scores, labels and weights of these rows, and the classes."""

@@ -216,7 +216,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
                 else new.link_intercept,
             }
             labels = context.classes[context.y_encoded]
-            if new._has_negative_covariance_and_warn_if_so(context):
+            if new._has_negative_held_out_covariance(context):
                 # The likelihood finds the size of the cosine; the sign is that of the
                 # held-out rows.
                 if angle.cos_theta is None:
@@ -253,7 +253,7 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
         """Equation 9: (A, B) with link(slope * (A * (u - center) + B) + intercept)."""
         return self.recalibrator_.platt_equivalent_
 
-    def _has_negative_covariance_and_warn_if_so(self, context):
+    def _has_negative_held_out_covariance(self, fit_context):
         """Return whether scores and labels of rows left out have a negative covariance (eq. 12)."""
         if self.sign == "positive":
             return False
@@ -269,12 +269,14 @@ class AngularCalibratedClassifier(BaseCalibratedClassifier):
         # The intercept differs between folds, so scores are centred in each of them.
         total = 0.0
         for train, test in split.split(
-            np.zeros(len(context.y_encoded)), context.y_encoded
+            np.zeros(len(fit_context.y_encoded)), fit_context.y_encoded
         ):
-            fold, columns = context.fit_estimator_and_get_columns(train)
-            rows, y_encoded = context.get_test_rows_and_learned_labels(columns, test)
+            fold, columns = fit_context.fit_estimator_and_get_columns(train)
+            rows, y_encoded = fit_context.get_test_rows_and_learned_labels(
+                columns, test
+            )
             scores = fold.decision_function(
-                context.get_features_at_rows(fold, train, rows)
+                fit_context.get_features_at_rows(fold, train, rows)
             )
             total += (scores - scores.mean()) @ y_encoded
         if total < 0:

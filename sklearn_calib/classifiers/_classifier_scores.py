@@ -129,7 +129,7 @@ def check_gives_scores_without_logits(
         )
 
 
-_SKLEARN_PARAMETER_HINTS = {
+_REPLACEMENT_BY_WRONG_PARAMETER = {
     "base_estimator": "estimator=",
     "model": "estimator=",
     "classifier": "estimator=",
@@ -174,8 +174,8 @@ def _suggest_argument(name, value, accepted):
             make_method_name_hint(value, all_recalibrators(), "recalibrator=")
             or "Write recalibrator="
         )
-    if name in _SKLEARN_PARAMETER_HINTS:
-        return f"Write {_SKLEARN_PARAMETER_HINTS[name]}"
+    if name in _REPLACEMENT_BY_WRONG_PARAMETER:
+        return f"Write {_REPLACEMENT_BY_WRONG_PARAMETER[name]}"
     return make_method_name_hint(name, accepted, "") or "Leave it out"
 
 

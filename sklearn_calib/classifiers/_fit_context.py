@@ -113,7 +113,7 @@ class FitContext:
         fit_params: dict[str, Any],
     ) -> Self:
         """Validate the arguments of ``model.fit``, and set ``model.classes_``."""
-        check_model(model)
+        check_meta_classifier_params(model)
         estimator = get_estimator_and_add_classes_if_frozen(
             model, lambda: read_labels(y, input_name="y")[0]
         )
@@ -261,11 +261,11 @@ class FitContext:
         # Early stopping without an evaluation set is an error of the learner that only
         # appears after minutes.
         check_early_stopping_has_eval_set(estimator, params)
-        return estimator, self._fit_in_place_and_get_columns(
+        return estimator, self._fit_and_get_learned_columns(
             fit, estimator, X, y, params
         )
 
-    def _fit_in_place_and_get_columns(self, fit, estimator, X, y, params):
+    def _fit_and_get_learned_columns(self, fit, estimator, X, y, params):
         """Fit an estimator to encoded labels; return its columns."""
         # XGBoost needs 0 .. K-1 without gaps, scikit-learn's own classifiers reject
         # bytes, and tensors only hold numbers.
@@ -481,7 +481,7 @@ def _missing_weight_error(estimator):
 # -- steps of the validation ----------------------------------------------------------------------
 
 
-def check_model(model: Any) -> None:
+def check_meta_classifier_params(model: Any) -> None:
     """Raise ValueError or TypeError if the parameters of a model are not valid."""
     check_not_prefit(model.cv)
     check_refittable_classifier(model.estimator)

@@ -41,7 +41,7 @@ from ._classifier_scores import check_gives_scores_without_logits
 from ._fit_context import (
     FitContext,
     HeldOutScores,
-    check_model,
+    check_meta_classifier_params,
     get_estimator_and_add_classes_if_frozen,
     route_metadata_to_context_fields,
 )
@@ -68,7 +68,7 @@ class MultilabelContext(FitContext):
         fit_params: dict[str, Any],
     ) -> Self:
         """Read a table of many labels and the parameters of the fit."""
-        check_model(model)
+        check_meta_classifier_params(model)
         n_samples, n_labels = np.shape(y)
         table = read_label_table(y, n_samples, n_labels, input_name="y")
         estimator = get_estimator_and_add_classes_if_frozen(
@@ -108,7 +108,7 @@ class MultilabelContext(FitContext):
         check_cv_pairs(folds)
         return folds
 
-    def _fit_in_place_and_get_columns(self, fit, estimator, X, y, params):
+    def _fit_and_get_learned_columns(self, fit, estimator, X, y, params):
         """Fit a model to a table of labels; return which labels it has seen both kinds of."""
         try:
             # Integers, unless unknown labels need NaN: scikit-learn does not accept

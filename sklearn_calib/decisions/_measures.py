@@ -7,7 +7,7 @@ import numpy as np
 from .._count_weights import are_counts
 from .._kernels._expected_metrics import choose_best_actions, get_chosen_costs
 from .._kernels._net_benefit import (
-    compute_regret_pieces,
+    compute_piecewise_linear_regret,
     find_max_proper_regret_and_thresholds,
 )
 from .._kernels._risk_coverage import average_risk_over_coverages
@@ -177,7 +177,7 @@ def calibration_decision_loss(
     # The best rule that does not reverse the order of the scores acts on the isotonic
     # rates; the loss against it is what recalibration gains.
     rate = fit_isotonic_shares(hits / mass, mass)
-    breaks, intercept, slope = compute_regret_pieces(score, rate, rate, mass)
+    breaks, intercept, slope = compute_piecewise_linear_regret(score, rate, rate, mass)
     # The regret is linear in the threshold between the scores and rates, so its maximum
     # is at an end of a piece.
     ends = np.append(breaks[:-1], breaks[1:])

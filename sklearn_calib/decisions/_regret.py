@@ -7,7 +7,7 @@ import numpy as np
 from .._argument_checks import check_level, import_optional, validate_count
 from .._kernels._net_benefit import (
     NetBenefit,
-    compute_regret_pieces,
+    compute_piecewise_linear_regret,
     draw_max_abs_z_quantile,
     find_max_proper_regret_and_thresholds,
     integrate_linear_pieces,
@@ -22,7 +22,7 @@ from .._typing import (
     RecalibratorLike,
 )
 from ..metrics import LossLike, brier_loss, get_loss, log_loss, validate_predictions
-from ..recalibrators import recalibrate_own_rows
+from ..recalibrators import recalibrate_in_sample_or_by_cv
 from ._costs import canonical_thresholds, validate_binary_predictions
 
 # The band is computed on both sides of this many predictions.
@@ -253,7 +253,7 @@ def regret_curve(
     # A recalibrator is fitted out of fold, so that its gain on these rows is not the
     # gain of fitting their noise.
     if isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit"):
-        better_proba = recalibrate_own_rows(
+        better_proba = recalibrate_in_sample_or_by_cv(
             recalibrated,
             predictions.proba,
             predictions.codes,
@@ -272,7 +272,7 @@ def regret_curve(
             input_name="recalibrated",
         )
     better_problem = better_predictions.problems()[0]
-    breaks, intercept, slope = compute_regret_pieces(
+    breaks, intercept, slope = compute_piecewise_linear_regret(
         problem.score, better_problem.score, problem.hit, problem.weight
     )
     brier_part = brier_loss.evaluate(predictions) - brier_loss.evaluate(

@@ -251,7 +251,9 @@ class SelectiveClassifier(DecidingClassifier):
                     hint="Leave it out, or choose another word",
                 )
         group_names = (
-            None if groups is None else _read_row_group_names(groups, len(codes))
+            None
+            if groups is None
+            else _read_groups_or_raise_if_missing(groups, len(codes))
         )
         weight = canonical_weight(fit_params.get("sample_weight"), len(codes))
         estimator = self.estimator
@@ -362,7 +364,7 @@ class SelectiveClassifier(DecidingClassifier):
                 got="none",
                 hint="Pass groups",
             )
-        row_groups = _read_row_group_names(groups, n_samples)
+        row_groups = _read_groups_or_raise_if_missing(groups, n_samples)
         names = list(dict.fromkeys(row_groups.tolist()))
         unseen = [name for name in names if name not in threshold_by_group]
         if unseen:
@@ -534,7 +536,7 @@ def _get_coverage_risk_and_coverage_interval(answered, error, counted_weight, de
     return mass / total, risk, (float(low), float(high))
 
 
-def _read_row_group_names(groups, n_samples):
+def _read_groups_or_raise_if_missing(groups, n_samples):
     """Return the group of each row, none of which is missing."""
     names = np.asarray(groups)
     if names.shape != (n_samples,):

@@ -59,7 +59,7 @@ def as_eval_metric(
         raise unknown_name_error("a measure", measure, list(errors))
     scorer = errors[measure].scorer(**options)
 
-    def compute_metric_in_library_form(y_true, y_score, sample_weight=None):
+    def compute_eval_metric_result(y_true, y_score, sample_weight=None):
         """Return the measure in the form that the library expects."""
         # The classes of scikit-learn's kind pass labels and scores. `xgboost.train` and
         # `lightgbm.train` pass predictions first, and then their own data object.
@@ -85,5 +85,5 @@ def as_eval_metric(
             return measure, value, False
         return (measure, value) if has_dataset else value
 
-    compute_metric_in_library_form.__name__ = measure
-    return compute_metric_in_library_form
+    compute_eval_metric_result.__name__ = measure
+    return compute_eval_metric_result

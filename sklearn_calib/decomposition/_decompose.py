@@ -21,7 +21,11 @@ from .._validation import canonical_proba, read_logits_by_class, read_proba
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
-from ..recalibrators import TemperatureScaling, make_folds, recalibrate_own_rows
+from ..recalibrators import (
+    TemperatureScaling,
+    make_folds,
+    recalibrate_in_sample_or_by_cv,
+)
 from ._grouping import decompose_by_features
 from ._in_sample import (
     compute_isotonic_loss,
@@ -506,7 +510,7 @@ def _predict_recalibrated_proba(predictions, recalibrator, cv, fit=None):
 
     # A constant prediction is a result here, not a mistake.
     with ignore_calibration_warnings():
-        return recalibrate_own_rows(
+        return recalibrate_in_sample_or_by_cv(
             recalibrator,
             proba,
             codes,

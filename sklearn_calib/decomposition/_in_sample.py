@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._kernels._log_odds import compute_rounded_rank_log_odds
+from .._kernels._log_odds import compute_rounded_unclipped_log_odds
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
 from .._kernels._temperature import InverseTemperatureFit, fit_temperature
 from .._simplex_array import has_exact_log, log_proba
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..metrics import Predictions, ProperLoss
 
 # There are at least this many resamples, so compiled code pays for smaller data.
-_MIN_EXPECTED_RESAMPLE_FITS = 10
+_ASSUMED_N_RESAMPLE_FITS = 10
 
 
 def raise_zeros_to_floor(predictions: "Predictions") -> "Predictions":
@@ -57,7 +57,7 @@ def fit_temperature_in_sample(
         predictions.weight,
         smoothing,
         start,
-        n_fits=_MIN_EXPECTED_RESAMPLE_FITS if predictions.is_resample else 1,
+        n_fits=_ASSUMED_N_RESAMPLE_FITS if predictions.is_resample else 1,
     )
 
 
@@ -93,7 +93,7 @@ def compute_isotonic_loss(predictions: "Predictions", loss: "ProperLoss") -> flo
 def _count_and_index_distinct_scores(proba):
     """Count the distinct scores, and return the position of each row's score among them."""
     scores, score_index = np.unique(
-        compute_rounded_rank_log_odds(proba), return_inverse=True
+        compute_rounded_unclipped_log_odds(proba), return_inverse=True
     )
     return len(scores), score_index
 

@@ -151,9 +151,7 @@ class LossDecomposition:
         n_features = len(self.feature_gains or ())
         columns = "the feature" if n_features == 1 else f"the {n_features} features"
         by_map = f"by {self._format_term('calibration', level)}"
-        better_use = (
-            f"A model that used {self._join_large_gain_features()} better would lower "
-        )
+        better_use = f"A model that used {self._describe_large_gain_features()} better would lower "
         at_least = f"by at least {self._format_term('grouping', level)}"
         undetected = f"in {rows} a gain of any size would hardly have been found"
         if self.minimum_detectable is not None:
@@ -237,7 +235,7 @@ class LossDecomposition:
         ends = f"{_format_number(low, width)} to {_format_number(high, width)}"
         return f"{middle} ({100 * level:.0f} % interval {ends})"
 
-    def _join_large_gain_features(self):
+    def _describe_large_gain_features(self):
         fractions = (self.feature_gains or {}).items()
         names = [
             make_printable(name, 40) for name, fraction in fractions if fraction >= 0.1

@@ -113,7 +113,7 @@ def _make_vector_variational_input(predictions):
         np.asarray(predictions.proba),
         predictions.codes,
         weight,
-        predictions.derive_from_proba(_number_distinct_sorted_rows),
+        predictions.derive_from_proba(_number_rows_by_sorted_values),
         slice(None),
         slice(None),
         "default",
@@ -242,7 +242,7 @@ def _make_folds_if_several_predictions(problem, cv):
     return pairs
 
 
-def _number_distinct_sorted_rows(proba):
+def _number_rows_by_sorted_values(proba):
     """Compute a number for each distinct row that does not depend on the order of the classes."""
     draws = np.random.default_rng(0).random(proba.shape[1])
     mixed = np.einsum("ij,j->i", np.sort(proba, axis=1), draws)
@@ -496,7 +496,7 @@ def _compute_earlier_fold_terms_and_weights(
             for problem in predictions.problems(multiclass)
         ]
     if multiclass == "classwise":
-        prediction_number = _number_distinct_sorted_rows(np.asarray(predictions.proba))
+        prediction_number = _number_rows_by_sorted_values(np.asarray(predictions.proba))
         problems = [
             problem._replace(prediction_number=prediction_number)
             for problem in problems

@@ -287,7 +287,7 @@ class Display:
         raise NotImplementedError(f"{type(self).__name__} has no _draw; see Display")
 
 
-class ModelsDisplay(Display):
+class BaseCurveByModelDisplay(Display):
     """A picture of one result for each model, computed from labels and probabilities.
 
     `curves` are the results by the names of their models.
@@ -514,7 +514,7 @@ def set_log_odds_scale(
         getattr(ax, f"set_{name}scale")(
             "function", functions=(axis, axis.get_proba_at_logit_position)
         )
-        getattr(ax, f"set_{name}lim")(axis.probability_limits)
+        getattr(ax, f"set_{name}lim")(axis.proba_limits_with_margins)
         matplotlib_axis.set_ticks(
             [p for p, _ in ticks], labels=[text for _, text in ticks]
         )

@@ -15,8 +15,8 @@ from .._typing import (
 )
 from ..decisions import DecisionCurve, decision_curve
 from ._base import (
+    BaseCurveByModelDisplay,
     CurveKwargs,
-    ModelsDisplay,
     PlottedData,
     add_legend,
     blend_text_with_background,
@@ -28,7 +28,7 @@ from ._base import (
 from ._regret import draw_regret
 
 
-class DecisionCurveDisplay(ModelsDisplay):
+class DecisionCurveDisplay(BaseCurveByModelDisplay):
     """Net benefit against the threshold of action, beside acting on all rows and on none.
 
     With one curve there are its intervals at each threshold and, lighter, the band for

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_choice
-from .._kernels._picture_axes import LossPlane, place_label_corners
+from .._kernels._picture_axes import LossPlane, place_lower_left_label_corners
 from .._show import escape_mathtext
 from .._typing import (
     CV,
@@ -21,8 +21,8 @@ from ..decomposition import LossDecomposition, decompose_loss
 from ..metrics import LossLike, get_loss
 from ._base import (
     BAR_STYLE_OPTIONS,
+    BaseCurveByModelDisplay,
     CurveKwargs,
-    ModelsDisplay,
     PlottedData,
     add_legend,
     blend_text_with_background,
@@ -42,7 +42,7 @@ _BAR_STYLE_BY_TERM = {
 
 
 @dataclass(eq=False, repr=False)
-class DecompositionDisplay(ModelsDisplay):
+class DecompositionDisplay(BaseCurveByModelDisplay):
     """Bars of a mean loss in two parts: what recalibration removes (on top), and what remains.
 
     With ``features=`` refinement is split into what remains of it at most, and
@@ -327,7 +327,7 @@ class DecompositionDisplay(ModelsDisplay):
             (0.085 * max(len(text), 1) / inches[0], 0.17 / inches[1]) for text in texts
         ]
         points = [*zip(*plane.locate_fraction(x, y), strict=True)]
-        positions = place_label_corners(
+        positions = place_lower_left_label_corners(
             points, sizes, (0.06 / inches[0], 0.06 / inches[1])
         )
         for number, (style, position) in enumerate(zip(styles, positions, strict=True)):

@@ -26,8 +26,8 @@ from ..decisions import (
 )
 from ..exceptions import invalid_input
 from ._base import (
+    BaseCurveByModelDisplay,
     CurveKwargs,
-    ModelsDisplay,
     PlottedData,
     add_legend,
     blend_text_with_background,
@@ -41,7 +41,7 @@ _N_MURPHY_THRESHOLDS = 99
 
 
 @dataclass(eq=False, repr=False)
-class MurphyDisplay(ModelsDisplay):
+class MurphyDisplay(BaseCurveByModelDisplay):
     """Murphy diagram: which of two models is better for which users, and for every proper loss.
 
     The elementary score of a row at a threshold t is what someone loses who acts on

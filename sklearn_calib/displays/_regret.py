@@ -15,8 +15,8 @@ from .._typing import (
 )
 from ..decisions import RegretCurve, regret_curve
 from ._base import (
+    BaseCurveByModelDisplay,
     CurveKwargs,
-    ModelsDisplay,
     PlottedData,
     add_legend,
     blend_text_with_background,
@@ -25,7 +25,7 @@ from ._base import (
 )
 
 
-class RegretDisplay(ModelsDisplay):
+class RegretDisplay(BaseCurveByModelDisplay):
     """Regret curve: the loss by acting on predictions without recalibration, at each threshold.
 
     The area below a curve is half of what recalibration takes off the Brier loss; the

@@ -30,8 +30,8 @@ from .._validation import align_columns, check_and_get_common_index
 from ..exceptions import invalid_input
 from ..metrics import ReliabilityCurve, reliability_curve
 from ._base import (
+    BaseCurveByModelDisplay,
     CurveKwargs,
-    ModelsDisplay,
     PlottedData,
     add_legend,
     blend_text_with_background,
@@ -53,7 +53,7 @@ _BAND_LABEL_BY_STRATEGY = {
 }
 
 
-class ReliabilityDisplay(ModelsDisplay):
+class ReliabilityDisplay(BaseCurveByModelDisplay):
     """Reliability diagram: observed frequency against predicted probability.
 
     With ``scale="logit"`` both axes and the histogram are on log-odds, with ticks in
@@ -400,12 +400,12 @@ class ReliabilityDisplay(ModelsDisplay):
             of each model.
         """
         panels = []
-        for _, curve_by_model in self._list_panel_titles_and_curves():
+        for _, curve_by_model in self._list_titles_with_curve_by_model():
             curves = [curve for curve in curve_by_model.values() if curve is not None]
             panels.append([(curve.predicted, curve.observed) for curve in curves])
         return panels
 
-    def _list_panel_titles_and_curves(self):
+    def _list_titles_with_curve_by_model(self):
         """Return, for each panel, its title and {model: its curve or None}."""
         panels = []
         for panel, first_curve in enumerate(next(iter(self.curves.values()))):
@@ -422,7 +422,7 @@ class ReliabilityDisplay(ModelsDisplay):
     def _draw(self, *axes, bands, logit, histogram):
         self.histogram_axes_ = []
         for ax, (title, curves) in zip(
-            axes, self._list_panel_titles_and_curves(), strict=True
+            axes, self._list_titles_with_curve_by_model(), strict=True
         ):
             drawn_curves = [curve for curve in curves.values() if curve is not None]
             panel = Panel(ax, drawn_curves, logit, histogram)
@@ -587,7 +587,7 @@ class Panel:
         # The types of matplotlib do not describe the columns of `stairs`.
         self.histogram: Any = find_histogram(ax)
         if is_new and with_histogram:
-            self.histogram = self._add_histogram_axes()
+            self.histogram = self._make_inset_histogram_axes()
         lowest = ax if self.histogram is None else self.histogram
         if is_new:
             lowest.set_xlabel("predicted probability")
@@ -601,7 +601,7 @@ class Panel:
         if lowest is not ax:
             ax.tick_params(labelbottom=False)
 
-    def _add_histogram_axes(self):
+    def _make_inset_histogram_axes(self):
         """Add axes below the diagram; the two share the area of the axes."""
         locator = _SquarePanelLocator(self.ax)
         self.ax.set_axes_locator(locator)
@@ -647,7 +647,7 @@ class Panel:
             return
         if self.logit:
             curve = _restrict_curve_to_shown_points(
-                curve, self.axis.is_proba_inside_limits(curve.predicted)
+                curve, self.axis.is_proba_drawn_unclipped(curve.predicted)
             )
         draw_curve(self.ax, curve, style, bands)
         color = style["color"]

@@ -7,8 +7,8 @@ import numpy as np
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..decisions import risk_coverage_curve
 from ._base import (
+    BaseCurveByModelDisplay,
     CurveKwargs,
-    ModelsDisplay,
     PlottedData,
     add_legend,
     blend_text_with_background,
@@ -18,7 +18,7 @@ from ._base import (
 )
 
 
-class RiskCoverageDisplay(ModelsDisplay):
+class RiskCoverageDisplay(BaseCurveByModelDisplay):
     """Risk-coverage curve: error rate of the answers against the share of rows answered.
 
     The legend has the area under each curve. If there is only one curve, its intervals

@@ -12,7 +12,7 @@ def make_name_quoter(first: str, last: str) -> Callable[[str], str]:
     return lambda name: f"{first}{name.replace(last, 2 * last)}{last}"
 
 
-def quote_with_backticks(name: str) -> str:
+def quote_with_escaped_backticks(name: str) -> str:
     """Quote a name with backticks; backticks and backslashes inside it get a backslash."""
     name = name.replace("\\", "\\\\").replace("`", "\\`")
     return f"`{name}`"
@@ -214,7 +214,7 @@ DIALECTS = {
         write_step_search=write_mysql_search,
     ),
     "bigquery": Dialect(
-        quote=quote_with_backticks,
+        quote=quote_with_escaped_backticks,
         double_type="FLOAT64",
         quote_literal=quote_with_backslashes,
     ),
@@ -235,7 +235,7 @@ DIALECTS = {
     ),
     # Numbers are not NULL unless their type allows it.
     "clickhouse": Dialect(
-        quote=quote_with_backticks,
+        quote=quote_with_escaped_backticks,
         double_type="Nullable(Float64)",
         stored_double_type="Float64",
         quote_literal=quote_with_backslashes,

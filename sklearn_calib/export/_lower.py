@@ -140,7 +140,7 @@ class RowExpression:
     def _log_at_least(self, floor):
         return np.log(np.maximum(self.p, floor))
 
-    def divide_by_sums_if_positive(self, values: Any) -> Self:
+    def divide_by_sums_or_keep_p(self, values: Any) -> Self:
         """Divide rows by their sums; a row of zeros keeps p."""
         whole = values.sum()
         # All candidates are 0: the row stays as it is.
@@ -151,7 +151,7 @@ class RowExpression:
 
     def iter_one_vs_rest(self) -> Iterator[Self]:
         """Iterate over each class against the rest, as `iter_one_vs_rest` does."""
-        others, log_others = self.sum_other_classes_and_logs()
+        others, log_others = self.sum_other_classes_with_log_if_exact()
         for c in range(self.k):
             exact = None
             if self.exact is not None:
@@ -233,12 +233,12 @@ class RowExpression:
         return ScoreOrigin(
             order,
             (0.0, 2.0 * _MIN_NORMAL_RECIPROCAL),
-            _convert_pair_order_to_two_class_proba,
+            _convert_order_number_to_proba_pairs,
         )
 
     # -- what programs and graphs do in ways of their own ------------------------------------------
 
-    def sum_other_classes_and_logs(self) -> tuple[Any, Any]:
+    def sum_other_classes_with_log_if_exact(self) -> tuple[Any, Any]:
         """Sum all other probabilities for each class, with logarithms if they are exact."""
         raise NotImplementedError
 
@@ -255,15 +255,15 @@ class RowExpression:
         raise NotImplementedError
 
 
-def _convert_pair_order_to_two_class_proba(order):
+def _convert_order_number_to_proba_pairs(order_number):
     """Return the probabilities (p_0, p_1) of numbers that `make_pair_origin` orders them by."""
-    second = np.minimum(order, 0.5)
-    zero = 1.0 / np.maximum(order, 2.0)
+    second = np.minimum(order_number, 0.5)
+    zero = 1.0 / np.maximum(order_number, 2.0)
     beyond = (
-        2.0 - np.clip(order / _MIN_NORMAL_RECIPROCAL, 1.0, 2.0)
+        2.0 - np.clip(order_number / _MIN_NORMAL_RECIPROCAL, 1.0, 2.0)
     ) / _MIN_NORMAL_RECIPROCAL
-    zero = np.where(order < _MIN_NORMAL_RECIPROCAL, zero, beyond)
-    small = order < 1.0
+    zero = np.where(order_number < _MIN_NORMAL_RECIPROCAL, zero, beyond)
+    small = order_number < 1.0
     return np.column_stack(
         [np.where(small, 1.0 - second, zero), np.where(small, second, 1.0 - zero)]
     )
@@ -364,7 +364,7 @@ class ProgramExpression(RowExpression):
         """Return a sum of Chebyshev polynomials of numbers in [-1, 1]."""
         return ops.apply_table_operation("chebyshev", z, coef)
 
-    def sum_other_classes_and_logs(self) -> tuple[Any, Any]:
+    def sum_other_classes_with_log_if_exact(self) -> tuple[Any, Any]:
         log = (
             None
             if self.exact is None
@@ -418,7 +418,7 @@ class ProgramExpression(RowExpression):
         tables[0] = 0.0
         tables[number_of_key + 1] = cells.rows[is_used]
         return is_cell.where(
-            np.column_stack([place.select_from(row) for row in tables.T]), other
+            np.column_stack([place.look_up_in_table(row) for row in tables.T]), other
         )
 
 
@@ -447,7 +447,7 @@ def _match_levels_to_keys(
             first += 1
         codes, rank_of_keys = np.unique(code_of_keys, return_inverse=True)
         place = np.searchsorted(codes, code, side="right")
-        conditions.append(code <= place.select_from(np.append(-1.0, codes)))
-        rank = place.select_from(np.append(0.0, np.arange(len(codes))))
+        conditions.append(code <= place.look_up_in_table(np.append(-1.0, codes)))
+        rank = place.look_up_in_table(np.append(0.0, np.arange(len(codes))))
         rank_of_keys = rank_of_keys.ravel()
     return np.column_stack(conditions).all(), place, rank_of_keys

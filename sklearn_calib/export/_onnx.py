@@ -166,14 +166,16 @@ def to_onnx(
     return model
 
 
-def _apply_map_or_nan_if_invalid(document, scores):
+def _apply_map_or_nan_if_invalid(document, score_tensor):
     """Apply the map of a document to scores; invalid rows become NaN."""
     k = len(document.classes)
     if document.input == "logits":
-        rows = GraphExpression.from_logits(scores, k)
-        good = (abs(scores) <= MAX_LOGIT_BY_DTYPE[scores.graph.dtype.name]).all()
+        rows = GraphExpression.from_logits(score_tensor, k)
+        good = (
+            abs(score_tensor) <= MAX_LOGIT_BY_DTYPE[score_tensor.graph.dtype.name]
+        ).all()
     else:
-        good, rows = GraphExpression.from_probabilities(scores, k)
+        good, rows = GraphExpression.from_probabilities(score_tensor, k)
     # A graph cannot raise errors.
     return good.where(rows.apply_map(document.root).p, np.nan)
 

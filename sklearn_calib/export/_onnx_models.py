@@ -280,11 +280,11 @@ def _compute_scores_and_set_slack(model, pair, scope, operator, container, graph
     else:
         rows = GraphExpression.from_logits(scores, n_own)
     if kind == "margins" and model.response_method == "predict_proba":
-        rows = _round_as_predicted(rows, last)
+        rows = _round_like_predict_proba(rows, last)
     return _add_missing_classes(rows, pair.columns, k)
 
 
-def _round_as_predicted(rows, margins):
+def _round_like_predict_proba(rows, margins):
     """Round probabilities as predict_proba does: p_0 is 1 - p_1, XGBoost uses float32."""
     p = rows.p
     if rows.k == 2:

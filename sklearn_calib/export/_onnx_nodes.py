@@ -139,7 +139,7 @@ class Tensor(NDArrayOperatorsMixin):
         """Select entries of a table along its first axis."""
         return self.graph.add("Gather", self, position, axis=0)
 
-    def select_from(self, table: AnyArray) -> "Tensor":
+    def look_up_in_table(self, table: AnyArray) -> "Tensor":
         """Select entries of a table at the positions in this tensor."""
         return self.graph.add_constant(table).entries(self)
 
@@ -289,11 +289,13 @@ class GraphExpression(RowExpression):
         )
         return (abs(x - knot) <= slack).where(knot, x)
 
-    def divide_by_sums_if_positive(self, values: Tensor) -> "GraphExpression":
+    def divide_by_sums_or_keep_p(self, values: Tensor) -> "GraphExpression":
         filled = (values.sum() > 0.0).where(values, self.p)
         return self.make_rows(filled / filled.sum())
 
-    def sum_other_classes_and_logs(self) -> tuple[list[Tensor], list[Tensor] | None]:
+    def sum_other_classes_with_log_if_exact(
+        self,
+    ) -> tuple[list[Tensor], list[Tensor] | None]:
         """Return the sum of the other classes for each class, and its logarithm if it is exact."""
         before, after = (
             self.p.graph.add("CumSum", self.p, np.array(1), exclusive=1, reverse=end)
@@ -339,4 +341,4 @@ class GraphExpression(RowExpression):
         )
         cell = np.maximum(after, np.array(1)) - np.array(1)
         is_cell = (compute_sign_relative_to_key(cell) == 0.0).change_shape(-1, 1)
-        return is_cell.where(cell.select_from(cells.rows), other)
+        return is_cell.where(cell.look_up_in_table(cells.rows), other)

@@ -108,7 +108,7 @@ class Columns(NDArrayOperatorsMixin):
         parts = self.compute_shifted_exponentials()
         return parts / parts.sum()
 
-    def select_from(self, table: FloatArray) -> "Columns":
+    def look_up_in_table(self, table: FloatArray) -> "Columns":
         """Return the entry of a table at a position that `search` found."""
         values = np.clip(
             np.asarray(table, dtype=float), -MAX_TABLE_VALUE, MAX_TABLE_VALUE

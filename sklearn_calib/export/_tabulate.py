@@ -54,9 +54,9 @@ def tabulate_curves(
     among numbers of 36 bits.
     """
     if isinstance(root, CallableMap):
-        return tabulate_curve(root, _check_tolerance(bound, root.name)), float(
-            bound or 0
-        )
+        return tabulate_curve(
+            root, _check_tabulation_error_bound(bound, root.name)
+        ), float(bound or 0)
     if not root.children():
         return root, 0.0
     parts = []
@@ -68,12 +68,12 @@ def tabulate_curves(
     return replace(root, parts=tuple(parts)), largest  # type: ignore[call-arg]
 
 
-def _check_tolerance(bound, name) -> float:
+def _check_tabulation_error_bound(bound, method_name) -> float:
     """Raise an error if the largest error of a table is missing or extreme."""
     if bound is None:
         raise invalid_input(
             expected="a method whose map has a finite form",
-            got=name,
+            got=method_name,
             hint="Pass tabulate=1e-6 for a table of it, right to that difference",
         )
     if not _MIN_TABULATION_ERROR <= bound <= _MAX_TABULATION_ERROR:
@@ -108,7 +108,7 @@ def tabulate_curve(curve: CallableMap, bound: float) -> PiecewiseLinear:
         low = begin[0]
         high = end[0]
         good = (begin[2] == end[2]) & (
-            _compute_probe_error_by_piece(value, begin, end)
+            _compute_max_proba_error_by_piece(value, begin, end)
             <= _PROBE_ERROR_FRACTION * bound
         )
         middle = round_to_36_bits(low + (high - low) / 2, 0)
@@ -137,7 +137,7 @@ def tabulate_curve(curve: CallableMap, bound: float) -> PiecewiseLinear:
     )
 
 
-def _compute_probe_error_by_piece(value, begin, end):
+def _compute_max_proba_error_by_piece(value, begin, end):
     """Measure the largest error of probabilities at the probes of pieces."""
     low, left = begin[:2]
     high, right = end[:2]

@@ -134,7 +134,9 @@ def _mark_run_starts(*keys):
     return np.append(True, np.logical_or.reduce(is_new))
 
 
-def pool_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
+def pool_samples_by_combination(
+    samples: Iterable[Any], combination_by_sample: IntArray
+) -> GroupCells:
     """Return the cells of summaries (from their `samples`), each of one combination of groups."""
     parts = [
         (sample.proba, sample.counts, sample.weight, sample.squares)
@@ -142,7 +144,7 @@ def pool_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
     ]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     n_cells = [len(proba) for proba, *_ in parts]
-    return pool_and_coarsen_cells(np.repeat(pattern, n_cells), *columns)
+    return pool_and_coarsen_cells(np.repeat(combination_by_sample, n_cells), *columns)
 
 
 def pool_and_coarsen_cells(

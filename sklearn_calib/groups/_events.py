@@ -97,11 +97,11 @@ class GroupedEventTest:
         """Compute the range, end and tilt of each path, of shape (3, n_groups, DRAWS)."""
         from .._kernels._group_paths import (
             DRAWS_PER_BLOCK,
-            fill_path_ranges_ends_and_tilts,
+            fill_group_path_range_end_and_tilt,
         )
 
         out = np.empty((3, len(self.starts) - 1, DRAWS_PER_BLOCK))
-        fill_path_ranges_ends_and_tilts(
+        fill_group_path_range_end_and_tilt(
             residual,
             self.score_index,
             self.z,

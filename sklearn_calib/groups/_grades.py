@@ -342,10 +342,10 @@ def _find_block_first_scores_events_and_rows(
     events = np.bincount(value_index.ravel(), weights=hit)
     fitted = fit_isotonic_shares(events / rows, rows)
     block_starts = np.flatnonzero(np.append(True, np.diff(fitted) > 0))
-    return _sum_blocks(block_starts, values, events, rows)
+    return _merge_neighbours_into_blocks(block_starts, values, events, rows)
 
 
-def _sum_blocks(block_starts, values, events, rows):
+def _merge_neighbours_into_blocks(block_starts, values, events, rows):
     """Return the first value, the events and the rows of each block of neighbours."""
     return (
         values[block_starts],
@@ -366,7 +366,7 @@ def _join_blocks(starts, events, rows, min_events):
     # The last grade has too few events: it joins the one before.
     if total < min_events and len(kept_blocks) > 1:
         kept_blocks.pop()
-    return _sum_blocks(kept_blocks, starts, events, rows)
+    return _merge_neighbours_into_blocks(kept_blocks, starts, events, rows)
 
 
 def _merge_with_next(values, index):

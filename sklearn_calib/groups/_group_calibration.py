@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._kernels._two_class_problems import iter_two_class_pairs, name_problem
+from .._kernels._two_class_problems import iter_two_class_splits_and_proba, name_problem
 from .._random import cumulate_proba
 from .._typing import ArrayLike, IntArray, RandomStateLike
 from .._validation import (
@@ -16,7 +16,7 @@ from .._validation import (
 )
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
-from ._cells import pool_and_coarsen_cells, pool_rows, pool_samples
+from ._cells import pool_and_coarsen_cells, pool_rows, pool_samples_by_combination
 from ._events import (
     GroupedEventTest,
     build_event_rows,
@@ -218,7 +218,9 @@ def audit_predictions(
     )
     grouping = make_groups(partitions, len(predictions.codes), audit)
     problems = [
-        *iter_two_class_pairs(audit.multiclass, predictions.proba, predictions.positive)
+        *iter_two_class_splits_and_proba(
+            audit.multiclass, predictions.proba, predictions.positive
+        )
     ]
     # Classes of one row exclude each other, so one uniform number per row decides the
     # label of all problems.
@@ -287,7 +289,7 @@ def audit_summaries(
     samples = []
     for summary in filled.values():
         samples += summary.samples(max_cells)
-    cells = pool_samples(samples, encode_combinations(partitions))
+    cells = pool_samples_by_combination(samples, encode_combinations(partitions))
     summary = next(iter(filled.values()))
     return _audit_cells(cells, partitions, counts, _get_problem_title(summary), audit)
 

@@ -82,7 +82,7 @@ class _MeanInput(NamedTuple):
 # A map needs this many labelled rows, or clusters of them.
 MIN_LABELLED_UNITS_FOR_MAP = 10
 # The warning needs this many labelled rows, counted in units of the largest cluster.
-MIN_UNITS_FOR_WARNING = 25
+MIN_UNITS_FOR_SELECTION_WARNING = 25
 # The level of the test that warns of labels that were not drawn at random.
 SELECTION_SIGNIFICANCE_LEVEL = 0.001
 # If all scores equal their labels in this many rows, they look like one column.
@@ -415,7 +415,7 @@ def calibrated_mean(
     fixed_power = None if is_tuned else float(power)
     raw_mean = float("nan") if scores.number is None else float(scores.number.mean())
     return build_calibrated_mean(
-        _make_cross_fit_estimate_errors(rows, recalibrator, n_folds, fixed_power),
+        _cross_fit_estimate_errors_by_unit(rows, recalibrator, n_folds, fixed_power),
         float(np.average(outcome, weights=rows.weight)),
         level,
         "share" if is_share else "mean",
@@ -489,10 +489,10 @@ def _is_numeric_or_bool(labels):
     return labels.dtype.kind in "biuf"
 
 
-def _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
+def _read_mean_rows(mean_input, outcome, sample_weight, groups, groups_unlabelled):
     """Add labels, weights and clusters, validated, to the scores."""
     n = len(outcome)
-    total = scores.n_rows
+    total = mean_input.n_rows
     weight = canonical_weight(sample_weight, n)
     wrong = np.flatnonzero(weight <= 0)
     if len(wrong):
@@ -506,7 +506,7 @@ def _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     # Weights with mean 1, so that shrinkage by one row means the same for all weights.
     weight = weight * (n / weight.sum())
     if groups is None and groups_unlabelled is None:
-        return scores._replace(outcome=outcome, weight=weight)
+        return mean_input._replace(outcome=outcome, weight=weight)
     if groups is None or (groups_unlabelled is None and total > n):
         raise invalid_input(
             expected="groups and groups_unlabelled",
@@ -529,7 +529,7 @@ def _read_mean_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     first_row = np.zeros(codes.max() + 1, dtype=np.intp)
     first_row[codes[::-1]] = np.arange(total)[::-1]
     cluster_names = np.array([str(key) for key in names[first_row].tolist()])
-    return scores._replace(
+    return mean_input._replace(
         outcome=outcome,
         weight=weight,
         cluster=codes,
@@ -643,7 +643,10 @@ def _test_random_labelling_and_warn(rows) -> float | None:
         freedom = max(units - rank, 1.0)
         ratio = chi_square * freedom / (rank * (units - 1))
         pvalue = float(stats.f.sf(ratio, rank, freedom))
-    if pvalue < SELECTION_SIGNIFICANCE_LEVEL and units >= MIN_UNITS_FOR_WARNING:
+    if (
+        pvalue < SELECTION_SIGNIFICANCE_LEVEL
+        and units >= MIN_UNITS_FOR_SELECTION_WARNING
+    ):
         warn_calibration(
             expected="labelled rows drawn at random from all rows",
             got=(
@@ -680,7 +683,7 @@ def _warn_if_scores_equal_labels(rows, y):
         )
 
 
-def _make_cross_fit_estimate_errors(rows, recalibrator, n_folds, power_if_fixed):
+def _cross_fit_estimate_errors_by_unit(rows, recalibrator, n_folds, power_if_fixed):
     """Compute the errors of labels by row or cluster, and what the scores remove from them."""
     n = len(rows.outcome)
     total = rows.n_rows
@@ -728,7 +731,7 @@ def _cross_fit_centred_labelled_and_mean_maps(
     if recalibrator is None:
         centred = rows.number - rows.number.mean()
         return centred[:n], centred
-    fit_map = _make_score_map_fitter(rows, recalibrator)
+    fit_map = _make_fit_and_predict_function(rows, recalibrator)
     labelled_map = np.zeros(n)
     mean_map = np.zeros(total)
     folds = _assign_labelled_rows_to_folds(rows, n_folds)
@@ -773,7 +776,7 @@ def _assign_labelled_rows_to_folds(rows, n_folds):
 # -- maps from scores to expected labels, fitted to the labelled rows `train` --------------------
 
 
-def _make_score_map_fitter(rows, method):
+def _make_fit_and_predict_function(rows, method):
     """Return the function of labelled rows that fits the map of a method."""
     if rows.verdict is not None:
         return partial(_average_labels_by_verdict, rows)
@@ -784,7 +787,7 @@ def _make_score_map_fitter(rows, method):
             _map_scores_or_repeat_mean_label, rows, _predict_by_least_squares
         )
     method = resolve_recalibrator("platt" if is_line else method)
-    proba = _scores_to_proba(rows)
+    proba = _squash_unbounded_scores_to_proba(rows)
     fit = partial(
         _recalibrate_all_scores, method=method, proba=proba, are_binary=are_binary
     )
@@ -852,7 +855,7 @@ def _recalibrate_all_scores(
     return mapped if are_binary else low + (high - low) * mapped
 
 
-def _scores_to_proba(scores):
+def _squash_unbounded_scores_to_proba(scores):
     """Convert scores to probabilities; unbounded ones are scaled log-odds."""
     number = scores.number
     if scores.is_bounded:

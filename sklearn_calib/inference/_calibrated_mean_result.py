@@ -504,13 +504,13 @@ def _bound_interval(middle, half_width, limits):
 
 
 def _compute_plain_and_corrected_intervals(
-    labels_estimate, estimate, variances, errors, level, bounds
+    labels_estimate, corrected_estimate, variances, errors, level, bounds
 ):
     """Compute both intervals of a share, or of numbers scaled to their bounds."""
     low = bounds[0]
     span = bounds[1] - bounds[0]
     label_share = (labels_estimate - low) / span
-    share = (estimate - low) / span
+    share = (corrected_estimate - low) / span
     label_variance, variance = (value / span**2 for value in variances)
     n_effective = errors.n_effective
     rows = compute_equivalent_label_count(

@@ -229,7 +229,7 @@ def hosmer_lemeshow_test(
             )
 
         def compute_chi_square(score, mass, hits, _):
-            return _classical_tests.compute_chi_square_bin_rows_and_means(
+            return _classical_tests.compute_chi_square_and_used_bins(
                 score, mass, hits, n_bins
             )[0]
 

@@ -49,7 +49,7 @@ MIN_RAREST_CLASS_ROWS_FOR_NORMAL_LAW = 50
 # A gamma law of a smaller skewness has the digits of a normal one.
 _MIN_SKEWNESS = 1e-4
 # The largest loss of this many rows states little about those of other rows.
-_SMALL_SAMPLE_INFLATION_ROWS = 50
+_LARGEST_LOSS_DOUBLING_ROWS = 50
 # Stands for a weight, or a variance, of 0.
 _ZERO_WEIGHT_SUBSTITUTE = 1e-300
 # With 1 to 3 clusters of either outcome, tests at 0.05 reject in 0.05 to 0.25.
@@ -667,7 +667,7 @@ def compute_rare_class_loss_interval(
     # Losses below 0 are differences of two models, where few rows may add most on the
     # other side too. The largest loss of a small sample is too small: it is enlarged.
     if losses.min() < 0:
-        inflation = 1 + (_SMALL_SAMPLE_INFLATION_ROWS / n) ** 2
+        inflation = 1 + (_LARGEST_LOSS_DOUBLING_ROWS / n) ** 2
         excess = (side * losses).min() - side * mean
         opposite_jump = inflation * unit_weight * side * excess
         short_side = min(

@@ -349,7 +349,7 @@ def confidence_interval(
         estimate = min(max(sample_value, low), high)
         null_mean = None
     else:
-        law = _fit_and_predict_label_proba(fit_rows, recalibrator, unit, predictions)
+        law = _fit_clone_and_predict_proba(fit_rows, recalibrator, unit, predictions)
         observed, simulate = _make_value_and_simulator(
             predictions, function, options, sample, draws
         )
@@ -485,7 +485,7 @@ def _check_options_and_make_cluster_sample(predictions, function, options):
     return ClusterSample(problem, predictions.clusters, MAX_SUMMARY_CELLS)
 
 
-def _fit_and_predict_label_proba(
+def _fit_clone_and_predict_proba(
     predictions, recalibrator, rows_per_weight=1.0, rows=None
 ):
     """Recalibrate the probabilities of `rows` (None: of `predictions`).

@@ -500,14 +500,14 @@ class _RecalibrationLines:
     def make_rows(self):
         names = "calibration in the large", "intercept", "slope", "Cox chi-square"
         targets = 0.0, 0.0, 1.0, 2.0
-        estimates = self._compute_estimates()
+        estimates = self._list_estimates_with_interval_and_p()
         rows = []
         for name, computed, target in zip(names, estimates, targets, strict=True):
             estimate, ends, pvalue = computed
             rows.append(ValidationRow(name, estimate, *ends, target, pvalue))
         return rows
 
-    def _compute_estimates(self):
+    def _list_estimates_with_interval_and_p(self):
         """Compute (estimate, interval, p-value) of each row."""
         missing = (_NAN, _MISSING_INTERVAL, _NAN)
         got = f"the same in all rows ({self.title})"

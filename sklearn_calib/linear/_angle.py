@@ -304,7 +304,7 @@ def _get_method_norm2_inner_product_and_t2(seen, fit, covariance):
     if n - free > MIN_ROWS_PER_FEATURE_FOR_LEAST_SQUARES * d and not sparse.issparse(
         fit.X
     ):
-        inner, t2 = estimate_by_least_squares(seen, fit.X, fit.target, free)
+        inner, t2 = estimate_overlap_by_least_squares(seen, fit.X, fit.target, free)
         return "least squares", norm2, inner, t2
     return "likelihood", norm2, np.nan, np.nan
 
@@ -464,7 +464,7 @@ def estimate_overlap_numerator_and_square(
     return float(inner), float(t2)
 
 
-def estimate_by_least_squares(
+def estimate_overlap_by_least_squares(
     seen: AngleFormulaInputs, X: FloatArray, y: FloatArray, intercept: bool
 ) -> tuple[float, float]:
     """Return (N, t2) without a covariance, for n > d, from the least squares fit of y.

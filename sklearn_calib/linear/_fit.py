@@ -45,7 +45,7 @@ MAX_NEWTON_COEFFICIENTS = 1000
 # Scores this close to those of the minimum, in standard deviations, are converged.
 MAX_SCORE_ERROR_DEVIATIONS = 1e-3
 # A matrix of this many rows takes 3.2 GB and some minutes.
-MAX_HESSIAN_MATRIX_ROWS = 20_000
+MAX_HESSIAN_ORDER = 20_000
 # If scores move farther, the rows are not those of the fit, or the training has hardly
 # begun.
 MAX_POLISHING_SCORE_MOVE = 0.2
@@ -76,7 +76,7 @@ class LinearFit:
     def scores(self) -> FloatArray:
         return self.X @ self.coef.T + self.intercept
 
-    def compute_weighted_derivatives(
+    def get_weighted_loss_and_derivatives(
         self, scores: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the value, psi = -dl/df and D = d2l/df2 of each row's loss, times its weight.
@@ -413,7 +413,9 @@ def _make_objective_and_start(fit):
 
     def evaluate_objective(packed):
         coef, intercept = _unpack_parameters(fit, packed)
-        value, psi, _ = fit.compute_weighted_derivatives(fit.X @ coef.T + intercept)
+        value, psi, _ = fit.get_weighted_loss_and_derivatives(
+            fit.X @ coef.T + intercept
+        )
         gradient = (fit.l2 * coef - (fit.X.T @ psi).T).ravel()
         if free:
             gradient = np.append(gradient, -psi.sum(axis=0))
@@ -431,7 +433,7 @@ def _minimise_newton(fit, objective, packed):
     def find_step_and_decrement(packed, gradient):
         """Return Newton's direction at a vector of coefficients and intercept."""
         coef, intercept = _unpack_parameters(fit, packed)
-        curvature = fit.compute_weighted_derivatives(fit.X @ coef + intercept)[2]
+        curvature = fit.get_weighted_loss_and_derivatives(fit.X @ coef + intercept)[2]
         hessian = np.diag(np.append(np.full(d, fit.l2), np.zeros(int(free))))
         weighted = (
             fit.X.T.multiply(curvature)
@@ -465,14 +467,14 @@ def _unpack_parameters(fit, packed):
 
 def _compute_gradient_scale(fit):
     """Compute the size of a component of the gradient without cancellation."""
-    _, psi, _ = fit.compute_weighted_derivatives(fit.scores)
+    _, psi, _ = fit.get_weighted_loss_and_derivatives(fit.scores)
     size = abs(fit.X).T @ np.abs(psi)
     return max(float(np.max(size)), 1e-300)
 
 
 def _measure_relative_l1_violation(fit):
     """Compute how far an l1 fit is from optimality, relative to the l1 penalty."""
-    _, psi, _ = fit.compute_weighted_derivatives(fit.scores)
+    _, psi, _ = fit.get_weighted_loss_and_derivatives(fit.scores)
     gradient = fit.l2 * fit.coef - fit.X.T @ psi
     active = fit.coef != 0
     # The conditions of optimality of the lasso: the gradient equals minus the penalty
@@ -534,7 +536,7 @@ def compute_derivatives_and_leverages(
     fit: LinearFit,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return (psi, D, h, m) of a binary fit, without coefficients that an l1 penalty sets to 0."""
-    _, psi, curvature = fit.compute_weighted_derivatives(fit.scores)
+    _, psi, curvature = fit.get_weighted_loss_and_derivatives(fit.scores)
     X = fit.X
     if fit.l1 > 0:
         # Leaving out one row rarely changes which coefficients are 0, so only the
@@ -574,7 +576,7 @@ def _compute_multinomial_leave_one_out(fit):
     singular.
     """
     scores = fit.scores
-    _, psi, p = fit.compute_weighted_derivatives(scores)
+    _, psi, p = fit.get_weighted_loss_and_derivatives(scores)
     k = scores.shape[1]
     # Softmax scores are determined up to a common constant. An orthonormal basis of
     # contrasts removes it, so the matrices are regular.
@@ -601,10 +603,10 @@ def _compute_multinomial_leave_one_out(fit):
 
 
 def _check_hessian_size(size):
-    if size > MAX_HESSIAN_MATRIX_ROWS:
+    if size > MAX_HESSIAN_ORDER:
         raise invalid_input(
             expected=(
-                f"a Hessian of at most {MAX_HESSIAN_MATRIX_ROWS} rows (the smaller of "
+                f"a Hessian of at most {MAX_HESSIAN_ORDER} rows (the smaller of "
                 "rows and features, times the classes less one for a multinomial model)"
             ),
             got=f"{size}",

@@ -91,7 +91,7 @@ class Cells(CalibrationMap):
         # The rest that floors leave is divided evenly, so that the row sums to 1.
         missing = (n_levels - levels.sum()) / float(rows.k)
         out = rows.p if self.keep else (levels + missing) / n_levels
-        return rows.divide_by_sums_if_positive(
+        return rows.divide_by_sums_or_keep_p(
             rows.look_up_cells(self, levels, out) if len(self.keys) else out
         )
 

@@ -171,16 +171,16 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         )
         low = self.knots[:-1]
         high = self.knots[1:]
-        start = place.select_from(low)
+        start = place.look_up_in_table(low)
         if self.scale == "input":
             with np.errstate(over="ignore"):
-                share = (x - start) * place.select_from(1.0 / (high - low))
+                share = (x - start) * place.look_up_in_table(1.0 / (high - low))
         else:
             # The length of the piece as a probability, negative here; it may underflow
             # in float32.
             smallest = expit(high) * np.expm1(low - high)
             unit = 1.0 / np.minimum(smallest, -rows.smallest_divisor)
-            share = expit(x) * np.expm1(start - x) * place.select_from(unit)
+            share = expit(x) * np.expm1(start - x) * place.look_up_in_table(unit)
             share = np.clip(share, 0.0, 1.0)
         return self.lower_piece_to_operations(place, share)
 
@@ -341,14 +341,14 @@ class PiecewiseCubic(CurveBetweenKnots):
             self._linear_coefficient_by_piece,
             self._square_coefficient_by_piece,
         ]
-        value = place.select_from(self._cubic_coefficient_by_piece)
+        value = place.look_up_in_table(self._cubic_coefficient_by_piece)
         # Horner's scheme.
         for power in powers[::-1]:
-            value = place.select_from(power) + t * value
+            value = place.look_up_in_table(power) + t * value
         if self._has_lines_beyond_knots:
-            value = value + np.minimum(at - t, 0.0) * place.select_from(powers[1])
+            value = value + np.minimum(at - t, 0.0) * place.look_up_in_table(powers[1])
             right = self._piece_lengths * self.slopes[1:]
-            value = value + np.maximum(at - t, 0.0) * place.select_from(right)
+            value = value + np.maximum(at - t, 0.0) * place.look_up_in_table(right)
         return value
 
     @property

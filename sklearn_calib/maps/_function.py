@@ -100,5 +100,7 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
 def take_entries(table: FloatArray, places: Any) -> Any:
     """Return entries of a table at places that are an array, a tensor, or a column."""
     return (
-        table[places] if isinstance(places, np.ndarray) else places.select_from(table)
+        table[places]
+        if isinstance(places, np.ndarray)
+        else places.look_up_in_table(table)
     )

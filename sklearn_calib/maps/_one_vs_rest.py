@@ -76,7 +76,7 @@ class OneVsRest(CalibrationMap):
         columns = []
         for part, pair in zip(parts, rows.iter_one_vs_rest(), strict=True):
             columns.append(pair.apply_map(part).p.column(1))
-        return rows.divide_by_sums_if_positive(np.column_stack(columns))
+        return rows.divide_by_sums_or_keep_p(np.column_stack(columns))
 
     def direction(self) -> int | None:
         return 1 if {part.direction() for part in self.parts} <= {0, 1} else None

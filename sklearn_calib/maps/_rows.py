@@ -103,12 +103,12 @@ class Rows:
     def score(self, kind: str, *, is_rounded: bool = False) -> FloatArray:
         """Return the score that a function of two classes reads: "proba", "logit" or "rank"."""
         if is_rounded:
-            return self._round_score(kind)
+            return self._get_score_rounded_to_36_bits(kind)
         if kind == "proba":
             return self.proba[:, 1]
         return self.log_odds if kind == "logit" else self._unclipped_log_odds
 
-    def _round_score(self, kind):
+    def _get_score_rounded_to_36_bits(self, kind):
         key = "rounded", kind
         if key not in self._results:
             # Probabilities keep 36 significant bits; log-odds near 0 keep the place

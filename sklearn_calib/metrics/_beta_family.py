@@ -114,14 +114,14 @@ class BetaFamilyLoss(ProperLoss):
         return np.asarray(proba)[:, ::-1] * weight[:, None] * [1, -1]
 
     def get_undecided_prediction(self, n_classes: int) -> FloatArray:
-        return np.array(_find_undecided_proba_pair(self))
+        return np.array(_find_equal_loss_proba_pair(self))
 
     def without_floor(self) -> "BetaFamilyLoss":
         return BetaFamilyLoss(self.alpha, self.beta, False)
 
 
 @lru_cache(maxsize=64)
-def _find_undecided_proba_pair(loss):
+def _find_equal_loss_proba_pair(loss):
     """Return the prediction for which both labels cost the same, as a tuple."""
 
     def compute_loss_gap(z):

@@ -85,10 +85,10 @@ def convolved_calibration_error(
     if bandwidth is not None:
         bandwidth = np.clip(bandwidth, MIN_BANDWIDTH, _MAX_BANDWIDTH)
         return min(compute_error(bandwidth), 1.0)
-    return min(_find_fixed_point(compute_error), 1.0)
+    return min(_find_bandwidth_equal_to_error(compute_error), 1.0)
 
 
-def _find_fixed_point(compute_error):
+def _find_bandwidth_equal_to_error(compute_error):
     """Find the bandwidth that equals its error; return 0 if it is below `MIN_BANDWIDTH`.
 
     The error decreases in the bandwidth. The root of log error - log bandwidth is found

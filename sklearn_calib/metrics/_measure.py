@@ -112,7 +112,7 @@ def _require_arrays(call: Function) -> Function:
     """Return the call of a measure with an error if labels or scores are missing."""
 
     @wraps(call)
-    def call_if_arrays_are_passed(self, *arrays, **options):
+    def call_with_required_arrays(self, *arrays, **options):
         """Call the measure if both arrays were passed, by position or by name."""
         names = list(_DESCRIPTION_BY_ARRAY)
         for name in names[len(arrays) :]:
@@ -130,7 +130,7 @@ def _require_arrays(call: Function) -> Function:
                 )
         return call(self, *arrays, **options)
 
-    return cast("Function", call_if_arrays_are_passed)
+    return cast("Function", call_with_required_arrays)
 
 
 class Measure(Generic[P]):

@@ -607,7 +607,7 @@ def validate_predictions(
             n_rows=n_given,
             scores=y_proba,
         )
-        proba, y_true, sample_weight, labels = soft.expand_to_weighted_rows_and_classes(
+        proba, y_true, sample_weight, labels = soft.expand_scores_to_fit_arguments(
             proba
         )
         items = soft.items

@@ -372,7 +372,7 @@ def compute_curve(
     elif strategy == "loess":
         predicted, observed, mass, confidence = _fit_loess_curve(rows, level)
     elif strategy in ("polynomial", "spline"):
-        predicted, observed, mass, confidence = _fit_curve_on_log_odds(
+        predicted, observed, mass, confidence = _fit_curve_and_belt_on_log_odds(
             rows, strategy, level
         )
     else:
@@ -448,7 +448,7 @@ def _fit_loess_curve(rows, level):
     return values[points], observed, np.add.reduceat(mass, points), interval
 
 
-def _fit_curve_on_log_odds(rows, strategy, level):
+def _fit_curve_and_belt_on_log_odds(rows, strategy, level):
     """Return points, the fitted curve, the weight nearest to each, and its interval or belt."""
     # Weights are scaled so that their sum is Kish's number of rows.
     kish = rows.weight.sum() / rows.squares.sum()

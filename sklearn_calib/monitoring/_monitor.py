@@ -563,7 +563,9 @@ class CalibrationMonitor:
         check_level(level)
         check_choice("since", since, ("start", "alarm"))
         record = self._records[find_stream(self._list_stream_names(), stream)]
-        return compute_shift_region(record.get_cells(since == "alarm"), level)
+        return compute_shift_region(
+            record.update_and_get_cells(since == "alarm"), level
+        )
 
     def diagnose(self, *, stream: str | None = None) -> Diagnosis:
         """Diagnose since when the probabilities are off, from all rows so far, and what suffices.

@@ -159,7 +159,7 @@ class StreamCellCounts:
         waiting = self._waiting
         self._waiting = []
         self._n_waiting = 0
-        for buffer in _join_waiting_buffers(waiting):
+        for buffer in _join_waiting_buffers_if_alike(waiting):
             # The last informative row up to each row, -1 if there is none: uninformative
             # rows belong to the block of the row before them.
             last_informative = np.cumsum(buffer.is_informative) - 1
@@ -218,9 +218,9 @@ class StreamCellCounts:
                 counts_by_block[index],
                 labels[index],
             )
-            self._add_block_and_merge_oldest(block)
+            self._append_rows_and_merge_old_blocks(block)
 
-    def _add_block_and_merge_oldest(self, block):
+    def _append_rows_and_merge_old_blocks(self, block):
         """Add a block, or its rows to the newest block if that is not full.
 
         A block that is not full has the level -1.
@@ -259,7 +259,7 @@ class StreamCellCounts:
 
     # -- answers ----------------------------------------------------------------------------------
 
-    def get_cells(self, since_alarm_only: bool) -> LogOddsAtoms:
+    def update_and_get_cells(self, since_alarm_only: bool) -> LogOddsAtoms:
         """Return the cells of all rows, or of those since the last alarm."""
         self.add_waiting_rows_in_place()
         counts = self.fresh_counts if since_alarm_only else self.all_counts
@@ -376,7 +376,7 @@ class StreamCellCounts:
         return record
 
 
-def _join_waiting_buffers(waiting):
+def _join_waiting_buffers_if_alike(waiting):
     """Join rows into one batch; those with times and those without stay separate."""
     if len({buffer.time is None for buffer in waiting}) > 1:
         return waiting

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._two_class_problems import iter_two_class_pairs
+from .._kernels._two_class_problems import iter_two_class_splits_and_proba
 from .._simplex_array import has_exact_log, log_proba
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
@@ -105,16 +105,16 @@ def read_rows_in_time_order(
     if soft:
         label = _read_soft_label_shares(y, proba, classes, y_proba)
     else:
-        label = _encode_labels(y, proba, classes)
+        label = _encode_labels_with_order_warning(y, proba, classes)
     row_indices = np.arange(len(proba))
     hits = []
     pairs = []
-    for problem, pair in iter_two_class_pairs(multiclass, proba):
+    for problem, pair in iter_two_class_splits_and_proba(multiclass, proba):
         pairs.append(compute_exact_log(pair))
         hits.append(
             label[row_indices, problem.target] if soft else label == problem.target
         )
-    group = _encode_known_groups(groups, known_groups, len(proba))
+    group = _encode_groups_or_zeros(groups, known_groups, len(proba))
     log_pair = np.stack(pairs, axis=1)
     hit = np.column_stack(hits)
     if time is None:
@@ -127,7 +127,7 @@ def read_rows_in_time_order(
     return rows.take(order), classes
 
 
-def _encode_labels(y, proba, classes):
+def _encode_labels_with_order_warning(y, proba, classes):
     """Return the class of each row, of shape (n,)."""
     try:
         _, codes = read_labels(y, classes=classes, input_name="y")
@@ -167,7 +167,7 @@ def compute_exact_log(proba: FloatArray) -> FloatArray:
         return np.log(np.asarray(proba))
 
 
-def _encode_known_groups(groups, known_groups, n):
+def _encode_groups_or_zeros(groups, known_groups, n):
     """Return the place of each row's group among the known ones; reject other groups."""
     if known_groups is None:
         if groups is not None:

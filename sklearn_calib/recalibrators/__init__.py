@@ -34,7 +34,7 @@ from ._cross_fitting import (
     check_folds_fit_largest_class,
     cross_fitted_proba,
     make_folds,
-    recalibrate_own_rows,
+    recalibrate_in_sample_or_by_cv,
 )
 from ._default import DefaultCalibration as DefaultCalibration
 from ._dirichlet import DirichletCalibration as DirichletCalibration

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import maps
 from .._kernels._binning import find_scores_index_mass_and_event_rates
 from .._kernels._log_odds import (
-    compute_rounded_rank_log_odds,
+    compute_rounded_unclipped_log_odds,
     interpolate_in_probability,
 )
 from .._kernels._logistic import compute_model_covariance, compute_standard_error
@@ -185,7 +185,7 @@ class AdaptiveCalibration(Recalibrator):
                 )
             check_and_get_common_index(X, intervals)
             intervals = _read_intervals(intervals, np.shape(X)[0])
-        # The base class validates and drops rows; `_check_and_take_fit_rows` selects
+        # The base class validates and drops rows; `_check_and_prepare_for_fit_rows` selects
         # the intervals of those that remain.
         self._intervals = intervals
         try:
@@ -197,8 +197,8 @@ class AdaptiveCalibration(Recalibrator):
     _fit_validated = Recalibrator._fit_validated
     _intervals: Any = None
 
-    def _check_and_take_fit_rows(self, rows):
-        super()._check_and_take_fit_rows(rows)
+    def _check_and_prepare_for_fit_rows(self, rows):
+        super()._check_and_prepare_for_fit_rows(rows)
         if self._intervals is not None:
             self._intervals = self._intervals[rows.items]
 
@@ -234,7 +234,7 @@ class AdaptiveCalibration(Recalibrator):
         )
         return make_two_columns(
             self._cells.estimate_rate_in_log_odds_window(
-                compute_rounded_rank_log_odds(proba), *ends
+                compute_rounded_unclipped_log_odds(proba), *ends
             )
         )
 
@@ -246,7 +246,7 @@ class AdaptiveCalibration(Recalibrator):
         """Pool the rows by score, and compute the interval of each distinct score."""
         intervals = getattr(self, "_intervals", None)
         self.log_odds_, row_knot, mass, share = find_scores_index_mass_and_event_rates(
-            compute_rounded_rank_log_odds(proba), codes, weight
+            compute_rounded_unclipped_log_odds(proba), codes, weight
         )
         # Sums per distinct score answer every window, so the rows themselves are not
         # kept.
@@ -287,7 +287,7 @@ class AdaptiveCalibration(Recalibrator):
             self._set_cells_for_window_means()
 
     def _predict_two_class_proba(self, proba):
-        score = compute_rounded_rank_log_odds(proba)
+        score = compute_rounded_unclipped_log_odds(proba)
         if self.neighborhood == "nearest":
             rate = self._cells.estimate_nearest(score)
         else:
@@ -315,7 +315,7 @@ class AdaptiveCalibration(Recalibrator):
         # also change where an end meets a point.
         if self._wald is not None:
             points = np.append(
-                points, self._wald.find_log_odds_with_interval_end(points)
+                points, self._wald.solve_log_odds_for_interval_ends(points)
             )
 
         def find_window(score):
@@ -365,7 +365,7 @@ class _LogOddsWaldIntervalModel:
         half_width = self.factor * compute_standard_error(design, self.covariance)
         return log_odds - half_width, log_odds + half_width
 
-    def find_log_odds_with_interval_end(self, ends):
+    def solve_log_odds_for_interval_ends(self, ends):
         """Compute the log-odds whose intervals end at these."""
         (square, cross), (_, constant) = self.factor**2 * self.covariance
         # These are the coefficients of a x^2 - 2 b x + c = 0.

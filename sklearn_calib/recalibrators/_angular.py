@@ -30,7 +30,7 @@ _MAX_NOISE_DEVIATION = 30.0
 MAX_START_SAMPLE_ROWS = 1000
 # So many rows give the start, and the second derivatives, of more rows: enough for
 # averages to be read from a table.
-_MAX_SAMPLE_ROWS = 25_000
+_MAX_HESSIAN_SAMPLE_ROWS = 25_000
 # Also the most halvings of a step; three steps are usual.
 _MAX_NEWTON_STEPS = 20
 # The distance between points whose slopes are compared.
@@ -351,8 +351,8 @@ def _minimise_from_grid(link, s, codes, share, compute_parameters, starts, bound
     data = (s, codes == 1, share)
     sample = data
     # Other links are quick, or have kinks that a sample would move.
-    if link == "logit" and len(s) > 2 * _MAX_SAMPLE_ROWS:
-        sample = _sample_rows(*data, _MAX_SAMPLE_ROWS)
+    if link == "logit" and len(s) > 2 * _MAX_HESSIAN_SAMPLE_ROWS:
+        sample = _sample_rows(*data, _MAX_HESSIAN_SAMPLE_ROWS)
     few = _sample_rows(*sample, MAX_START_SAMPLE_ROWS)
     best = min(
         product(*starts), key=lambda point: compute_loss_and_gradient(point, *few)[0]

@@ -365,7 +365,7 @@ class StackedCalibration(CallbackSupportMixin, BaseCombinedRecalibrator):
         """Weigh the candidates by their held-out likelihood, and refit those with weight."""
         per_weight = get_rows_per_weight(weight)
         n_rows = float(weight.sum() * per_weight)
-        chains = self._make_candidates_by_name(proba, n_rows)
+        chains = self._make_candidate_chains_by_name(proba, n_rows)
         folds = []
         alone = self._groups is not None and self._groups.max() == 0
         if alone:
@@ -408,7 +408,7 @@ class StackedCalibration(CallbackSupportMixin, BaseCombinedRecalibrator):
             )
             outside = Parallel(n_jobs=self.n_jobs)(calls)
             with report_task(last, self, None, proba, codes):
-                self._fit_and_store_weights(
+                self._fit_weights_and_cv_losses(
                     self._list_names_fitted_in_all_folds_or_raise(chains, outside),
                     outside,
                     per_weight,
@@ -417,7 +417,7 @@ class StackedCalibration(CallbackSupportMixin, BaseCombinedRecalibrator):
                 del folds, calls, outside
                 self._refit_and_store_chains(chains, proba, codes, weight, n_rows)
 
-    def _make_candidates_by_name(self, proba, n_rows):
+    def _make_candidate_chains_by_name(self, proba, n_rows):
         """Return the candidates by name, each a tuple of steps."""
         if is_scalar_equal(self.recalibrators, "auto"):
             candidates = list_candidates(proba.shape[1], n_rows, monotone=self.monotone)
@@ -467,7 +467,7 @@ class StackedCalibration(CallbackSupportMixin, BaseCombinedRecalibrator):
             estimator=self,
         )
 
-    def _fit_and_store_weights(self, names, held_out_by_fold, per_weight):
+    def _fit_weights_and_cv_losses(self, names, held_out_by_fold, per_weight):
         """Fit the weights of the candidates.
 
         `held_out_by_fold` has one pair per fold: the likelihoods of the held-out rows
@@ -538,7 +538,7 @@ class StackedCalibration(CallbackSupportMixin, BaseCombinedRecalibrator):
     def _list_fitted_parts(self):
         return [*itertools.chain(*self._fitted.values())]
 
-    def _predict_by_parts(self, proba):
+    def _predict_proba_with_parts(self, proba):
         """Return the mixture, each candidate by itself."""
         # A small share of the input keeps probabilities of 0 out of the mixture, for
         # all predictions of the candidates.

@@ -428,7 +428,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             input=input or self._get_default_score_kind(),
             dtype=dtype,
             floor=self.floor_ if self.capabilities.needs_positive_proba else None,
-            turning_map=self._find_turning_map,
+            turning_map=self._make_map_if_nonmonotone,
         )
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
@@ -479,7 +479,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             category_order,
             has_weights=self.capabilities.sample_weight,
         )
-        self._check_and_take_fit_rows(rows)
+        self._check_and_prepare_for_fit_rows(rows)
         self.classes_ = classes
         self.n_features_in_ = proba.shape[1]
         self._fit_canonical(rows.proba, rows.y_encoded, rows.weight)
@@ -565,7 +565,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return whether predictions are those of the map."""
         return type(self)._predict_proba is Recalibrator._predict_proba
 
-    def _find_turning_map(self):
+    def _make_map_if_nonmonotone(self):
         """Return a map of two classes that may turn, None if it only rises or only falls."""
         if self.capabilities.monotone and getattr(self, "monotone", True):
             return None
@@ -598,10 +598,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             keeps_unit=keeps_unit,
             has_weights=self.capabilities.sample_weight,
         )
-        self._check_and_take_fit_rows(rows)
+        self._check_and_prepare_for_fit_rows(rows)
         return rows
 
-    def _check_and_take_fit_rows(self, rows):
+    def _check_and_prepare_for_fit_rows(self, rows):
         """Raise ValueError if this method cannot learn from validated rows."""
         self._check_class_number(rows.proba, rows.classes)
         self._check_absent_classes_allowed(rows.proba)
@@ -795,9 +795,7 @@ def validate_fit_input(
             y, sample_weight, classes, n_rows=len(proba), scores=X, input_name="y"
         )
         items = soft.items
-        proba, y, sample_weight, classes = soft.expand_to_weighted_rows_and_classes(
-            proba
-        )
+        proba, y, sample_weight, classes = soft.expand_scores_to_fit_arguments(proba)
     classes, y_encoded = read_labels(y, classes=classes, input_name="y")
     category_order = get_present_ordered_categories(y, classes)
     check_same_length(y_encoded, proba)

@@ -107,7 +107,7 @@ class BBQ(Recalibrator):
             int(np.ceil(min(rows / 5, 10 * root) - BIN_EDGE_TOLERANCE_IN_BINS)),
         )
         models = [
-            data.compute_log_evidence_edges_and_values(n_bins, self.criterion)
+            data.get_log_evidence_cuts_and_values(n_bins, self.criterion)
             for n_bins in range(min_bins, max_bins + 1)
         ]
         evidence = np.array([model[0] for model in models])
@@ -144,7 +144,7 @@ class _BinningFitter:
         self._before = np.append(0.0, np.cumsum(mass))
         self.rows = self._before[-1]
 
-    def compute_log_evidence_edges_and_values(self, n_bins, criterion):
+    def get_log_evidence_cuts_and_values(self, n_bins, criterion):
         """Log evidence, inner edges and values of a model."""
         size = self.rows / n_bins
         size = (

@@ -207,7 +207,7 @@ def _find_smallest_proba_in_widest_row(z):
 
 
 @dataclass(frozen=True)
-class SumAndFloorStatistics:
+class RowSumAndFloorStatistics:
     """What one reading of some rows gives."""
 
     # The sum of a function of the rows; None if no row had a positive weight.
@@ -220,7 +220,7 @@ class SumAndFloorStatistics:
     # Whether the scores are a single column, of the second class.
     has_single_column: bool
 
-    def __add__(self, other: "SumAndFloorStatistics") -> "SumAndFloorStatistics":
+    def __add__(self, other: "RowSumAndFloorStatistics") -> "RowSumAndFloorStatistics":
         """Add the reading of other rows of the same width."""
         if self.n_classes != other.n_classes:
             raise invalid_input(
@@ -229,7 +229,7 @@ class SumAndFloorStatistics:
                 hint="Pass one column per class in every block",
             )
         values = [value for value in (self.value, other.value) if value is not None]
-        return SumAndFloorStatistics(
+        return RowSumAndFloorStatistics(
             reduce(operator.add, values) if values else None,
             self.floor_statistics + other.floor_statistics,
             min(self.smallest_inexact_proba, other.smallest_inexact_proba),
@@ -239,7 +239,7 @@ class SumAndFloorStatistics:
 
 
 def _compute_block_sum_and_statistics(numbered_block, function, floor, kind, classes):
-    """Compute the `SumAndFloorStatistics` of one block, or None without rows."""
+    """Compute the `RowSumAndFloorStatistics` of one block, or None without rows."""
     block = ScoreBlock(*numbered_block, kind, classes)
     if len(block.codes) == 0:
         return None
@@ -255,7 +255,7 @@ def _compute_block_sum_and_statistics(numbered_block, function, floor, kind, cla
         rows, *rest = block.select_rows_and_smallest_proba(row_slice, floor)
         value = function(*rows) if len(rows[0]) else None
         slice_results.append(
-            SumAndFloorStatistics(
+            RowSumAndFloorStatistics(
                 value, *rest, len(block.classes), block.has_single_column
             )
         )
@@ -411,7 +411,7 @@ class ScoreBlocks:
         n_sampled = min(
             _compute_max_sample_rows(all_blocks), max(_MIN_SAMPLE_ROWS, wanted_rows)
         )
-        return self._copy_row_sample_parts(all_blocks, n_sampled, rng)
+        return self._copy_row_sample_part_if_any(all_blocks, n_sampled, rng)
 
     def _sample_parts_from_first_blocks(self, rng):
         """Sample the first blocks, because these can only be read in order."""
@@ -421,7 +421,7 @@ class ScoreBlocks:
             if sum(block.n_rows for block in first_blocks) >= _MIN_SAMPLE_ROWS:
                 break
         n_sampled = min(_MIN_SAMPLE_ROWS, _compute_max_sample_rows(first_blocks))
-        return self._copy_row_sample_parts(first_blocks, n_sampled, rng)
+        return self._copy_row_sample_part_if_any(first_blocks, n_sampled, rng)
 
     def _sample_parts_from_some_loaded_blocks(self, rng):
         """Sample the blocks of some functions, because loading a block may be slow."""
@@ -432,14 +432,14 @@ class ScoreBlocks:
             block = [self._make_block(number, blocks[number])]
             max_rows = _compute_max_sample_rows(block)
             # A part of the sample from each block, but not from more than `_N_SAMPLE_PIECES`.
-            parts += self._copy_row_sample_parts(
+            parts += self._copy_row_sample_part_if_any(
                 block, max_rows // min(n_chosen, _N_SAMPLE_PIECES), rng
             )
             if sum(len(z) for z, *_ in parts) >= min(_MIN_SAMPLE_ROWS, max_rows):
                 break
         return parts
 
-    def _copy_row_sample_parts(self, blocks, n_sampled, rng):
+    def _copy_row_sample_part_if_any(self, blocks, n_sampled, rng):
         """Copy about `n_sampled` rows of these blocks, so that the blocks are not kept."""
         # Pieces of adjacent rows are read fast from memory-mapped files; several places
         # protect against files that are sorted.

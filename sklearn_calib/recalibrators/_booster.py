@@ -275,7 +275,7 @@ def sum_losses(margin: FloatArray, rows: BoosterRows) -> float:
     return float(rows.weight @ (np.logaddexp(0.0, margin) - rows.target * margin))
 
 
-def cross_validate_steps(
+def cross_validate_step_count(
     rows: BoosterRows,
     start_margin: FloatArray,
     folds: list[Any],

@@ -143,7 +143,7 @@ def cross_fitted_proba(
     return out
 
 
-def recalibrate_own_rows(
+def recalibrate_in_sample_or_by_cv(
     recalibrator: RecalibratorLike,
     proba: FloatArray,
     codes: IntArray,

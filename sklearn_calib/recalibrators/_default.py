@@ -29,7 +29,7 @@ from ._structured_matrix import StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling
 
 # Labels of these rows follow the scores.
-_SCORE_LIKE_PSEUDO_ROWS_PER_CLASS = 2
+_IDENTITY_PSEUDO_ROWS_PER_CLASS = 2
 # For each class beyond two, the offsets must save so many nats on the calibration rows.
 _MIN_OFFSET_GAIN_NATS_PER_CLASS = 2.0
 _BINARY_LINE_PENALTY = 2.0
@@ -321,7 +321,7 @@ class _TwoStepScaling(FittedSoftmax):
         """Fit both steps for two classes, and return the probabilities of the rows."""
         self._set_first_step(
             fit_slope_and_opposite_offsets(
-                log_odds, codes, weight, 2 * _SCORE_LIKE_PSEUDO_ROWS_PER_CLASS
+                log_odds, codes, weight, 2 * _IDENTITY_PSEUDO_ROWS_PER_CLASS
             )
         )
         log_odds = self.inverse_temperature_ * log_odds + np.diff(self.offsets_)
@@ -401,7 +401,7 @@ class _TwoStepScaling(FittedSoftmax):
             log,
             codes,
             weight,
-            _SCORE_LIKE_PSEUDO_ROWS_PER_CLASS * k,
+            _IDENTITY_PSEUDO_ROWS_PER_CLASS * k,
             start,
         )
         alone = (float(fit.beta), np.zeros(k))

@@ -76,14 +76,14 @@ class BaseCombinedRecalibrator(Recalibrator):
         """Return the fitted parts."""
         raise NotImplementedError
 
-    def _predict_by_parts(self, proba: FloatArray) -> FloatArray:
+    def _predict_proba_with_parts(self, proba: FloatArray) -> FloatArray:
         """Map (n, k) simplex rows to (n, k) simplex rows by the predictions of the parts."""
         raise NotImplementedError
 
     def _predict_proba(self, proba: FloatArray) -> FloatArray:
         if self._can_map(proba):
             return self.map_(proba)
-        return self._predict_by_parts(proba)
+        return self._predict_proba_with_parts(proba)
 
     def _can_map(self, proba):
         if not self._parts_predict_by_map():

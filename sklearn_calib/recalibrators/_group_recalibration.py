@@ -258,10 +258,10 @@ def _make_group_keys(columns):
 def _convert_column_to_group_values(column) -> list[Any]:
     if column.dtype == object:
         return [None if is_missing_value(value) else value for value in column.tolist()]
-    return [_convert_float_to_group_value(value) for value in column.tolist()]
+    return [_convert_float_to_group_or_none(value) for value in column.tolist()]
 
 
-def _convert_float_to_group_value(value):
+def _convert_float_to_group_or_none(value):
     if math.isnan(value):
         return None
     return int(value) if value.is_integer() else value

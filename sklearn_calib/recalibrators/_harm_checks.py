@@ -13,7 +13,7 @@ from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
 from .._kernels._classical_tests import compute_spearman_and_z
-from .._kernels._log_odds import compute_rounded_rank_log_odds
+from .._kernels._log_odds import compute_rounded_unclipped_log_odds
 from .._simplex_array import LOG_LOSS_FLOOR, compute_log_losses, iter_row_blocks
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._warnings import warn_calibration
@@ -111,7 +111,7 @@ def find_negative_rank_correlation(
     if outcome @ score >= outcome.sum() / share.sum() * (share @ score):
         return None
     if two:
-        score = compute_rounded_rank_log_odds(proba)
+        score = compute_rounded_unclipped_log_odds(proba)
     correlation, statistic = compute_spearman_and_z(score, y_encoded, weight)
     return (
         correlation if statistic < ndtri(WARNING_SIGNIFICANCE_LEVEL / n_tests) else None

@@ -19,7 +19,7 @@ from .._kernels._binning import (
 )
 from .._kernels._log_odds import (
     average_log_odds_as_probabilities,
-    compute_rounded_rank_log_odds,
+    compute_rounded_unclipped_log_odds,
 )
 from .._sklearn_compat import NONNEGATIVE_REAL, POSITIVE_INTEGER
 from .._typing import FloatArray, Strategy
@@ -174,7 +174,7 @@ class HistogramBinning(Recalibrator):
         return (
             np.asarray(proba)[:, 1]
             if self.strategy == "uniform"
-            else compute_rounded_rank_log_odds(proba)
+            else compute_rounded_unclipped_log_odds(proba)
         )
 
 

@@ -16,7 +16,7 @@ from ._booster import (
     MAX_ABS_LOG_ODDS,
     BoosterOptionsMixin,
     BoosterRows,
-    cross_validate_steps,
+    cross_validate_step_count,
 )
 from ._by_group import BaseGroupRecalibrator
 from ._cross_fitting import check_cv_pairs, make_folds
@@ -188,7 +188,7 @@ class MulticalibratedScores(BoosterOptionsMixin, BaseGroupRecalibrator):
             # By default a leaf has a fiftieth of the rows, within limits: smaller
             # leaves fit noise, larger ones miss small groups.
             min_leaf_weight = max(20.0, min(80.0, data.weight.sum() / 50))
-        best_step, self.cv_losses_, self._fold_rounds = cross_validate_steps(
+        best_step, self.cv_losses_, self._fold_rounds = cross_validate_step_count(
             rows,
             _clip_log_odds(data.proba),
             self._list_fold_pairs(data),

@@ -306,7 +306,7 @@ class MulticlassBinning(Recalibrator):
         self.n_iter_ = merged.n_iter
         self.n_merges_ = merged.n_merges
         self._store_merged_cells(merged)
-        self._warn_unusable_or_unconverged(merged, len(proba))
+        self._warn_if_no_cells_or_unconverged(merged, len(proba))
         self.error_bound_ = self._bound_error_or_nan(
             merged,
             size,
@@ -433,7 +433,7 @@ class MulticlassBinning(Recalibrator):
                 )
             )
 
-    def _warn_unusable_or_unconverged(self, merged, n):
+    def _warn_if_no_cells_or_unconverged(self, merged, n):
         """Warn if no cell is heavy enough, or if errors remain."""
         if not len(self.bins_):
             warn_calibration(

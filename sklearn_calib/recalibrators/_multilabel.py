@@ -205,7 +205,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         if self.pooling == "none":
             self._fit_labels_separately(data, method)
         elif self.pooling == "all":
-            self._fit_labels_together(data, method)
+            self._fit_one_map_to_all_labels(data, method)
         else:
             self._fit_shrunken(data, method)
         self.classes_ = [BINARY_CLASSES.copy() for _ in data.pairs]
@@ -278,7 +278,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
                 estimator=self,
             )
 
-    def _fit_labels_together(self, data, method):
+    def _fit_one_map_to_all_labels(self, data, method):
         """Fit one method to the rows of all labels."""
         labels = range(len(data.pairs))
         self.pooled_ = data.fit_copy_to_labels_unless_constant(method, labels)
@@ -292,7 +292,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             self.pooled_ = data.fit_identity(0)
         self.recalibrators_ = [self.pooled_] * len(labels)
         unknown = [
-            data.names[i] for i in labels if not len(data.find_known_row_indices(i))
+            data.names[i] for i in labels if not len(data.find_fit_row_indices(i))
         ]
         if unknown:
             warn_calibration(
@@ -307,7 +307,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         # Platt's targets depend on the class sizes of each label; the lines that are
         # shrunk must have the same targets.
         method.set_params(smooth_targets=False)
-        self._fit_labels_together(data, method)
+        self._fit_one_map_to_all_labels(data, method)
         tau = self.shrinkage
         if isinstance(self.pooled_, Identity) or tau == COMMON_LINE_PENALTY:
             self.shrinkage_ = COMMON_LINE_PENALTY
@@ -381,7 +381,7 @@ class _MultilabelInput(NamedTuple):
     weight: FloatArray
     names: list[object]
 
-    def find_known_row_indices(self, label):
+    def find_fit_row_indices(self, label):
         """Return the rows that count for a label."""
         labelled = find_known_rows(self.table, label)
         return labelled[self.weight[labelled] > 0]
@@ -392,7 +392,7 @@ class _MultilabelInput(NamedTuple):
         pairs = []
         weights = []
         for label in labels:
-            rows = self.find_known_row_indices(label)
+            rows = self.find_fit_row_indices(label)
             outcomes.append(self.table[rows, label])
             pairs.append(self.pairs[label][rows])
             weights.append(self.weight[rows])

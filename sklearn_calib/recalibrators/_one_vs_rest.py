@@ -104,7 +104,7 @@ class OneVsRest(BaseCombinedRecalibrator):
     def _list_fitted_parts(self):
         return self.recalibrators_
 
-    def _predict_by_parts(self, proba):
+    def _predict_proba_with_parts(self, proba):
         k = proba.shape[1]
         if k == 2:
             return predict_proba_aligned(

@@ -148,8 +148,8 @@ class OrdinalCalibration(Recalibrator):
             take_columns_or_zeros(proba, np.argsort(rank)), rank[codes], weight
         )
 
-    def _check_and_take_fit_rows(self, rows):
-        super()._check_and_take_fit_rows(rows)
+    def _check_and_prepare_for_fit_rows(self, rows):
+        super()._check_and_prepare_for_fit_rows(rows)
         self._categories = rows.category_order
 
     def _find_column_order(self):
@@ -164,7 +164,7 @@ class OrdinalCalibration(Recalibrator):
         places = find_likely_class_by_column(np.asarray(proba), codes)
         return places is not None and (places == self._find_column_order()).all()
 
-    def _warn_if_columns_in_scale_order(self, proba, codes):
+    def _warn_if_likely_in_scale_order(self, proba, codes):
         if self._has_columns_likely_in_scale_order(proba, codes):
             names = self.order_.tolist()
             warn_calibration(
@@ -179,7 +179,7 @@ class OrdinalCalibration(Recalibrator):
         columns = self._find_column_order()
         self.order_ = self.classes_[columns]
         self._columns = columns
-        self._warn_if_columns_in_scale_order(proba, codes)
+        self._warn_if_likely_in_scale_order(proba, codes)
         proba = take_columns_or_zeros(proba, columns)
         codes = np.argsort(columns)[codes]
         share = weight / weight.sum()

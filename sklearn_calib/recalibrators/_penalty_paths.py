@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from .._kernels._binning import find_scores_index_mass_and_event_rates
-from .._kernels._log_odds import compute_rounded_rank_log_odds
+from .._kernels._log_odds import compute_rounded_unclipped_log_odds
 from .._typing import AnyArray, FloatArray, IntArray
 
 MAX_PENALTIES = 100
@@ -17,7 +17,7 @@ def pool_log_odds_mass_and_event_rates(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pool distinct log-odds, increasing, with their weights and frequencies."""
     knots, _, mass, share = find_scores_index_mass_and_event_rates(
-        compute_rounded_rank_log_odds(proba), codes, weight
+        compute_rounded_unclipped_log_odds(proba), codes, weight
     )
     return knots, mass, share
 

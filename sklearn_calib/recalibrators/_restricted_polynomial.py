@@ -345,7 +345,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         return degrees.tolist(), bounds.tolist()
 
     def _fit_polynomials_by_part_and_bound(
-        self, data, degree, bounds, moved_constraints, tol=1e-10
+        self, moments_by_part, degree, bounds, moved_constraints, tol=1e-10
     ):
         """Fit each part of the data for each bound.
 
@@ -354,7 +354,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         if moved_constraints is None and self.solver in ("auto", "ipm"):
             from .._kernels._monotone_program import fit_bounded_polynomials
 
-            return fit_bounded_polynomials(data, degree, bounds, tol)
+            return fit_bounded_polynomials(moments_by_part, degree, bounds, tol)
         from .._kernels._monotone_program import fit_polynomial_by_cvxpy
 
         name = None if self.solver == "cvxpy" else "CLARABEL"
@@ -365,7 +365,7 @@ class RestrictedPolynomialRegression(Recalibrator):
                 )
                 for bound in bounds
             ]
-            for moments in data
+            for moments in moments_by_part
         ]
 
     def _choose_degree_and_bound(

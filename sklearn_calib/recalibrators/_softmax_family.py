@@ -73,10 +73,10 @@ class BaseSoftmaxScaling(FittedSoftmax):
         ridge_a, ridge_b = self._compute_coef_and_intercept_ridges(
             float(weight.sum()), proba.shape[1]
         )
-        z = self._scale_inputs(proba)
+        z = self._compute_scaled_log_proba(proba)
         self._store_fit(fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b))
 
-    def _scale_inputs(self, proba):
+    def _compute_scaled_log_proba(self, proba):
         """Return the logarithms that the second step is fitted to, shape (n, k)."""
         if self._laplace:
             step = self.temperature_scaling_

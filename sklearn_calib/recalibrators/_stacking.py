@@ -105,7 +105,7 @@ def compute_fit_and_held_out_weights(
     # The index into `order` of each copy.
     copies = np.repeat(np.arange(len(order)), count.astype(np.intp))
     label = codes[order][copies]
-    key = _separate_equal_neighbour_keys(key[order][copies], label)
+    key = _make_keys_distinct_for_copies(key[order][copies], label)
     n_folds = int(cv)
     if groups is None:
         if n_folds > len(key):
@@ -187,7 +187,7 @@ def _compute_copy_counts_and_copy_weights(weight, is_count, max_total_copies):
     return count, copy_weight
 
 
-def _separate_equal_neighbour_keys(key, label):
+def _make_keys_distinct_for_copies(key, label):
     """Return keys that differ between the copies of a row, which are neighbours."""
     place = np.arange(len(key))
     is_first = np.append(True, (np.diff(key) != 0) | (np.diff(label) != 0))

@@ -133,7 +133,7 @@ class TopLabel(BaseCombinedRecalibrator):
     def _list_fitted_parts(self):
         return [*self.recalibrators_.values()]
 
-    def _predict_by_parts(self, proba):
+    def _predict_proba_with_parts(self, proba):
         """Return probabilities by the part of each row's predicted class."""
         top, groups = self._group_rows(proba)
         out = np.array(proba)

@@ -187,7 +187,7 @@ def iter_trend_lines_by_penalty(
     """
     from .._kernels._trend_filter import find_largest_penalty, fit_trend_filter
 
-    x, y, mass = _pool_close_scores(
+    x, y, mass = _pool_rows_by_close_scores(
         get_rounded_second_class_column(proba), codes, weight
     )
     rows = mass * get_rows_per_weight(weight)
@@ -215,7 +215,7 @@ def iter_trend_lines_by_penalty(
         yield TrendLine(x[kept], fit.values[kept], float(penalty), df, price)
 
 
-def _pool_close_scores(score, codes, weight):
+def _pool_rows_by_close_scores(score, codes, weight):
     """Return scores, frequencies and weights of the fitted points."""
     step = np.rint(score / _SCORE_RESOLUTION).astype(np.intp)
     used_steps = np.flatnonzero(np.bincount(step))

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._atomic import replace_state_after_fitting_copy
-from .._kernels._block_passes import fit_softmax_by_vector_passes, run_vector_pass
+from .._kernels._block_passes import (
+    fit_softmax_by_vector_passes,
+    sum_vector_scaling_loss_and_gradient,
+)
 from .._typing import ArrayLike, Self
 from ..exceptions import invalid_input
 from ._blocks import BlockScoreKind, ScoreBlocks
@@ -144,7 +147,12 @@ class VectorScaling(BaseSoftmaxScaling):
 
         def run_pass(coef, intercept):
             return blocks.sum_over_slices(
-                partial(run_vector_pass, beta=beta, coef=coef, intercept=intercept)
+                partial(
+                    sum_vector_scaling_loss_and_gradient,
+                    beta=beta,
+                    coef=coef,
+                    intercept=intercept,
+                )
             )
 
         self._store_fit(

@@ -5,7 +5,7 @@ import numpy as np
 from .. import maps
 from .._kernels._binning import find_distinct_scores_and_index
 from .._kernels._log_odds import (
-    compute_rounded_rank_log_odds,
+    compute_rounded_unclipped_log_odds,
     find_smallest_log_odds_rounding_beyond,
 )
 from .._kernels._two_class_problems import iter_one_vs_rest
@@ -97,7 +97,7 @@ class VennAbers(Recalibrator):
         from .._kernels._venn_abers import compute_venn_abers_at_gaps_and_scores
 
         self.scores_, row_score = find_distinct_scores_and_index(
-            compute_rounded_rank_log_odds(proba)
+            compute_rounded_unclipped_log_odds(proba)
         )
         row_score += 1  # the sums begin with 0
         mass = np.cumsum(np.bincount(row_score, weights=weight))
@@ -116,7 +116,7 @@ class VennAbers(Recalibrator):
         return maps.make_steps("rank", edges, upper / (1.0 - lower + upper))
 
     def _compute_interval(self, proba):
-        score = compute_rounded_rank_log_odds(proba)
+        score = compute_rounded_unclipped_log_odds(proba)
         below = np.searchsorted(self.scores_, score, side="left")
         is_fitted_score = (
             self.scores_[np.minimum(below, len(self.scores_) - 1)] == score

@@ -30,7 +30,7 @@ COMPARED_RECALIBRATORS = (
     "isotonic",
 )
 # The methods that allow for rows with options of their own.
-_RECALIBRATORS_FOR_ABSENT_CLASSES = ("identity", "auto", "temperature")
+_RECALIBRATORS_FOR_ABSENT_OPTIONS = ("identity", "auto", "temperature")
 _N_FOLDS = 5
 # A cell of the summary moves no score by more than 1/512 of it.
 _N_SUMMARY_CELLS = 4096
@@ -153,7 +153,7 @@ def make_advice(
     """
     # Cells of two classes keep all that the methods depend on; for more classes they
     # would be too many.
-    make_source: Any = _CellSource if model.two_classes else _SampleSource
+    make_source: Any = _CellSource if model.two_classes else _MulticlassSampleSource
     if model.n_clusters is not None:
         make_source = _ClusterSource
     source = make_source(model)
@@ -162,7 +162,7 @@ def make_advice(
     rows_given = model.predictions
     names: tuple[str, ...] = COMPARED_RECALIBRATORS
     if rows_given is not None and get_absent_option_mask(rows_given.proba) is not None:
-        names = _RECALIBRATORS_FOR_ABSENT_CLASSES
+        names = _RECALIBRATORS_FOR_ABSENT_OPTIONS
     # The last step is the fit of the stack.
     steps = len(names) + 1
     all_predictions = {}
@@ -295,13 +295,13 @@ class _CellSource(_AdviceSource):
         )
 
 
-class _SampleSource(_AdviceSource):
+class _MulticlassSampleSource(_AdviceSource):
     """Several classes: all rows, or a sample of many that their digits draw."""
 
     def store_folds_if_enough_rows(self, rng):
         """Draw the sample and the folds for all methods; return whether the rows suffice."""
         n_classes = len(self._model.summary.classes)
-        self._sample = self._model.sample_rows(
+        self._sample = self._model.sample_multiclass_rows_if_any(
             max(_MAX_SAMPLE_ENTRIES // n_classes, 1000)
         )
         if self._sample is None:

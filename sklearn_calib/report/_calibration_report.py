@@ -243,7 +243,7 @@ def calibration_report(
         parts = model.decompose_log_loss()
         if parts:
             decompositions[key] = parts
-    codes, group_codes = _write_codes_and_group_codes_by_model(
+    codes, group_codes = _write_code_and_group_code_by_model(
         models,
         columns,
         y_true,
@@ -352,14 +352,14 @@ def _make_row_models_by_name(named, build_predictions, groups, check_columns):
     }
 
 
-def _write_codes_and_group_codes_by_model(
+def _write_code_and_group_code_by_model(
     models, columns, y_true, named, source, fit_arguments
 ):
     """Return the code to paste for each model: for all rows, and for rows of groups."""
     codes = {}
     group_codes = {}
     for key, model in models.items():
-        names = _find_label_and_proba_column_names(columns, y_true, named.get(key))
+        names = _find_label_and_proba_names_if_known(columns, y_true, named.get(key))
         classes = model.classes
         single = is_single_column(named.get(key))
         if single and model.positive == classes[0]:
@@ -376,7 +376,7 @@ def _write_codes_and_group_codes_by_model(
     return codes, group_codes
 
 
-def _find_label_and_proba_column_names(columns, y_true, y_proba):
+def _find_label_and_proba_names_if_known(columns, y_true, y_proba):
     """Return the names of the columns of labels and of probabilities, if they are known."""
     if columns is not None:
         return str(columns[0]), [str(name) for name in columns[1:]]

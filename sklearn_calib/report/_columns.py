@@ -137,7 +137,7 @@ def check_column_order(predictions: Predictions, name: str) -> None:
 def check_summary_column_order(models: Mapping[str, ReportedModel]) -> None:
     """Check the columns of summaries; with several classes, by their sample of rows."""
     for name, model in models.items():
-        sample = None if model.two_classes else model.sample_rows()
+        sample = None if model.two_classes else model.sample_multiclass_rows_if_any()
         if sample is not None:
             check_column_order(sample.predictions, name)
         # A summary only stores whether its scores rank the labels backwards.

@@ -464,13 +464,17 @@ def find_wrong_groups(
         if is_wrong.mean() > _MAX_WRONG_GROUP_ROW_SHARE:
             return None
         other_model = PredictionsModel(predictions.take(np.flatnonzero(~is_wrong)))
-        p_others = run_kernel_test(other_model.pool_cells(N_TEST_CELLS), seed).pvalue
+        p_others = run_kernel_test(
+            other_model.get_cell_or_cluster_sample(N_TEST_CELLS), seed
+        ).pvalue
         if p_others > SIGNIFICANCE_LEVEL:
             wrong_model = PredictionsModel(predictions.take(np.flatnonzero(is_wrong)))
             # A small rest passes any test; the likelihood must prefer wrong groups to
             # an error of all rows.
             gain = _compute_separate_line_log_likelihood_gain(
-                wrong_model.pool_cells(), other_model.pool_cells(), line
+                wrong_model.get_cell_or_cluster_sample(),
+                other_model.get_cell_or_cluster_sample(),
+                line,
             )
             # The logarithm of the number of groups is the price of having searched
             # among them.

@@ -133,14 +133,14 @@ def _audit_label(model, n_labels, level, rng):
     is_too_coarse = (1 + _N_TEST_DRAWS) * enough < 1
     if is_too_coarse and bound > enough and p <= _MAX_REDRAWN_PVALUE:
         p = compute_path_range_p_value(
-            *_make_score_row_hit_weight_arrays(model),
+            *_make_proba_trials_events_and_weight(model),
             _N_TEST_DRAWS,
             np.random.default_rng(seeds[1]),
         )
     return row._replace(p_value=min(p / (1 - _BOUND_LEVEL_FRACTION), bound, 1.0))
 
 
-def _make_score_row_hit_weight_arrays(model):
+def _make_proba_trials_events_and_weight(model):
     """Return increasing scores, rows, those with the label, and weights of one row."""
     predictions = model.predictions
     weight = predictions.weight

@@ -51,7 +51,7 @@ class ReportedModel:
         self.two_classes = len(self.classes) == 2
         self.n_samples = summary.n_samples
 
-    def pool_cells(self, max_cells: int | None = None) -> Any:
+    def get_cell_or_cluster_sample(self, max_cells: int | None = None) -> Any:
         """Return the rows of the one two-class problem in cells, to draw rows or clusters from.
 
         Returns
@@ -66,7 +66,9 @@ class ReportedModel:
             problem, self.predictions.clusters, max_cells or self.summary.max_cells
         )
 
-    def sample_rows(self, max_rows: int | None = None) -> DrawnSample | None:
+    def sample_multiclass_rows_if_any(
+        self, max_rows: int | None = None
+    ) -> DrawnSample | None:
         """Return rows of several classes that their digits draw; None without rows.
 
         Parameters
@@ -98,7 +100,7 @@ class ReportedModel:
         zero = self.summary.totals.certain_and_wrong
         if not self.two_classes:
             return zero, zero
-        sample = self.pool_cells()
+        sample = self.get_cell_or_cluster_sample()
         return int(sample.counts[sample.proba <= LOG_LOSS_FLOOR].sum()), zero
 
     def decompose_log_loss(self) -> LossDecomposition | None:
@@ -106,7 +108,7 @@ class ReportedModel:
         if self.two_classes:
             cells, squares = self.summary.samples()[0].filled_predictions_and_squares
             return decompose_predictions(cells, squares=squares)
-        sample = self.sample_rows()
+        sample = self.sample_multiclass_rows_if_any()
         if sample is None:
             return None
         return decompose_predictions(sample.predictions, squares=sample.squares)
@@ -142,7 +144,9 @@ class PredictionsModel(ReportedModel):
         self.n_samples = predictions.n_items
         self.n_clusters = predictions.n_clusters
 
-    def sample_rows(self, max_rows: int | None = None) -> DrawnSample | None:
+    def sample_multiclass_rows_if_any(
+        self, max_rows: int | None = None
+    ) -> DrawnSample | None:
         """Return about `max_rows` rows of several classes that their digits draw."""
         predictions = self.predictions
         n_classes = len(predictions.classes)

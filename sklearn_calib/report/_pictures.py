@@ -256,7 +256,9 @@ def _make_large_series(summary, level, tone, model):
         )
     else:
         (problem,) = model.predictions.problems()
-        rows = CurveRows.from_pooled(model.pool_cells(_N_BAND_CELLS), problem.title)
+        rows = CurveRows.from_pooled(
+            model.get_cell_or_cluster_sample(_N_BAND_CELLS), problem.title
+        )
         curve = compute_curve(
             rows,
             "quantile",

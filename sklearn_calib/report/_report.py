@@ -181,7 +181,7 @@ class CalibrationReport(WrittenReport):
         missing = [name for name in self._models if self.advice.get(name) is None]
         for number, name in enumerate(missing):
             step = progress and partial(
-                _report_model_progress, progress, number, len(missing)
+                _report_progress_over_models, progress, number, len(missing)
             )
             # All models use the same seed, hence the same folds.
             self.advice[name] = make_advice(
@@ -367,7 +367,9 @@ class CalibrationReport(WrittenReport):
             itself, with the report's level.
         """
         n_bins = validate_count(n_bins, "n_bins")
-        sample = self._models[self._resolve_model_name(model)].pool_cells()
+        sample = self._models[
+            self._resolve_model_name(model)
+        ].get_cell_or_cluster_sample()
         return make_bins(sample, n_bins, self.level)
 
     def line(self, model: str | None = None) -> Line | None:
@@ -386,7 +388,7 @@ class CalibrationReport(WrittenReport):
             that of the largest probability.
         """
         return fit_event_line(
-            self._models[self._resolve_model_name(model)].pool_cells()
+            self._models[self._resolve_model_name(model)].get_cell_or_cluster_sample()
         )
 
     def decomposition_lines(self) -> list[str]:
@@ -549,6 +551,6 @@ def _describe_model_as_dict(report, name):
     }
 
 
-def _report_model_progress(progress, number, total, done, steps):
+def _report_progress_over_models(progress, model_index, n_models, done, steps):
     """Report progress of one model as that of all."""
-    progress(number * steps + done, total * steps)
+    progress(model_index * steps + done, n_models * steps)

@@ -286,11 +286,11 @@ def _format_series_svg(frame, series, number_bins):
             f'<circle class="dot" cx="{_format_px(a)}" cy="{_format_px(b)}" r="{radius}"/></g>'
         )
     if number_bins:
-        parts += _iter_bin_number_elements(curve, x, y, frame.width)
+        parts += _iter_bin_ordinal_elements(curve, x, y, frame.width)
     return f'<g class="tone{series.tone}">\n' + "\n".join(parts) + "\n</g>"
 
 
-def _iter_bin_number_elements(curve, x, y, right):
+def _iter_bin_ordinal_elements(curve, x, y, right):
     """Write the number of its bin beside each dot, away from the diagonal.
 
     A number without space beside the one before it is left out.
@@ -379,7 +379,7 @@ def _get_histogram(frame, curve):
         return shares, np.linspace(0, 1, len(shares) + 1), (0.0, 0.0)
     zeros, *inside, ones = curve.log_odds_histogram
     edges = expit(INNER_LOG_ODDS_EDGES)
-    is_inside = frame.axis.is_proba_inside_limits
+    is_inside = frame.axis.is_proba_drawn_unclipped
     shown = is_inside(edges[1:]) | is_inside(edges[:-1])
     edges = edges[np.append(shown, False) | np.append(False, shown)]
     return np.array(inside)[shown], edges, (zeros, ones)

@@ -203,7 +203,7 @@ def _group_measures_by_draws(model, functions, n_resamples):
             )
         )
         (cells,) = model.summary.samples()
-        sample = model.pool_cells(size)
+        sample = model.get_cell_or_cluster_sample(size)
         draws = (
             partial(simulate_distribution, sample.draw_bootstrap_sample),
             partial(simulate_distribution, sample.simulate_labels),

@@ -157,15 +157,15 @@ class _Findings:
         self.level = report.level
         self.error_row = _find_or_compute_error_row(report, name)
         # All cells of the model for its evidence, fewer for the test and for its power.
-        cells = model.pool_cells()
-        tested = model.pool_cells(N_TEST_CELLS)
+        cells = model.get_cell_or_cluster_sample()
+        tested = model.get_cell_or_cluster_sample(N_TEST_CELLS)
         self.test = run_kernel_test(tested, report._seed)
         items = None if model.predictions is None else model.predictions.items
         self.certain = *count_certain(cells, items), len(cells.proba)
         null = self.test.null_distribution
         critical = float(np.quantile(null, 1 - SIGNIFICANCE_LEVEL))
         inflation = _compute_cluster_inflation(model, tested, self.test)
-        coarse = model.pool_cells(_N_POWER_CELLS)
+        coarse = model.get_cell_or_cluster_sample(_N_POWER_CELLS)
         evidence = collect_evidence(cells, coarse, self.level, critical, inflation)
         self.evidence = evidence
         low = self.error_row.low
@@ -201,13 +201,13 @@ def make_verdict(report: Any, name: str) -> Verdict:
     parts = (
         _describe_calibration,
         _describe_error_size_or_none,
-        _describe_direction,
+        _describe_direction_if_rejected,
         _describe_wrong_ranges,
         _describe_wrong_certain_predictions,
         _describe_miscalibrated_groups,
         _describe_power,
         _describe_gain_if_advised,
-        _describe_auto_mixture,
+        _describe_auto_mixture_if_better,
         _make_action_sentence_if_features,
     )
     described = [describe_part(findings) for describe_part in parts]
@@ -331,7 +331,7 @@ def _describe_error_size_or_none(findings):
     return Sentence("size", text, numbers)
 
 
-def _describe_direction(findings):
+def _describe_direction_if_rejected(findings):
     """Describe only what the intervals of a rejected model exclude."""
     if not findings.rejected:
         return None
@@ -564,7 +564,7 @@ def _make_action_sentence_if_features(findings):
     )
 
 
-def _describe_auto_mixture(findings):
+def _describe_auto_mixture_if_better(findings):
     """Describe what "auto" is made of, if it gains anything."""
     gain = _describe_gain_if_advised(findings)
     if gain is None or not gain.numbers["low"] > 0 or findings.wrong_groups is not None:

@@ -9,7 +9,7 @@ from ._xgboost import make_dart_caveat
 
 #: Objectives without logits whose predictions are probabilities that sum to 1;
 #: "multiclassova" for two classes only.
-PROBABILITY_OBJECTIVES = {"cross_entropy", "multiclassova"}
+OBJECTIVES_WITHOUT_LOGITS = {"cross_entropy", "multiclassova"}
 
 
 class LightGBMStaging(Staging):
@@ -82,7 +82,7 @@ def _get_logit_factor_or_none_and_averaging(fitted):
     options = dict(option.split(":") for option in options if ":" in option)
     factor = {"binary": float(options.get("sigmoid", 1)), "multiclass": 1.0}.get(name)
     one_vs_rest = name == "multiclassova" and fitted.n_classes_ > 2
-    if factor is None and (name not in PROBABILITY_OBJECTIVES or one_vs_rest):
+    if factor is None and (name not in OBJECTIVES_WITHOUT_LOGITS or one_vs_rest):
         raise _unknown_objective_error(
             fitted, "a function of your own" if name == "custom" else repr(name)
         )

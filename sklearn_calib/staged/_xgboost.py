@@ -9,7 +9,7 @@ from ._base import StagedScores, Staging, copy_with_attributes, register_staging
 #: Objectives whose margins are the logits of the probabilities.
 LOGIT_OBJECTIVES = {"binary:logistic", "multi:softprob", "multi:softmax"}
 #: Objectives without such margins whose predictions are probabilities.
-PROBABILITY_OBJECTIVES = {"reg:logistic", "binary:hinge"}
+OBJECTIVES_WITHOUT_LOGITS = {"reg:logistic", "binary:hinge"}
 
 
 class XGBoostStaging(Staging):
@@ -102,12 +102,12 @@ def _check_objective(fitted):
     if (
         objective is None
         or callable(objective)
-        or objective in LOGIT_OBJECTIVES | PROBABILITY_OBJECTIVES
+        or objective in LOGIT_OBJECTIVES | OBJECTIVES_WITHOUT_LOGITS
     ):
         return
     raise invalid_input(
         expected="an objective whose predictions are probabilities after each round: "
-        + ", ".join(sorted(LOGIT_OBJECTIVES | PROBABILITY_OBJECTIVES)),
+        + ", ".join(sorted(LOGIT_OBJECTIVES | OBJECTIVES_WITHOUT_LOGITS)),
         got=repr(objective),
         hint="Use objective='binary:logistic', or stages=None",
     )

@@ -31,7 +31,7 @@ from ..exceptions import InvalidInputError, add_error_context, invalid_input
 # Rows that are converted at once; they fit into the second cache.
 _BLOCK_ROWS = 65_536
 # Rows whose sum is farther from 1 are divided by it.
-_ROW_SUM_TOLERANCE = 1e-15
+_MAX_KEPT_ROW_SUM_ERROR = 1e-15
 
 
 class StreamLabelEncoder:
@@ -340,7 +340,7 @@ def check_scores_and_get_proba_converter(
         if fine and raw.ndim == 2:
             error = np.abs(_compute_row_sums(block) - 1.0).max()
             fine = error <= slack
-            uneven = uneven or error > _ROW_SUM_TOLERANCE
+            uneven = uneven or error > _MAX_KEPT_ROW_SUM_ERROR
         if not fine:
             return read_proba_keeping_single_column(
                 raw
@@ -355,7 +355,9 @@ def _repair_block(block, outside, uneven):
         block = np.clip(block, 0.0, 1.0)
     if uneven:
         total = _compute_row_sums(block)
-        block /= np.where(np.abs(total - 1.0) > _ROW_SUM_TOLERANCE, total, 1.0)[:, None]
+        block /= np.where(np.abs(total - 1.0) > _MAX_KEPT_ROW_SUM_ERROR, total, 1.0)[
+            :, None
+        ]
     return block
 
 

@@ -16,7 +16,7 @@ from .._files.arrow import (
     open_parquet_file,
     reject_list_columns,
 )
-from .._files.columns import TableBlock, find_list_item_columns
+from .._files.columns import TableBlock, expand_list_column_name
 from .._files.csv_text import check_columns
 from .._files.input_files import (
     detect_format,
@@ -62,7 +62,7 @@ class FilePart(NamedTuple):
     text_columns: tuple[str, ...]
     row_groups: tuple[int, ...] | None = None
 
-    def open_stream(self) -> Any:
+    def open_whole_file(self) -> Any:
         """Open the file as a binary stream."""
         if self.filesystem is not None:
             return self.filesystem.open_input_file(self.path)
@@ -74,7 +74,7 @@ class FilePart(NamedTuple):
         """Return one part per row group; numbers that are text are written as in those above."""
         from pyarrow import types
 
-        with translate_read_errors(self.name), self.open_stream() as stream:
+        with translate_read_errors(self.name), self.open_whole_file() as stream:
             if detect_format(stream, self.path) != "parquet":
                 return [self]
             file = open_parquet_file(stream)
@@ -106,7 +106,7 @@ class FilePart(NamedTuple):
             name for name in self.text_columns if name in needed and name not in folders
         ]
         with translate_read_errors(self.name):
-            stream = self.open_stream()
+            stream = self.open_whole_file()
         how = {"stream": stream, "row_groups": self.row_groups, "nullable": True}
         for block in iter_table_blocks(
             self.path,
@@ -174,7 +174,7 @@ def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any
         with (
             add_error_context(),
             translate_read_errors(name, _READ_ERRORS),
-            part.open_stream() as stream,
+            part.open_whole_file() as stream,
         ):
             is_parquet = detect_format(stream, path) == "parquet"
         # Files of rows and saved summaries may stand in one folder.
@@ -271,7 +271,7 @@ def _iter_frames_and_read_shares(data, needed, source):
     if isinstance(data, Mapping):
         data = _split_columns_by_name(data)
         needed = [
-            column for name in needed for column in find_list_item_columns(name, data)
+            column for name in needed for column in expand_list_column_name(name, data)
         ]
     check_columns(needed, [*data], source)
     columns = {name: data[name] for name in needed}

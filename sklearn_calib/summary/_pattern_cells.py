@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels import _cells as cells
-from .._kernels._two_class_problems import iter_two_class_pairs
+from .._kernels._two_class_problems import iter_two_class_splits_and_proba
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import invalid_input
-from ._problems import split_two_classes
+from ._problems import get_scores_complements_and_events
 from ._state import CellHashTable
 
 _MIN_TABLE_SLOTS = 2**12
@@ -72,7 +72,7 @@ class ScoreGroupTable(CellHashTable):
         # Columns for weights are only added when a weight comes.
         weights = [] if weight is None else [weight, np.ones(len(p), dtype=np.int64)]
         if weights and self.group_score_pair_sums.shape[1] < cells.N_WEIGHTED_COLUMNS:
-            self._table = _add_pair_weight_columns(self.group_score_pair_sums)
+            self._table = _add_pair_weight_columns_if_absent(self.group_score_pair_sums)
             self._slots = None
         if self._slots is None:
             self._rebuild_hash_table()
@@ -88,9 +88,9 @@ class ScoreGroupTable(CellHashTable):
     ) -> None:
         """Add rows that `CalibrationSummary` has checked."""
         if block.ndim == 1 or block.shape[1] == 2:
-            p, q, hit = split_two_classes(codes, block, positive)
+            p, q, hit = get_scores_complements_and_events(codes, block, positive)
         else:
-            ((problem, pair),) = iter_two_class_pairs("confidence", block)
+            ((problem, pair),) = iter_two_class_splits_and_proba("confidence", block)
             p = problem.score
             q = np.ascontiguousarray(pair[:, 0])
             hit = (codes == problem.target).astype(np.uint8)
@@ -109,8 +109,8 @@ class ScoreGroupTable(CellHashTable):
         own_pairs = self.group_score_pair_sums
         other_pairs = other.group_score_pair_sums
         if own_pairs.shape[1] != other_pairs.shape[1]:
-            own_pairs = _add_pair_weight_columns(own_pairs)
-            other_pairs = _add_pair_weight_columns(other_pairs)
+            own_pairs = _add_pair_weight_columns_if_absent(own_pairs)
+            other_pairs = _add_pair_weight_columns_if_absent(other_pairs)
         # The coarser resolution of both.
         self._shift = max(self._shift, other._shift)
         self._table = _sort_and_merge_cell_group_pairs(
@@ -238,7 +238,7 @@ def _coarsen_pair_identities(pairs, shift):
     return pairs
 
 
-def _add_pair_weight_columns(pairs):
+def _add_pair_weight_columns_if_absent(pairs):
     if pairs.shape[1] > cells.N_WEIGHTED_COLUMNS:
         return pairs
     return np.column_stack(

@@ -31,7 +31,7 @@ class _ValuesTally:
         for column in self.columns.values():
             column.add(block)
 
-    def add_stored_summary(self, part: SavedSummaryPart):
+    def add_stored_summary_or_raise(self, part: SavedSummaryPart):
         raise invalid_grouping(part)
 
     def merge(self, other):

@@ -31,7 +31,7 @@ SUM_NAME_BY_LOSS = {"log_loss": "log_loss", "brier_loss": "brier"}
 EMPTY_COMPLEMENT = np.zeros(0)
 
 
-def split_two_classes(
+def get_scores_complements_and_events(
     codes: AnyArray, block: FloatArray, positive: int
 ) -> tuple[FloatArray, FloatArray, AnyArray]:
     """Return what `CellState.add` takes: scores, their complements, and events.

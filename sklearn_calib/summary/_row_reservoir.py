@@ -212,7 +212,7 @@ def _take_rows_or_none(column, rows):
 def _join_and_count_equal_rows(parts):
     """Return rows below each other; of equal ones the first, with all their counts."""
     rows = {
-        name: _concatenate_column_pieces([piece[name] for piece in parts])
+        name: _join_column_pieces_if_any([piece[name] for piece in parts])
         for name in parts[0]
     }
     # Equal keys are equal rows, apart from collisions of 64-bit hashes.
@@ -227,7 +227,7 @@ def _join_and_count_equal_rows(parts):
     return _select_rows(rows, order[starts]) | {"counts": counts}
 
 
-def _concatenate_column_pieces(pieces):
+def _join_column_pieces_if_any(pieces):
     """Return one column whose pieces are arrays, DataFrames or None."""
     if hasattr(pieces[0], "iloc"):
         import pandas as pd

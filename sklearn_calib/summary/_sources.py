@@ -18,7 +18,7 @@ from .._argument_checks import (
 from .._files.columns import (
     TableBlock,
     encode_column,
-    find_list_item_columns,
+    expand_list_column_name,
     is_written_in_percent,
     make_array,
     map_texts_to_values,
@@ -386,7 +386,7 @@ def tally_parts(
         )
     else:
         jobs = [delayed(_tally_part)(make_path_absolute(part), make) for part in parts]
-        tallies = _iter_parallel_results(n_jobs, jobs)
+        tallies = _iter_results_in_job_order(n_jobs, jobs)
     # In the order of the parts: messages do not depend on which process ends first.
     for number, tally in enumerate(tallies):
         # summaries may be of other classes
@@ -400,7 +400,7 @@ def _tally_part(part, make, report=None):
     """Return the tally of a part; `report` is called with the share that is done."""
     tally = make()
     if isinstance(part, SavedSummaryPart):
-        tally.add_stored_summary(part)
+        tally.add_stored_summary_or_raise(part)
         return tally
     with add_error_context():
         for block in part.iter_blocks(tally.needed):
@@ -419,7 +419,7 @@ def invalid_grouping(part: SavedSummaryPart) -> InvalidInputError:
     )
 
 
-def _iter_parallel_results(n_jobs, jobs):
+def _iter_results_in_job_order(n_jobs, jobs):
     try:
         return Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
     except ValueError as error:  # dask as the backend of an older joblib
@@ -457,7 +457,7 @@ class GroupSummaryTally:
         empty._labels.silent = True
         return empty
 
-    def add_stored_summary(self, part: SavedSummaryPart) -> None:
+    def add_stored_summary_or_raise(self, part: SavedSummaryPart) -> None:
         """Add the summary of a part."""
         folders = parse_folder_values(part.path)
         key = tuple(folders.get(name) for name in self.plan.by)
@@ -479,7 +479,7 @@ class GroupSummaryTally:
         names = [
             column
             for name in plan.prob
-            for column in find_list_item_columns(name, block.columns)
+            for column in expand_list_column_name(name, block.columns)
         ]
         scores = [self._get_scores(block, name) for name in names]
         # columns lie side by side
@@ -647,7 +647,7 @@ def _tally_dask(data, needed, make):
     """Return the tally of all partitions, computed by the scheduler that dask has at hand."""
     dask = import_optional("dask", "dask")
     if isinstance(data, dict):
-        pieces = _split_arrays_into_pieces(data, needed)
+        pieces = _split_dask_arrays_into_blocks(data, needed)
     else:
         missing = [name for name in needed if name not in data.columns]
         if missing:
@@ -657,7 +657,7 @@ def _tally_dask(data, needed, make):
                 hint=suggest_name(missing[0], data.columns),
             )
         pieces = data[needed].to_delayed()
-    tally = dask.delayed(_tally_piece)
+    tally = dask.delayed(_tally_partition)
     merge = dask.delayed(_merge_tallies)
     tallies = [tally(piece, f"partition {i}", make) for i, piece in enumerate(pieces)]
     # A tree of merges keeps the number of tallies in memory small on each worker.
@@ -669,7 +669,7 @@ def _tally_dask(data, needed, make):
     return tallies[0].compute()
 
 
-def _split_arrays_into_pieces(data, needed) -> list[dict[str, Any]]:
+def _split_dask_arrays_into_blocks(data, needed) -> list[dict[str, Any]]:
     """Return dicts of the blocks of arrays that lie side by side."""
     arrays = {name: data[name] for name in needed if name in data}
     if len(arrays) < len(needed):
@@ -699,8 +699,8 @@ def _split_arrays_into_pieces(data, needed) -> list[dict[str, Any]]:
     ]
 
 
-def _tally_piece(piece, name, make):
-    return _tally_part(DataObjectPart(piece, name), make)
+def _tally_partition(partition, name, make_tally):
+    return _tally_part(DataObjectPart(partition, name), make_tally)
 
 
 def _merge_tallies(tallies, make):
@@ -720,7 +720,7 @@ def _tally_spark(data, needed, make):
         filled = (batch for batch in batches if batch.num_rows)
         # Empty partitions give no tally.
         if (first := next(filled, None)) is not None:
-            tally = _tally_piece(chain([first], filled), "a partition", make)
+            tally = _tally_partition(chain([first], filled), "a partition", make)
             yield pa.RecordBatch.from_pydict({"tally": [pickle.dumps(tally)]})
 
     rows = (

@@ -81,13 +81,16 @@ class CellHashTable:
 
     def _start_hash_table(self, cells: AnyArray, room: int) -> None:
         """Start a hash table with these cells."""
-        from .._kernels._cells_compiled import insert_distinct_cells, make_empty_slots
+        from .._kernels._cells_compiled import (
+            make_empty_slots,
+            write_distinct_cells_to_empty_slots,
+        )
 
         self._room = room
         self._filled = len(cells)
         self._slots = make_empty_slots(room, cells.shape[1])
         if len(cells):
-            insert_distinct_cells(self._slots, cells, self._shift)
+            write_distinct_cells_to_empty_slots(self._slots, cells, self._shift)
 
     def _make_room(self) -> None:
         raise NotImplementedError

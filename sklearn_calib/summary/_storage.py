@@ -408,9 +408,7 @@ def _get_middle_offsets(table):
 
 def _pack_id_and_offset_columns(table):
     ids = table.column("id").to_numpy()
-    packed = _replace_column(
-        table, "id", _PACKED_ID_COLUMN, _pack_cell_id_bits(ids, table)
-    )
+    packed = _replace_column(table, "id", _PACKED_ID_COLUMN, _pack_cell_ids(ids, table))
     offset = table.column("offset").to_numpy()
     # Offsets of weighted rows are not whole numbers.
     if "w0" in table.column_names or offset.max(initial=0.0) >= _MAX_PACKED_OFFSET:
@@ -425,7 +423,7 @@ def _pack_id_and_offset_columns(table):
 
 def _unpack_arrow_table_columns(table):
     if _PACKED_ID_COLUMN in table.column_names:
-        ids = _unpack_cell_id_bits(table.column(_PACKED_ID_COLUMN).to_numpy(), table)
+        ids = _unpack_cell_ids(table.column(_PACKED_ID_COLUMN).to_numpy(), table)
         table = _replace_column(table, _PACKED_ID_COLUMN, "id", ids)
     if _PACKED_OFFSET_COLUMN not in table.column_names:
         return table
@@ -460,7 +458,7 @@ def _count_droppable_zero_bits(table, shift):
     return (used & -used).bit_length() - 1 if used else 0
 
 
-def _pack_cell_id_bits(ids, table):
+def _pack_cell_ids(ids, table):
     start, high = decode_cell_start_and_side(ids)
     coarse = _repeat_problem_field_for_cells(table, "shift") > 0
     zeros = _repeat_problem_field_for_cells(table, "zeros")
@@ -469,7 +467,7 @@ def _pack_cell_id_bits(ids, table):
     return np.where(high, ~code, code)
 
 
-def _unpack_cell_id_bits(packed, table):
+def _unpack_cell_ids(packed, table):
     code, high = decode_cell_start_and_side(packed)
     coarse = _repeat_problem_field_for_cells(table, "shift") > 0
     zeros = _repeat_problem_field_for_cells(table, "zeros")

@@ -71,9 +71,9 @@ from ._problems import (
     Totals,
     compute_multiclass_totals,
     expand_cells_to_label_rows,
+    get_scores_complements_and_events,
     make_empty_cell_states,
     run_classical_test,
-    split_two_classes,
 )
 from ._resampling import CellSample
 from ._row_reservoir import RowReservoir, merge_reservoirs_if_complete
@@ -324,7 +324,9 @@ class CalibrationSummary(Storable):
         if not len(codes):
             return
         if self._joint is None:
-            columns = split_two_classes(codes, block, self._labels.positive)
+            columns = get_scores_complements_and_events(
+                codes, block, self._labels.positive
+            )
             self._states[0].add(*columns, weight, count)
             return
         sums, confidence, hit = compute_multiclass_totals(codes, block, weight, count)

@@ -60,13 +60,13 @@ def test_places_are_log_odds_and_the_ends_lie_in_margins():
     )
     assert axis.locate_fraction(0.0) == pytest.approx(0.04 / (1.13), abs=1e-12)
     assert (
-        axis.probability_limits[0] == -0.04
-        and axis.probability_limits[1] < 1
+        axis.proba_limits_with_margins[0] == -0.04
+        and axis.proba_limits_with_margins[1] < 1
         and len(axis.margin_border_proba) == 1
     )
     assert axis.merge_axes(
         LogitAxis.from_values([[0.9999, 1.0]])
-    ).probability_limits == (
+    ).proba_limits_with_margins == (
         -0.04,
         1.04,
     )

@@ -6,7 +6,10 @@ import pytest
 from error_fields import raises_invalid_input
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib._kernels._picture_axes import LossPlane, place_label_corners
+from sklearn_calib._kernels._picture_axes import (
+    LossPlane,
+    place_lower_left_label_corners,
+)
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_difference
 from sklearn_calib.decomposition import decompose_loss
@@ -225,7 +228,7 @@ def test_labels_do_not_overlap():
     sizes = [(0.2, 0.05)] * 5
     boxes = [
         (x, y, x + 0.2, y + 0.05)
-        for x, y in place_label_corners(points, sizes, (0.01, 0.01))
+        for x, y in place_lower_left_label_corners(points, sizes, (0.01, 0.01))
     ]
     for at, a in enumerate(boxes):
         assert min(a) >= 0 and max(a) <= 1

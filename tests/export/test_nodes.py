@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._log_odds import (
-    compute_rounded_rank_log_odds,
+    compute_rounded_unclipped_log_odds,
     find_smallest_log_odds_rounding_beyond,
     round_to_36_bits,
 )
@@ -255,7 +255,7 @@ def test_scores_of_pairs_as_ranks():
     """Zeros and the smallest numbers, which Platt scaling cannot tell apart, keep their order."""
     p = np.array([0.0, 5e-324, 1e-310, 1e-300, 1e-40, 0.5])
     rows = np.column_stack([1 - p, p])
-    assert (np.diff(compute_rounded_rank_log_odds(rows)) > 0).all()
+    assert (np.diff(compute_rounded_unclipped_log_odds(rows)) > 0).all()
     method = fitted("isotonic", 2)
     assert np.array_equal(
         from_dict(to_dict(method)).predict_proba(rows), method.predict_proba(rows)

@@ -22,7 +22,7 @@ from sklearn_calib.inference._intervals import (
     _compute_monte_carlo_pvalue,
     _compute_proba_shifted_to_frequency,
     _find_low_estimate_high_and_null_mean,
-    _fit_and_predict_label_proba,
+    _fit_clone_and_predict_proba,
     _InterpolatedTruths,
     _make_value_and_simulator,
     _replace_law_by_proba_in_nearer_half,
@@ -201,12 +201,12 @@ def test_the_law_is_the_recalibrated_one():
     p = rng.random(200)
     y = (rng.random(200) < p**2).astype(int)
     weight = rng.random(200)
-    law = _fit_and_predict_label_proba(case_of(p, y, weight), "platt")
+    law = _fit_clone_and_predict_proba(case_of(p, y, weight), "platt")
     expected = PlattScaling().fit(p, y, sample_weight=weight).predict_proba(p)
     np.testing.assert_allclose(law, expected, atol=1e-12)
     # one class, one score: no warning
     one = case_of(np.full(20, 0.5), np.ones(20, dtype=int))
-    assert _fit_and_predict_label_proba(one, "platt").shape == (20, 2)
+    assert _fit_clone_and_predict_proba(one, "platt").shape == (20, 2)
 
 
 @pytest.mark.slow
@@ -224,7 +224,7 @@ def test_ends_along_both_lines():
     ends = {}
     for name, law in (
         ("none", plain),
-        ("platt", _fit_and_predict_label_proba(case, "platt")),
+        ("platt", _fit_clone_and_predict_proba(case, "platt")),
     ):
         ends[name] = _find_low_estimate_high_and_null_mean(
             partial(_InterpolatedTruths, *parts), case, law, estimate, 0.05, None

@@ -66,7 +66,7 @@ def test_rows_drawn_in_a_cell_are_different_and_none_is_favoured():
     )
     rng, seen = np.random.default_rng(0), np.zeros(5)
     for _ in range(2000):
-        rows = pooled._rows._draw_positions(np.array([3]), rng)
+        rows = pooled._rows._draw_distinct_positions_in_cells(np.array([3]), rng)
         assert len(set(rows.tolist())) == 3
         seen[rows] += 1
     assert stats.chisquare(seen).pvalue > 1e-3

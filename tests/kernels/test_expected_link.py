@@ -16,7 +16,7 @@ from sklearn_calib._kernels._expected_link import (
     compute_negative_and_positive_proba,
     log_average_logistic_and_derivatives,
     log_average_probit_and_derivatives,
-    make_numerical_average_and_derivatives,
+    make_normal_average_and_derivatives,
 )
 
 
@@ -76,7 +76,7 @@ def test_error_below_one_in_a_billion(name):
 
 @pytest.mark.parametrize(
     "expected",
-    [*MEAN_FUNCTIONS.values(), make_numerical_average_and_derivatives(expit)],
+    [*MEAN_FUNCTIONS.values(), make_normal_average_and_derivatives(expit)],
 )
 @pytest.mark.parametrize("tau", [0.4, 2.0, 7.0])
 def test_derivatives(expected, tau):
@@ -93,7 +93,7 @@ def test_without_noise_it_is_the_link():
     for name, expected in MEAN_FUNCTIONS.items():
         assert_allclose(expected(mu, 0.0)[0], LINK[name](mu), atol=1e-15)
     assert_allclose(
-        make_numerical_average_and_derivatives(np.tanh)(mu, 0.0)[0],
+        make_normal_average_and_derivatives(np.tanh)(mu, 0.0)[0],
         np.tanh(mu),
         atol=1e-14,
     )
@@ -112,11 +112,11 @@ def test_many_rows_are_interpolated(tau, monkeypatch):
 def test_any_link():
     mu = np.linspace(-3, 3, 7)
     assert_allclose(
-        make_numerical_average_and_derivatives(expit)(mu, 2.0)[0],
+        make_normal_average_and_derivatives(expit)(mu, 2.0)[0],
         average_logistic_and_derivatives(mu, 2.0)[0],
         atol=1e-13,
     )
-    kinked = make_numerical_average_and_derivatives(lambda t: np.clip(t, 0, 1))
+    kinked = make_normal_average_and_derivatives(lambda t: np.clip(t, 0, 1))
     assert_allclose(
         kinked(mu, 2.0)[0], average_clipped_relu_and_derivatives(mu, 2.0)[0], atol=1e-4
     )
@@ -173,7 +173,5 @@ def test_both_ends_keep_their_digits():
             link, np.linspace(-3, 4, 29), 0.7
         )
         assert_allclose(first + second, 1, atol=1e-15)
-        expected = MEAN_FUNCTIONS.get(
-            link, make_numerical_average_and_derivatives(expit)
-        )
+        expected = MEAN_FUNCTIONS.get(link, make_normal_average_and_derivatives(expit))
         assert_allclose(second, expected(np.linspace(-3, 4, 29), 0.7)[0], atol=1e-14)

@@ -8,10 +8,13 @@ import pytest
 from cases import run_every_case
 
 from sklearn_calib._kernels import _temperature
-from sklearn_calib._kernels._temperature import _compute_sums, fit_temperature
+from sklearn_calib._kernels._temperature import (
+    _compute_six_sums_in_blocks,
+    fit_temperature,
+)
 from sklearn_calib._kernels._temperature_compiled import (
     compute_six_temperature_loss_sums,
-    exponentiate_nonpositive,
+    exponentiate_nonpositive_float,
 )
 
 
@@ -22,7 +25,7 @@ def test_sums(k, n, beta):
     rng = np.random.default_rng([k, n])
     z = 2.5 * rng.normal(size=(n, k))
     codes, weight = rng.integers(0, k, n), rng.exponential(size=n)
-    expected = np.array(_compute_sums(z, codes, weight, beta))
+    expected = np.array(_compute_six_sums_in_blocks(z, codes, weight, beta))
     scale = weight.sum() * np.array([max(beta, 1), 1, 1, 1, 1, 1]) * 10
     found = compute_six_temperature_loss_sums(z, codes, weight, beta)
     np.testing.assert_allclose(found / scale, expected / scale, atol=1e-13)
@@ -42,7 +45,9 @@ def test_threads_do_not_change_the_result():
     numba.set_num_threads(before)
     assert all(np.array_equal(r, results[0]) for r in results)
     np.testing.assert_allclose(
-        results[0], _compute_sums(z, codes, np.ones(300_000), 0.7), rtol=1e-11
+        results[0],
+        _compute_six_sums_in_blocks(z, codes, np.ones(300_000), 0.7),
+        rtol=1e-11,
     )
 
 
@@ -58,9 +63,9 @@ def test_float32(k):
 
 def test_exponential():
     x = np.r_[0.0, -np.geomspace(1e-300, 700, 2000)]
-    values = np.array([exponentiate_nonpositive(v) for v in x])
+    values = np.array([exponentiate_nonpositive_float(v) for v in x])
     np.testing.assert_allclose(values, np.exp(x), rtol=2e-14)
-    assert 0 < exponentiate_nonpositive(-1e300) < 1e-300
+    assert 0 < exponentiate_nonpositive_float(-1e300) < 1e-300
 
 
 @pytest.mark.parametrize(("n", "k"), [(30_000, 2), (20_000, 5), (2_000, 100)])

@@ -318,7 +318,7 @@ def test_text(monkeypatch):
     assert_allclose(model.recalibrator_.temperature_, expected, rtol=1e-4)
     binary = CalibratedModel(pipeline, "platt", cv="alo").fit(texts, y == "law")
     assert binary.predict_proba(texts[:3]).shape == (3, 2)
-    monkeypatch.setattr("sklearn_calib.linear._fit.MAX_HESSIAN_MATRIX_ROWS", 100)
+    monkeypatch.setattr("sklearn_calib.linear._fit.MAX_HESSIAN_ORDER", 100)
     with raises_invalid_input(
         ValueError, expected=".*Hessian of at most 100 rows ", value="240"
     ):

@@ -264,7 +264,7 @@ def test_the_map_of_a_mixture_is_that_of_its_candidates(k, options, kind):
         raised = stack._read_predict_input(rows)
         found = stack.predict_proba(rows)
         np.testing.assert_allclose(
-            found, stack._predict_by_parts(raised), rtol=0, atol=1e-14
+            found, stack._predict_proba_with_parts(raised), rtol=0, atol=1e-14
         )
 
 
@@ -277,7 +277,9 @@ def test_parts_without_a_map_predict_by_themselves(combined):
     assert not fitted._predicts_by_map()
     found = fitted.predict_proba(proba)
     raised = fitted._read_predict_input(proba)
-    np.testing.assert_allclose(found, fitted._predict_by_parts(raised), atol=1e-14)
+    np.testing.assert_allclose(
+        found, fitted._predict_proba_with_parts(raised), atol=1e-14
+    )
     with raises_invalid_input(
         TypeError, expected="a recalibrator of this package", value="LogisticRegression"
     ):
@@ -291,7 +293,7 @@ def test_parts_with_maps_are_one_map(combined, k):
     fitted = combined(SplineCalibration()).fit(proba, y)
     assert fitted._predicts_by_map()
     raised = fitted._read_predict_input(proba)
-    expected = fitted._predict_by_parts(raised)
+    expected = fitted._predict_proba_with_parts(raised)
     np.testing.assert_allclose(
         fitted.predict_proba(proba), expected, rtol=0, atol=1e-14
     )
@@ -306,7 +308,9 @@ def test_another_fit_of_a_mixture_is_another_map():
     after = stack.fit(*scores(2, 300, "proba", 1)).predict_proba(rows)
     assert np.abs(after - before).max() > 1e-4
     raised = stack._read_predict_input(rows)
-    np.testing.assert_allclose(after, stack._predict_by_parts(raised), atol=1e-14)
+    np.testing.assert_allclose(
+        after, stack._predict_proba_with_parts(raised), atol=1e-14
+    )
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from scipy.special import expit, logit
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib._kernels._log_odds import compute_rounded_rank_log_odds
+from sklearn_calib._kernels._log_odds import compute_rounded_unclipped_log_odds
 from sklearn_calib._simplex_array import convert_log_odds
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.linear import logistic_intervals
@@ -180,7 +180,7 @@ def test_rounding_noise_decides_nothing(neighborhood):
         same = value(middle) == value(low)
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     below, above = (
-        compute_rounded_rank_log_odds(convert_log_odds(x)) for x in (low, high)
+        compute_rounded_unclipped_log_odds(convert_log_odds(x)) for x in (low, high)
     )
     assert (below < above).all()
 
@@ -210,7 +210,7 @@ def test_intervals_end_where_the_crossings_say():
     y = (rng.random(60) < p).astype(int)
     wald = AdaptiveCalibration("interval").fit(p, y)._wald
     for point in (-2.0, -0.3, 0.0, 1.7):
-        roots = wald.find_log_odds_with_interval_end(np.array([point]))
+        roots = wald.solve_log_odds_for_interval_ends(np.array([point]))
         gaps = [np.abs(end - point) for end in wald.compute_ends(roots)]
         assert len(roots) == 2
         found = np.min(gaps, axis=0)

@@ -13,8 +13,8 @@ from error_fields import raises_invalid_input
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._block_passes import (
     fit_softmax_by_vector_passes,
-    run_vector_pass,
     scale_logits_to_nonpositive,
+    sum_vector_scaling_loss_and_gradient,
 )
 from sklearn_calib._kernels._temperature_compiled import (
     add_vector_scaling_loss_and_gradient,
@@ -503,7 +503,7 @@ def test_passes_end_within_a_tenth_of_the_statistical_error():
     """Of all rows, although they begin at the optimum of forty."""
     z, y, weight = problem(6000, 3, dtype=np.float64)
     z = z * np.array([0.5, 1.0, 2.0])
-    run_pass = partial(run_vector_pass, z, y, weight, 1.0)
+    run_pass = partial(sum_vector_scaling_loss_and_gradient, z, y, weight, 1.0)
     sample = (z[:40], y[:40], np.ones(40))
     losses = []
     for tol in (None, 1e-12):

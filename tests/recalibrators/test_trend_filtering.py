@@ -126,7 +126,7 @@ def test_cells_are_narrow_and_light():
 def test_few_points_are_kept_as_they_are():
     rng = np.random.default_rng(0)
     p, y = rng.random(5000), rng.integers(0, 2, 5000)
-    x, frequency, mass = trend_filtering._pool_close_scores(p, y, np.ones(5000))
+    x, frequency, mass = trend_filtering._pool_rows_by_close_scores(p, y, np.ones(5000))
     assert len(x) == len(np.unique(np.rint(p / 1e-5)))
     assert mass @ x == pytest.approx(p.sum()) and mass @ frequency == pytest.approx(
         y.sum()

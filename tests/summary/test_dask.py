@@ -137,14 +137,14 @@ def test_a_merge_can_be_run_twice(frame):
         GroupSummaryTally,
         SummaryPlan,
         _merge_tallies,
-        _tally_piece,
+        _tally_partition,
     )
 
     plan = SummaryPlan(
         ("y",), ("p",), None, None, ("shop",), True, 4096, "auto", None, None
     )
     make = partial(GroupSummaryTally, plan)
-    tallies = [_tally_piece(frame[i::3], f"partition {i}", make) for i in range(3)]
+    tallies = [_tally_partition(frame[i::3], f"partition {i}", make) for i in range(3)]
     first, again = (
         _merge_tallies(tallies, make).get_summary_or_groups() for _ in range(2)
     )
