@@ -149,6 +149,7 @@ def check_numbers(one, other, where):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.whole
 @run_every_case(("name", "kind"), parameters())
 def test_problems_are_put_together_by_their_shares(name, kind):

@@ -30,20 +30,37 @@ WRITE = "run `python tests/stored_numbers.py`"
 
 
 PER_TEST = 40  # calls
-#: Their calls take 0.4 s or more together, as those of a display.
+#: Their calls take 0.2 s or more together, as those of a display.
 SLOW = (
     "AngularCalibration",
+    "CalibratedModel",
+    "CalibrationMonitor",
+    "CalibrationSummary auto of 2 classes",
+    "CalibrationSummary classwise of 3 classes",
+    "MulticalibratedModel",
+    "MulticalibratedScores",
+    "MulticlassBinning",
+    "OneVsRest",
+    "RefineThenCalibrateCV",
     "RestrictedPolynomialRegression",
+    "StackedCalibration",
+    "TopLabel",
+    "TrendFiltering",
     "TrendFilteringEnsemble",
     "calibration_report",
     "commands",
     "confidence_interval",
+    "cross_fitted_proba",
     "decompose_loss",
+    "from_dict",
+    "group_calibration",
     "long names",
     "outputs of commands",
     "paired_difference",
+    "summarize",
     "to_sql and to_code",
     "validation_summary",
+    "variational_calibration_interval",
 )
 
 

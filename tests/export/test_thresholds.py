@@ -123,13 +123,8 @@ def targets_of(map_, rng, n):
 TWO_CLASSES = [name for name in METHODS if name not in OWN]
 
 
-SLOW = (*NO_TABLE, "trend_filtering_ensemble")  # their fits
-
-
-@run_every_case(
-    "name",
-    [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in TWO_CLASSES],
-)
+@pytest.mark.slow
+@run_every_case("name", TWO_CLASSES)
 def test_every_method(name):
     """Of a hundred targets and thousands of scores beside the thresholds."""
     rng = np.random.default_rng(3)

@@ -100,14 +100,9 @@ CASES = [
 
 @run_every_case(
     ("model", "k", "shape", "tolerance"),
-    [
-        pytest.param(model, k, shape, t, marks=pytest.mark.slow if again else ())
-        for number, (model, k, shapes, t) in enumerate(CASES)
-        for again, shape in enumerate(
-            shapes if number else shapes[::-1]
-        )  # once with d > n
-    ],
+    [(model, k, shape, t) for model, k, shapes, t in CASES for shape in shapes],
 )
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_against_refits(model, k, shape, tolerance):
     """About 16 rows; the tolerance is relative to the standard deviation of the scores."""
