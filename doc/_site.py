@@ -89,14 +89,16 @@ def share_sidebars(app, page, template, context, doctree):
         if page in children
     )
     write_sidebar = context["generate_toctree_html"]
+    if not hasattr(app.builder, "sidebars"):
+        app.builder.sidebars = {}
+    sidebars = app.builder.sidebars
 
     def write_once(kind, **options):
         key = (parents, kind, *sorted(options.items()))
-        if key not in app.builder.sidebars:
-            app.builder.sidebars[key] = write_sidebar(kind, **options)
-        return app.builder.sidebars[key]
+        if key not in sidebars:
+            sidebars[key] = write_sidebar(kind, **options)
+        return sidebars[key]
 
-    app.builder.sidebars = getattr(app.builder, "sidebars", {})
     context["generate_toctree_html"] = write_once
 
 

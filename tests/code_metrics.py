@@ -143,7 +143,6 @@ def code_lines(path):
     return [(i, lines[i - 1].strip()) for i in sorted(found - documented)]
 
 
-@cache
 def list_tokens(text):
     """Return the NAME, OP and NUMBER tokens of a program."""
     counted = (tokenize.NAME, tokenize.OP, tokenize.NUMBER)
@@ -151,6 +150,7 @@ def list_tokens(text):
     return [token for token in tokens if token.type in counted]
 
 
+@cache
 def read_tokens(path):
     """Return the NAME, OP and NUMBER tokens of a file."""
     return list_tokens(path.read_text(encoding="utf-8"))
@@ -169,6 +169,7 @@ def count_unformatted_tokens(path):
 
     A longer name may need parentheses and a comma at a new end of a line.
     """
+    # Not `parsed`, whose tree others read with its annotations.
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):

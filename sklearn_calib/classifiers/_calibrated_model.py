@@ -375,11 +375,8 @@ class CalibratedModel(BaseCalibratedClassifier):
         # training scores.
         if is_free and isinstance(self.cv, Integral | None):
             groups = group_near_duplicates_and_warn(context.X, int(self.cv or 5))
-            context = (
-                context
-                if groups is None
-                else context.with_groups_for_all_splits(groups)
-            )
+            if groups is not None:
+                context = context.with_groups_for_all_splits(groups)
         folds = context.make_folds(self.cv)
         ensemble = ensemble and self._can_fit_per_fold_or_raise_if_forced(
             context, folds
