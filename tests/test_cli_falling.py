@@ -75,14 +75,14 @@ def test_how_often_no_skill_is_stopped():
         score = rng.random(60)
         found += count_correctly_ranked_pairs(
             score, rng.random(60) < 0.4
-        ).is_significantly_ordered
+        ).is_significant
     assert stats.binom.sf(found - 1, 2000, 0.001) > 1e-3
     assert not count_correctly_ranked_pairs(
         np.full(60, 0.5), np.arange(60) % 2 == 0
-    ).is_significantly_ordered
+    ).is_significant
     assert not count_correctly_ranked_pairs(
         rng.random(60), np.zeros(60, dtype=bool)
-    ).is_significantly_ordered
+    ).is_significant
 
 
 def test_cells_and_rows_say_the_same(table):

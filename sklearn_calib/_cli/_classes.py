@@ -258,7 +258,7 @@ def find_reversed_scores_error(
 ) -> InvalidInputError | None:
     """Return what is wrong with a column that ranks the first class, if no class was named."""
     is_named = options.positive is not None or options.prediction is not None
-    if is_named or options.any_order or not ranks.is_significantly_ordered:
+    if is_named or options.any_order or not ranks.is_significant:
         return None
     first, second = (str(label) for label in classes)
     add, keep = (

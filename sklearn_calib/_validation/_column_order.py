@@ -406,7 +406,7 @@ class OrderedPairAndRowCounts(NamedTuple):
         return float((self.auc - 0.5) / spread)
 
     @property
-    def is_significantly_ordered(self) -> bool:
+    def is_significant(self) -> bool:
         """Return whether the order holds at the level 0.001, one-sided."""
         return bool(
             self.ones and self.others and self.z_score > _MIN_SIGNIFICANT_RANK_Z_SCORE

@@ -59,9 +59,7 @@ class CalibrationMap:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = field.metadata["kind"].convert_without_check(
-                getattr(self, field.name)
-            )
+            value = field.metadata["kind"].convert(getattr(self, field.name))
             object.__setattr__(self, field.name, value)
 
     def __getstate__(self) -> dict[str, Any]:

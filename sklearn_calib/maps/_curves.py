@@ -191,9 +191,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
     def apply(self, rows: Any) -> Any:
         if isinstance(rows, TensorRows):
             x = rows.score(self.input)
-            return self.make_rows_from_value(
-                rows, self._compute_values_at_tensor_column(rows, x)
-            )
+            return self.to_rows(rows, self._compute_values_at_tensor_column(rows, x))
         return super().apply(rows)
 
     def _compute_values_at_tensor_column(self, rows, x):

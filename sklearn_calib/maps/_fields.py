@@ -47,7 +47,7 @@ class Field:
     text: str = ""
     optional: bool = dataclasses.field(default=False, kw_only=True)
 
-    def convert_without_check(self, value: Any) -> Any:
+    def convert(self, value: Any) -> Any:
         """Return a value of the right type as the map keeps it."""
         return value
 
@@ -106,7 +106,7 @@ class Number(Field):
     high: float | None = None
     whole: bool = False
 
-    def convert_without_check(self, value: Any) -> Any:
+    def convert(self, value: Any) -> Any:
         if value is None:
             return None
         return int(value) if self.whole else float(value)
@@ -147,7 +147,7 @@ class Numbers(Field):
     shapes: tuple[int, ...] = (1,)
     whole: bool = False
 
-    def convert_without_check(self, value: Any) -> Any:
+    def convert(self, value: Any) -> Any:
         if value is None:
             return None
         table = np.array(value, dtype=np.int64 if self.whole else np.float64)
@@ -211,7 +211,7 @@ class MapListField(Field):
 
     gaps: bool = False
 
-    def convert_without_check(self, value: Any) -> Any:
+    def convert(self, value: Any) -> Any:
         return tuple(value)
 
     def schema(self) -> dict[str, Any]:

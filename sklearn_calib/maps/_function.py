@@ -51,15 +51,15 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
 
     def apply(self, rows: Any) -> Any:
         value = self.value(rows.score(self.input, is_rounded=self.rounds_scores))
-        return self.make_rows_from_value(rows, value)
+        return self.to_rows(rows, value)
 
-    def make_rows_from_value(self, rows: Any, value: Any) -> Any:
+    def to_rows(self, rows: Any, value: Any) -> Any:
         """Return rows from values of the function."""
         if self._has_sigmoid_link:
             return rows.from_log_odds(value)
         return rows.with_proba(self.to_pair(value))
 
-    def has_same_input_and_link(self, other: "FunctionOfScore") -> bool:
+    def has_same_input(self, other: "FunctionOfScore") -> bool:
         """Return whether another function reads the same score and has the same link."""
         if self.input != other.input or self.rounds_scores != other.rounds_scores:
             return False

@@ -53,7 +53,7 @@ class OneVsRest(CalibrationMap):
             values = []
             for part, block in zip(self.parts, blocks, strict=True):
                 values.append(part.value(x[block, ...]))  # type: ignore[attr-defined]
-            second = first.make_rows_from_value(pairs, rows.join(values)).proba[:, 1]
+            second = first.to_rows(pairs, rows.join(values)).proba[:, 1]
         else:
             columns = []
             for part, block in zip(self.parts, blocks, strict=True):
@@ -69,7 +69,7 @@ class OneVsRest(CalibrationMap):
         for part in self.parts:
             if not isinstance(part, FunctionOfScore) or isinstance(part, CallableMap):
                 return False
-        return all(map(first.has_same_input_and_link, self.parts))
+        return all(map(first.has_same_input, self.parts))
 
     def lower(self, rows: Any) -> Any:
         parts = self.parts * (rows.k if len(self.parts) == 1 else 1)
